@@ -205,7 +205,7 @@ def _documented_stages():
         above = search.replace("read,", f"{excluded[0]}, read,") if excluded else search
         listed = re.sub(r"\*search above the floor\*( \(.+ before read\))?", above, listed)
         if listed.startswith("the same up to limit_sources, then"):
-            listed = stages["coding"].split(", divergence")[0] + ", fit"
+            listed = stages["coding"].split(", divergence")[0] + ", fit_budget"
         if listed.startswith("the same stages"):
             listed = stages["assembled"]
         stages[re.findall(r"`(\w+)`", name)[0]] = listed

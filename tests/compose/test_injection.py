@@ -128,7 +128,7 @@ def test_nothing_to_say_is_the_empty_string():
     assert formatter.format_full_context([]) == ""
     assert formatter.format_full_context([], [], topics=[]) == ""
     assert formatter.format_brief_context([]) == ""
-    assert formatter.fit([], [], TokenBudget()).text == ""
+    assert formatter.fit_budget([], [], TokenBudget()).text == ""
 
 
 def test_sections_without_a_line_have_no_heading():
@@ -268,7 +268,7 @@ shifts = st.lists(st.builds(Shift, st.just("m"), st.just("semantic"), texts, st.
 def test_whatever_is_remembered_the_whole_stays_within_its_budget(candidates, alerts, total, topics, query):
     asked = ContextFormatter(NOW, TOKENS, query)
     budget = TokenBudget.with_total(total)
-    fitted = asked.fit(candidates, alerts, budget, sources={"m": BASH}, topics=topics)
+    fitted = asked.fit_budget(candidates, alerts, budget, sources={"m": BASH}, topics=topics)
     assert TOKENS.count(wrap_in_frame(fitted.text)) <= total
     assert fitted.tokens == TOKENS.count(fitted.text)
     assert len(fitted.candidates) + len(fitted.left_out) + len(fitted.over_share) == len(candidates)
@@ -300,7 +300,7 @@ def test_the_least_urgent_go_first_when_all_is_counted():
         memory(f"the {n}th of its kind, told at some length", 1, SINGLE, name=str(n)) for n in range(9)
     ]
     cluster = memory("what matters most of all", 1, CLUSTER, name="first")
-    fitted = formatter.fit([*candidates, cluster, LAST], [], TokenBudget.with_total(110))
+    fitted = formatter.fit_budget([*candidates, cluster, LAST], [], TokenBudget.with_total(110))
     names = [candidate.memory_id for candidate in fitted.candidates]
     assert names[0] == "first"
     assert names[1:] == [str(n) for n in range(len(names) - 1)]

@@ -152,7 +152,7 @@ def test_somebody_elses_sister_is_not_the_speakers():
 def test_a_position_at_a_firm_is_work_there(text, name, firm):
     registry = EntityRegistry(find_entities)
     registry.observe(Turn(text, name="Eve Lang"), 0)
-    (entity,) = registry.named(name)
+    (entity,) = registry.find_by_name(name)
     assert [(told.relation, told.target_name) for told in registry.relationships(entity.id)] == [
         ("works at", firm)
     ]
@@ -195,7 +195,7 @@ def test_doubtful_spans_are_in_order_and_do_not_overlap(text):
 def test_who_somebody_is_to_another_is_a_relation(text):
     registry = EntityRegistry(find_entities)
     registry.observe(Turn(text), 0)
-    (anna,) = registry.named("Anna Berg")
+    (anna,) = registry.find_by_name("Anna Berg")
     (relation,) = registry.relationships(anna.id)
     assert (relation.relation, relation.target_name) == ("manager of", "Tom")
 

@@ -21,12 +21,12 @@ def observe_turns(registry, *texts, **turn):
     """What the last of these turns mentions."""
     entities = ()
     for text in texts:
-        entities = registry.observe(Turn(text, **turn), len(registry.trail()))
+        entities = registry.observe(Turn(text, **turn), len(registry.latest_mentions()))
     return entities
 
 
 def entity_named(registry, name):
-    (entity,) = registry.named(name)
+    (entity,) = registry.find_by_name(name)
     return entity
 
 
@@ -217,7 +217,7 @@ def test_a_snapshot_does_not_know_what_is_heard_later(registry):
     assert before.entities() == told
     assert entity_named(before, "Anna Berg").attributes["location"] == "Oslo"
     assert entity_named(registry, "Anna Berg").attributes["location"] == "Bonn"
-    assert not before.named("Carla Diaz")
+    assert not before.find_by_name("Carla Diaz")
     assert registry.speaker("user").canonical_name == "Carla Diaz"
 
 

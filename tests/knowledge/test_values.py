@@ -62,7 +62,7 @@ def lesson_about(words):
 def test_experiences_that_failed_alike_form_a_cluster(values, lessons):
     groups = lessons()
     found = values.clusters("shop", "root_cause")
-    assert (found.axis, found.experiences, found.enough) == ("root_cause", 24, True)
+    assert (found.axis, found.experiences, found.has_enough) == ("root_cause", 24, True)
     assert [cluster.id for cluster in found.clusters] == ["root_cause_0", "root_cause_1", "root_cause_2"]
     members = [set(cluster.members) for cluster in found.clusters]
     assert [len(one & {told.id for told in group}) for one, group in zip(members, groups, strict=True)] == [
@@ -87,7 +87,7 @@ def test_few_experiences_have_nothing_in_common_yet(values, live_experience, emb
     live_experience("confirmed")
     embed()
     found = values.clusters("shop", "root_cause")
-    assert (found.experiences, found.enough, found.clusters) == (MIN_EXPERIENCES - 1, False, ())
+    assert (found.experiences, found.has_enough, found.clusters) == (MIN_EXPERIENCES - 1, False, ())
     with pytest.raises(ValidationError, match="none yet"):
         values.members("shop", "root_cause_0")
 

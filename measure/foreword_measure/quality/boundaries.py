@@ -49,7 +49,7 @@ class Tally:
         """The share of the boundaries that were guessed."""
         return self.right / self.true if self.true else None
 
-    def f(self, beta: float) -> float:
+    def f_score(self, beta: float) -> float:
         """Precision and recall in one number, recall weighing `beta` times as much."""
         weight = beta * beta
         return (1 + weight) * self.right / ((weight * self.true + self.guessed) or 1)
@@ -72,12 +72,12 @@ def window(truth: Sequence[bool]) -> int:
 
 def pk(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
     """How often guess and truth disagree on whether the two ends of a window belong together; 0 is best."""
-    return _windows(guess, truth, lambda one, other: bool(one) != bool(other))
+    return _share_of_windows(guess, truth, lambda one, other: bool(one) != bool(other))
 
 
 def window_diff(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
     """How often guess and truth disagree on how many boundaries a window holds; 0 is best."""
-    return _windows(guess, truth, lambda one, other: one != other)
+    return _share_of_windows(guess, truth, lambda one, other: one != other)
 
 
 def roc_auc(scores: Sequence[float], truth: Sequence[bool]) -> float | None:
@@ -118,7 +118,7 @@ def interval(
     return float(low), float(high)
 
 
-def _windows(
+def _share_of_windows(
     guess: Sequence[bool], truth: Sequence[bool], differ: Callable[[int, int], bool]
 ) -> float | None:
     """The share of windows where they differ; None when a dialogue is shorter than its window."""
@@ -133,8 +133,8 @@ def _windows(
 _COUNTED: Mapping[str, Callable[[Tally], float | None]] = {
     "precision": lambda counted: counted.precision,
     "recall": lambda counted: counted.recall,
-    "F1": lambda counted: counted.f(1),
-    "F0.5": lambda counted: counted.f(BETA),
+    "F1": lambda counted: counted.f_score(1),
+    "F0.5": lambda counted: counted.f_score(BETA),
 }
 _WINDOWED = {"Pk": pk, "WindowDiff": window_diff}
 _COLUMNS = (*_COUNTED, *_WINDOWED, "ROC-AUC")

@@ -62,21 +62,21 @@ class Bin:
 
 def recall(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """The share of the relevant documents among the first `cut`."""
-    return sum(document in gains for document in _unique(ranking, cut)) / _count_relevant(gains)
+    return sum(document in gains for document in _first_distinct(ranking, cut)) / _count_relevant(gains)
 
 
 def ndcg(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """The gains of the first `cut`, each divided by log2(rank + 1), as a share of the best possible."""
     _count_relevant(gains)
     best = sorted(gains.values(), reverse=True)[:cut]
-    found = [gains.get(document, 0.0) for document in _unique(ranking, cut)]
+    found = [gains.get(document, 0.0) for document in _first_distinct(ranking, cut)]
     return _discounted_gain(found) / _discounted_gain(best)
 
 
 def reciprocal_rank(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """One over the rank of the first relevant document, or 0 when it is not among the first `cut`."""
     _count_relevant(gains)
-    return next((1 / rank for rank, one in enumerate(_unique(ranking, cut), 1) if one in gains), 0.0)
+    return next((1 / rank for rank, one in enumerate(_first_distinct(ranking, cut), 1) if one in gains), 0.0)
 
 
 def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
@@ -87,7 +87,7 @@ def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
 def complete(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """1 when everything that is relevant is among the first `cut`, else 0."""
     _count_relevant(gains)
-    return float(gains.keys() <= set(_unique(ranking, cut)))
+    return float(gains.keys() <= set(_first_distinct(ranking, cut)))
 
 
 def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget: float) -> float:
@@ -145,7 +145,7 @@ def has_enough_groups(groups: Sequence[str]) -> bool:
 
 
 def sample_positions(count: int, most: int) -> list[int]:
-    """At most so many of the positions below `count`, drawn by chance, in their order."""
+    """At most `most` of the positions below `count`, drawn by chance, in their order."""
     if count <= most:
         return list(range(count))
     return sorted(np.random.default_rng(SEED).choice(count, most, replace=False).tolist())
@@ -189,7 +189,7 @@ def _bin(place: int, inside: Sequence[tuple[float, bool]]) -> Bin:
     return Bin(place / BINS, (place + 1) / BINS, predicted, observed, count)
 
 
-def _unique(ranking: Iterable[str], cut: int) -> list[str]:
+def _first_distinct(ranking: Iterable[str], cut: int) -> list[str]:
     return list(dict.fromkeys(ranking))[:cut]
 
 

@@ -161,11 +161,11 @@ def ask(engine: ContextEngine, question: Question, stock: StoredScope, plan: Pla
         search_ms[OURS[lane]] = _milliseconds_since(started)
 
     @cache
-    def deeper() -> list[SearchResult]:
+    def search_deeper() -> list[SearchResult]:
         # The full lane reads the first few anew; far down both lanes agree, and the fast one is at hand.
         return engine.search(question.text, question.scope, limit=DEEP_RESULTS, lane="fast")
 
-    ours = {run: _places(results, stock, deeper) for run, results in near.items()}
+    ours = {run: _places(results, stock, search_deeper) for run, results in near.items()}
     return Answer({**runs, **ours}, embedding_ms, search_ms)
 
 
@@ -242,12 +242,12 @@ def _space(engine: ContextEngine, name: str) -> Space | None:
 
 
 def _places(
-    near: Sequence[SearchResult], stock: StoredScope, deeper: Callable[[], list[SearchResult]]
+    near: Sequence[SearchResult], stock: StoredScope, search_deeper: Callable[[], list[SearchResult]]
 ) -> list[Place]:
     """An answer as places, with what a deeper search adds where it is too short to be measured."""
     places = [stock.place(result.memory, result.score) for result in near]
     if not _is_long_enough(places):
-        places += [stock.place(result.memory, result.score) for result in _new_results(near, deeper())]
+        places += [stock.place(result.memory, result.score) for result in _new_results(near, search_deeper())]
     return places
 
 

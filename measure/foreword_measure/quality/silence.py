@@ -59,7 +59,7 @@ class InjectionCounts:
         return self.foreign_injected / self.foreign if self.foreign else None
 
     @property
-    def kept(self) -> float | None:
+    def evidence_kept(self) -> float | None:
         """The evidence that the floor let through, as a share of what there is without it."""
         return self.evidence / self.evidence_without_floor if self.evidence_without_floor else None
 

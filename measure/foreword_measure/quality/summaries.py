@@ -295,7 +295,7 @@ def rouge_scores(text: str, wanted: str) -> dict[str, Overlap]:
 
 
 def _shared_runs(ours: list[str], theirs: list[str], length: int) -> Overlap:
-    """The runs of so many words that both have."""
+    """The runs of `length` words that both have."""
     runs = [Counter(zip(*(words[at:] for at in range(length)), strict=False)) for words in (ours, theirs)]
     return _overlap((runs[0] & runs[1]).total(), runs[0].total(), runs[1].total())
 

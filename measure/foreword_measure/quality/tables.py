@@ -115,7 +115,7 @@ def summary(reports: Sequence[Report]) -> Report:
     """Many sets in one table, a row a set."""
     sets = {report.data["set"]: _summary_row(report.data["runs"]) for report in reports}
     columns = ("set", *next(iter(sets.values()), {}))
-    rows = tuple((name, *map(_rounded, values.values())) for name, values in sets.items())
+    rows = tuple((name, *map(_round, values.values())) for name, values in sets.items())
     notes = (
         f"{', '.join(_SUMMARY)}: of the full lane, or of the fast one where that alone was measured",
         f"best baseline: the NDCG@10 of the best of {', '.join(BASELINES)}",
@@ -173,7 +173,7 @@ def _scored_results(rows: Sequence[QuestionScores], run: str) -> list[tuple[floa
 
 
 def _silence_json(counts: InjectionCounts) -> dict[str, float | None]:
-    return {**asdict(counts), "foreign_injected_share": counts.noise, "evidence_kept": counts.kept}
+    return {**asdict(counts), "foreign_injected_share": counts.noise, "evidence_kept": counts.evidence_kept}
 
 
 def _per_query(row: QuestionScores) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _per_query(row: QuestionScores) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
@@ -194,7 +194,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _recall_table(about: SetFacts, runs: Mapping[str, Means]) -> Table:
-    rows = tuple((run, *(_rounded(values[name]) for name in _RECALLS)) for run, values in runs.items())
+    rows = tuple((run, *(_round(values[name]) for name in _RECALLS)) for run, values in runs.items())
     note = "of what is relevant, among the first k: hit@k: any; R@k: the share; all@k: everything"
     return Table(f"{about.title}: recall", ("run", *_RECALLS), rows, (note,))
 
@@ -226,8 +226,8 @@ def _value_and_interval(
 ) -> tuple[Cell, ...]:
     """A mean, and half the width of its interval for the metrics that are shown with one."""
     if name not in _WITH_INTERVAL:
-        return (_rounded(value),)
-    return _rounded(value), _rounded((interval[1] - interval[0]) / 2) if interval else None
+        return (_round(value),)
+    return _round(value), _round((interval[1] - interval[0]) / 2) if interval else None
 
 
 def _notes(about: SetFacts, rows: Sequence[QuestionScores]) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def _category_table(
     about: SetFacts, categories: Mapping[str, Mapping[str, Means]], sizes: Mapping[str, int], lane: str
 ) -> Table:
     rows = tuple(
-        (category or "(none)", sizes[category], *(_rounded(runs[lane][name]) for name in _CATEGORY))
+        (category or "(none)", sizes[category], *(_round(runs[lane][name]) for name in _CATEGORY))
         for category, runs in categories.items()
     )
     return Table(f"{about.title}: {lane} by category", ("category", "queries", *_CATEGORY), rows)
@@ -257,19 +257,19 @@ def _category_table(
 
 def _time_table(about: SetFacts, times: Mapping[str, Means]) -> Table:
     columns = ("mean", "p50", "p95")
-    rows = tuple((part, *(_rounded(spread[column]) for column in columns)) for part, spread in times.items())
+    rows = tuple((part, *(_round(spread[column]) for column in columns)) for part, spread in times.items())
     note = "a search is timed with its question embedded beforehand"
     return Table(f"{about.title}: milliseconds a query", ("part", *columns), rows, (note,))
 
 
 _SILENCE_COLUMNS: Mapping[str, Callable[[InjectionCounts], Cell]] = {
     "foreign queries": lambda counts: counts.foreign,
-    "injected for": lambda counts: _rounded(counts.noise),
+    "injected for": lambda counts: _round(counts.noise),
     "own queries": lambda counts: counts.own,
-    "answered": lambda counts: _rounded(counts.own_injected / counts.own if counts.own else None),
-    "evidence": lambda counts: _rounded(counts.evidence),
-    "without floor": lambda counts: _rounded(counts.evidence_without_floor),
-    "kept": lambda counts: _rounded(counts.kept),
+    "answered": lambda counts: _round(counts.own_injected / counts.own if counts.own else None),
+    "evidence": lambda counts: _round(counts.evidence),
+    "without floor": lambda counts: _round(counts.evidence_without_floor),
+    "kept": lambda counts: _round(counts.evidence_kept),
 }
 
 
@@ -289,7 +289,7 @@ def _silence_table(about: SetFacts, silence: Silence) -> Table:
 
 def _reliability_table(about: SetFacts, bins: Mapping[str, Sequence[metrics.Bin]]) -> Table:
     rows = tuple(
-        (run, f"{one.low:.1f}–{one.high:.1f}", _rounded(one.predicted), _rounded(one.observed), one.count)
+        (run, f"{one.low:.1f}–{one.high:.1f}", _round(one.predicted), _round(one.observed), one.count)
         for run, inside in bins.items()
         for one in inside
     )

@@ -38,7 +38,7 @@ from foreword.options import SearchOptions
 from foreword.recall.dedupe import find_holders
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
 from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.assembled.stages import AssembledDraft, fit
+from foreword.recipes.assembled.stages import AssembledDraft, fit_budget
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.spaces.tokens import TokenEncoder
@@ -239,7 +239,7 @@ def _format(found: list[SearchResult], engine: ContextEngine) -> str:
     draft = AssembledDraft(
         query=query, budget=2000, tokenizer=engine.tokenizer, plan=plan, results=tuple(found)
     )
-    return fit(draft).text
+    return fit_budget(draft).text
 
 
 # What is stored ------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def lexicon() -> Lexicon:
     """The one lexicon of every corpus."""
     rng = np.random.default_rng(_SEED)
     real = [word for word, _ in _sample_words().most_common() if not word.isdigit()]
-    invented = _invented(rng, VOCABULARY - len(real), frozenset(real))
+    invented = _invent_words(rng, VOCABULARY - len(real), frozenset(real))
     vocabulary = (*real, *invented)
     weights = 1 / (np.arange(len(vocabulary)) + 2.0)
     people = tuple(
@@ -102,10 +102,10 @@ def item(at: int) -> Item:
     kind = _KINDS[int(rng.integers(len(_KINDS)))]
     return Item(
         id=f"bench-{at:07d}",
-        text=_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
+        text=_make_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
         workspace=WORKSPACE,
         kind=kind,
-        about=_about(rng, kind),
+        about=_surroundings(rng, kind),
         session=session(at) if kind in _IN_SESSIONS else None,
         created_at=_START + at * _STEP,
         importance=round(float(rng.random()), 2),
@@ -114,7 +114,7 @@ def item(at: int) -> Item:
 
 def short_text(at: int) -> str:
     """A dozen words, for an encoder."""
-    return _sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
+    return _make_sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
 
 
 def session(at: int) -> str:
@@ -229,7 +229,7 @@ def _sample_words() -> Counter[str]:
     return Counter(word for line in lines if line for word in split_words(json.loads(line)["text"]))
 
 
-def _invented(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:
+def _invent_words(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:
     """Words that could be words, each once."""
     made: dict[str, None] = {}
     while len(made) < count:
@@ -259,69 +259,82 @@ def _prose(rng: Generator, count: int) -> str:
     """Sentences in which a person or a code name turns up now and then."""
     drawn = lexicon().draw(rng, count)
     if rng.random() < 0.35:
-        drawn[int(rng.integers(count))] = _often_the_first(rng, lexicon().people)
+        drawn[int(rng.integers(count))] = _pick_mostly_early(rng, lexicon().people)
     if rng.random() < 0.25:
-        drawn[int(rng.integers(count))] = _often_the_first(rng, lexicon().names)
-    return _sentences(drawn)
+        drawn[int(rng.integers(count))] = _pick_mostly_early(rng, lexicon().names)
+    return _make_sentences(drawn)
 
 
-def _sentences(drawn: Sequence[str], length: int = 13) -> str:
+def _make_sentences(drawn: Sequence[str], length: int = 13) -> str:
     cuts = [drawn[at : at + length] for at in range(0, len(drawn), length)]
     return " ".join(sentence[0][:1].upper() + " ".join(sentence)[1:] + "." for sentence in cuts)
 
 
-def _code(rng: Generator) -> str:
-    names = [_often_the_first(rng, lexicon().names[at::3]) for at in (0, 1, 0)]
+def _make_code(rng: Generator) -> str:
+    names = [_pick_mostly_early(rng, lexicon().names[at::3]) for at in (0, 1, 0)]
     one, other = lexicon().draw(rng, 2)
     body = f'    """{_prose(rng, 12)}"""\n    return {names[1]}({one}).{names[2]}'
     return f"def {names[0]}({one}, {other}):\n{body}"
 
 
-def _about(rng: Generator, kind: Kind) -> str:
+def _surroundings(rng: Generator, kind: Kind) -> str:
     if kind == "turn":
         return lexicon().people[int(rng.integers(12))].split()[0]
-    return _often_the_first(rng, lexicon().names[2::3]) if kind == "code" else ""
+    return _pick_mostly_early(rng, lexicon().names[2::3]) if kind == "code" else ""
 
 
-def _often_the_first(rng: Generator, pool: Sequence[str]) -> str:
+def _pick_mostly_early(rng: Generator, pool: Sequence[str]) -> str:
     """One of the pool: few are mentioned often, most rarely."""
     return pool[int(len(pool) * rng.random() ** 3)]
 
 
-def _misspelt(word: str, at: int) -> str:
+def _misspell(word: str, at: int) -> str:
     at = 1 + at % max(1, len(word) - 2)
     return word[:at] + word[at + 1 : at + 2] + word[at : at + 1] + word[at + 2 :]
 
 
-def _common(rng: Generator, _: int) -> str:
+def _common_words_query(rng: Generator, _: int) -> str:
     return " ".join(lexicon().words[int(i)] for i in rng.integers(200, size=int(rng.integers(2, 6))))
 
 
-def _ordinary(rng: Generator, _: int) -> str:
+def _ordinary_query(rng: Generator, _: int) -> str:
     return " ".join(lexicon().draw(rng, int(rng.integers(3, 15))))
 
 
-def _phrase(rng: Generator, size: int) -> str:
+def _phrase_query(rng: Generator, size: int) -> str:
     spoken = item(int(rng.integers(size))).text.split()
     start = int(rng.integers(max(1, len(spoken) - 6)))
     return " ".join(spoken[start : start + int(rng.integers(6, 15))])
 
 
-def _identifier(rng: Generator, _: int) -> str:
-    return " ".join([*lexicon().draw(rng, int(rng.integers(1, 4))), _often_the_first(rng, lexicon().names)])
+def _query_with_identifier(rng: Generator, _: int) -> str:
+    return " ".join([*lexicon().draw(rng, int(rng.integers(1, 4))), _pick_mostly_early(rng, lexicon().names)])
 
 
-def _name(rng: Generator, _: int) -> str:
-    return " ".join([*lexicon().draw(rng, int(rng.integers(1, 5))), _often_the_first(rng, lexicon().people)])
+def _query_with_name(rng: Generator, _: int) -> str:
+    return " ".join(
+        [*lexicon().draw(rng, int(rng.integers(1, 5))), _pick_mostly_early(rng, lexicon().people)]
+    )
 
 
-def _typo(rng: Generator, _: int) -> str:
-    wrong = _misspelt(lexicon().words[int(rng.integers(200, 5_000))], int(rng.integers(20)))
+def _query_with_typo(rng: Generator, _: int) -> str:
+    wrong = _misspell(lexicon().words[int(rng.integers(200, 5_000))], int(rng.integers(20)))
     return " ".join([*lexicon().draw(rng, int(rng.integers(2, 6))), wrong])
 
 
 _ASKED: dict[str, Callable[[Generator, int], str]] = dict(
-    zip(SHAPES, (_common, _ordinary, _phrase, _identifier, _name, _typo), strict=True)
+    zip(
+        SHAPES,
+        (
+            _common_words_query,
+            _ordinary_query,
+            _phrase_query,
+            _query_with_identifier,
+            _query_with_name,
+            _query_with_typo,
+        ),
+        strict=True,
+    )
 )
 
 

@@ -121,7 +121,7 @@ class _Asker:
         self._times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
 
     async def fill(self, name: str, history: list[dict[str, str]], question: str) -> None:
-        """Fill the gap of an agent that asks a question after so much talk."""
+        """Fill the gap of an agent that asks a question after that much talk."""
         request = f"I need more information about this: {question}"
         asking = {"role": "assistant", "name": "dev", "content": request}
         state = {"messages": [*history[1:], asking], "current_agent": "dev"}

@@ -93,7 +93,7 @@ def _read(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
 
 
 def _spread(items: list[Item], most: int) -> list[Item]:
-    """So many of the items, from all over the list, in its order."""
+    """At most `most` of the items, from all over the list, in its order."""
     return items[:: max(1, -(-len(items) // most))]
 
 

@@ -78,7 +78,7 @@ def cells(spread: Mapping[str, float], digits: int = 2) -> tuple[Cell, ...]:
     return (spread["count"], *(round(spread[key], digits) for key in ("min", "p50", "p99", "max")))
 
 
-def met(value: float, target: float | None) -> str | None:
+def target_verdict(value: float, target: float | None) -> str | None:
     """Whether a value is at most its target, if it has one."""
     return None if target is None else "yes" if value <= target else "no"
 
@@ -91,7 +91,7 @@ def target_table(
     for name, key, target in rows:
         median, cpu = times[key]["p50"], times.get(f"{key} (cpu)", {}).get("p50")
         computed = None if cpu is None else round(cpu, 1)
-        table.append((name, *cells(times[key]), computed, target, met(median, target)))
+        table.append((name, *cells(times[key]), computed, target, target_verdict(median, target)))
     columns = ("what", *SPREAD_COLUMNS, "p50 of cpu", "target p50, at most", "met")
     return Table(title, columns, tuple(table), (note,))
 

@@ -25,7 +25,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus, dialogue
-from foreword_measure.speed.parts import fill_and_ask, met, send
+from foreword_measure.speed.parts import fill_and_ask, send, target_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,10 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     rows: list[tuple[Cell, ...]] = [(way, *asked["times"][way].values()) for way in WAYS]
     added = round(asked["times"][WAYS[2]]["p50"] - asked["times"][WAYS[1]]["p50"], 1)
     share = f"{asked['contexts']} of {asked['times'][WAYS[2]]['count']} requests got a context"
-    notes = (f"added at p50: {added} (aim: at most {TARGET_ADDED:g}; met: {met(added, TARGET_ADDED)})", share)
+    notes = (
+        f"added at p50: {added} (aim: at most {TARGET_ADDED:g}; met: {target_verdict(added, TARGET_ADDED)})",
+        share,
+    )
     stages = tuple((name, *spread.values()) for name, spread in asked["stages"].items())
     tables = [
         Table(title, _COLUMNS, tuple(rows), notes),

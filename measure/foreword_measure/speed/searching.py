@@ -22,7 +22,7 @@ from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
 from foreword_measure.speed.clock import both_clocks, milliseconds, peak_bytes, resident_bytes, spreads
 from foreword_measure.speed.corpus import WORKSPACE
-from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, met, send
+from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, send, target_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,13 +51,13 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
         found[size] = {"fill": filled, **asked}
     largest = max(found)
     tables = [
-        _times(found),
+        _times_table(found),
         _full_lane(found),
-        _memory(found),
-        *([_growth(found)] if len(found) > 1 else []),
-        _largest(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
-        _largest(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
-        _largest(f"Search by shape of question at {largest:,} items", _shapes(found[largest])),
+        _memory_table(found),
+        *([_growth_table(found)] if len(found) > 1 else []),
+        _spread_table(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
+        _spread_table(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
+        _spread_table(f"Search by shape of question at {largest:,} items", _shapes(found[largest])),
     ]
     return tables, {str(size): facts for size, facts in found.items()}
 
@@ -68,14 +68,14 @@ _PROBE_NOTES = (
 )
 
 
-def _times(found: dict[int, dict[str, Any]]) -> Table:
+def _times_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         for name in (*OPERATIONS, BEHIND):
             each, computing = (facts["operations"][key] for key in (name, f"{name} (cpu)"))
             target = TARGETS_MS.get(size) if name in OPERATIONS else None
             cpu = round(computing["p50"], 2)
-            rows.append((size, name, *cells(each), cpu, target, met(each["p50"], target)))
+            rows.append((size, name, *cells(each), cpu, target, target_verdict(each["p50"], target)))
     return Table(
         "Searching, milliseconds apart from embedding the question",
         ("items", "what", *SPREAD_COLUMNS, "p50 of cpu", "target p50, at most", "met"),
@@ -91,7 +91,9 @@ def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         each, read = facts["full"]["search"], facts["full"]["candidates read"]
-        rows.append((size, *cells(each), round(read["p50"]), FULL_LANE_MS, met(each["p99"], FULL_LANE_MS)))
+        rows.append(
+            (size, *cells(each), round(read["p50"]), FULL_LANE_MS, target_verdict(each["p99"], FULL_LANE_MS))
+        )
     return Table(
         f"Searching with the cross-encoder, under a deadline of {FULL_LANE_MS:.0f} ms",
         ("items", *SPREAD_COLUMNS, "candidates read, p50", "target p99, at most", "met"),
@@ -100,7 +102,7 @@ def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
     )
 
 
-def _memory(found: dict[int, dict[str, Any]]) -> Table:
+def _memory_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         filled = facts["fill"]
@@ -112,7 +114,7 @@ def _memory(found: dict[int, dict[str, Any]]) -> Table:
             round(filled["codes_ms"], 1),
             round(facts["first_ms"], 1),
         )
-        rows.append((size, *memory, target, met(memory[2], target), *disk, *rates))
+        rows.append((size, *memory, target, target_verdict(memory[2], target), *disk, *rates))
     return Table(
         "Memory in MB, disk in bytes an item",
         (
@@ -124,7 +126,7 @@ def _memory(found: dict[int, dict[str, Any]]) -> Table:
     )  # fmt: skip
 
 
-def _growth(found: dict[int, dict[str, Any]]) -> Table:
+def _growth_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for small, large in pairwise(found):
         ratios = [
@@ -135,7 +137,7 @@ def _growth(found: dict[int, dict[str, Any]]) -> Table:
     return Table("Growth of the median, times", ("from, to", "items", *OPERATIONS), tuple(rows))
 
 
-def _largest(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = ()) -> Table:
+def _spread_table(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = ()) -> Table:
     rows = tuple((name, *cells(each)) for name, each in spreads.items())
     return Table(f"{title}, milliseconds", ("what", *SPREAD_COLUMNS), rows, notes)
 

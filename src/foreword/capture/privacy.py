@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.capture.agent import AgentEvent
 
 _MAX_SESSIONS = 1_000
-"""Of so many sessions it is remembered that their last prompt was refused."""
+"""At most how many sessions are remembered whose last prompt was refused."""
 
 
 @dataclass(frozen=True, slots=True)

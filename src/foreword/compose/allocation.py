@@ -26,10 +26,10 @@ CATEGORIES: tuple[BudgetCategory, ...] = get_args(BudgetCategory)
 MAX_TOKENS = 10_000_000
 
 _QUERY_RESERVE = 100
-"""What is kept beside the query: for headings, and for what joining the parts costs."""
+"""How many tokens are kept beside the query: for headings, and for what joining the parts costs."""
 
 _SYSTEM, _SYSTEM_PERCENT = 400, 10
-"""What instructions usually need, and the most they may take of a small budget."""
+"""How many tokens instructions usually need, and at most which percentage of a small budget they take."""
 
 _SHORT, _MEDIUM = 3, 10
 _MANY_ENTITIES, _ENTITY_BOOST = 10, 1.3
@@ -185,7 +185,7 @@ class TokenBudgetManager:
 
 
 def _dynamic_weights(turns: int, entity_count: int, chunks: int) -> tuple[float, float, float]:
-    """How history, entities and documents share what is left for them, where there is so much to say."""
+    """How history, entities and documents share what is left for them, by how much each has to say."""
     if turns <= _SHORT:
         history, entities, rag = 15.0, 15.0, 60.0
     elif turns <= _MEDIUM:
@@ -208,7 +208,7 @@ def check_strategy(strategy: object) -> AllocationStrategy:
 
 
 def reserve(budget: TokenBudget, category: BudgetCategory, tokens: int) -> TokenBudget:
-    """The same tokens with exactly so many for one part; the others give or take in proportion.
+    """The same total with exactly `tokens` for one part; the others give or take in proportion.
 
     The query keeps what it has as long as the others have anything to give.
     """

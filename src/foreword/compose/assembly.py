@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
 
 _JOIN_TOKENS = 2
-"""What stands between two pieces costs this at most."""
+"""At most how many tokens stand between two pieces."""
 
 _TRIES = 3
-"""How often a piece is shortened a little more to make it fit."""
+"""At most how often a piece is shortened a little more to make it fit."""
 
 _MAX_DENSITY = 2
 """No text has fewer tokens than its guess divided by this, but for long runs of the same character."""
@@ -150,7 +150,7 @@ class _Page:
         self._tokens = self._tokenizer.count(self._text)
 
     @property
-    def _free(self) -> int:
+    def _free_tokens(self) -> int:
         return self._budget - self._tokens
 
     def holds_all(self) -> bool:
@@ -158,7 +158,7 @@ class _Page:
         if sum(piece.tokens for piece in self._every.values()) // _MAX_DENSITY > self._budget:
             return False  # no need to count
         self.put(list(self._every.values()))
-        if self._free < 0:
+        if self._free_tokens < 0:
             self.put([])
             return False
         self.pieces = [replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self.pieces]
@@ -166,7 +166,7 @@ class _Page:
 
     def drop_over_budget(self) -> None:
         """While the page is over its budget, take the least of its pieces away."""
-        while self.pieces and self._free < 0:
+        while self.pieces and self._free_tokens < 0:
             least = min(self.pieces, key=lambda piece: piece.rank)
             self.put([piece for piece in self.pieces if piece is not least])
 
@@ -174,23 +174,23 @@ class _Page:
         """Tell more of the pieces that were cut, the best first, while tokens are free."""
         cut = [piece for piece in self.pieces if piece.item.content != self._every[piece.id].item.content]
         for piece in sorted(cut, key=lambda piece: -piece.rank):
-            if self._free <= 0:
+            if self._free_tokens <= 0:
                 return
-            self._tell(self._every[piece.id], piece.tokens + self._free)
+            self._tell(self._every[piece.id], piece.tokens + self._free_tokens)
 
     def add_left_out(self) -> None:
         """Add what was left out, the best first, while tokens are free; whole, or cut to a fair length."""
         there = {piece.id for piece in self.pieces}
         left_out = [piece for name, piece in self._every.items() if name not in there]
         for piece in sorted(left_out, key=lambda piece: -piece.rank):
-            if self._free < MIN_COST_TOKENS:
+            if self._free_tokens < MIN_COST_TOKENS:
                 return
             least = least_tokens(piece.item.source)
-            if self._free >= least or piece.tokens // _MAX_DENSITY <= self._free:
-                self._tell(piece, self._free, least)
+            if self._free_tokens >= least or piece.tokens // _MAX_DENSITY <= self._free_tokens:
+                self._tell(piece, self._free_tokens, least)
 
     def _tell(self, whole: Piece, tokens: int, least: int = 0) -> None:
-        """Tell a piece in so many tokens, if the page has room for that; a new one in no fewer than `least`.
+        """Tell a piece in at most `tokens`, if the page has room; a new one in no fewer than `least`.
 
         Tokens do not add up exactly, and a new section has a heading: where the page would be over its
         budget, a little less of the piece is tried.
@@ -205,9 +205,9 @@ class _Page:
             if told.tokens <= known:
                 break
             self.put([*others, told])
-            if self._free >= 0:
+            if self._free_tokens >= 0:
                 return
-            tokens = told.tokens + self._free
+            tokens = told.tokens + self._free_tokens
         if self.pieces is not before:
             self.put(before)
 
@@ -243,7 +243,7 @@ def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> int:
 
 
 def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
-    """The piece within so many tokens, what stands between it and the next included."""
+    """The piece within `cap` tokens, what stands between it and the next included."""
     most = cap - _JOIN_TOKENS
     item = piece.item
     if (counted := _count_tokens(piece, tokenizer)) <= most:
@@ -276,7 +276,7 @@ WEIGHTS: Mapping[str, int] = {
 """How much of a context each source may fill, as against the others: rich items need more room."""
 
 MAX_ITEM_FRACTION = 0.25
-"""How much of its source's tokens one item may take."""
+"""At most which share of its source's tokens one item may take."""
 
 MIN_ITEM_TOKENS = 32
 """An item is not cut to fewer tokens than this: nothing sensible would be left of it."""
@@ -295,7 +295,7 @@ def least_tokens(source: str) -> int:
 
 
 def max_item_tokens(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
-    """The most tokens that one item may have, when its source has so many."""
+    """The most tokens that one item may have, when its source has `allowance`."""
     return max(least, int(allowance * MAX_ITEM_FRACTION))
 
 
@@ -360,10 +360,10 @@ _HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
 _LISTED = "\n- **"
 _NAMED = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
 _WIDTHS = (800, 400, 280, 200, 140, 120, 100, 85, 70, 60, 50)
-"""How long the lines of a list may be, from generous to terse."""
+"""How many characters the lines of a list may have, from generous to terse."""
 
 _TELLING_WIDTH = 100
-"""Lines that are shorter say little: what can be spared goes before others are cut to less."""
+"""Lines of fewer characters say little: what can be spared goes before others are cut to less."""
 
 _TERSEST = (40, 30)
 """How long they may be when all that can be spared is gone, the note too: a name, and a word or two."""
@@ -374,7 +374,7 @@ _SAFETY, _GUESSES = 2, 6
 def shorten_markdown(
     text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()
 ) -> str:
-    """The text within so many tokens, with the note behind it if it had to be cut and there is room.
+    """The text within `tokens`, with the note behind it if it had to be cut and there is room.
 
     A text is cut at its end, between words, and a fence that the cut left open is closed. A list of named
     lines loses a little of every line; where that is not enough, the lines that can be spared go, one after
@@ -403,7 +403,7 @@ def _cut_to_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 
 def _longest_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
-    """About as much of a text as so many tokens hold, and no more; found by a guess and a few corrections."""
+    """About as much of a text as `tokens` hold, and no more; found by a guess and a few corrections."""
     text = text[: tokens * MAX_CHARACTERS_A_TOKEN]  # no need to look beyond
     size = len(text)
     for _ in range(_GUESSES):
@@ -420,7 +420,7 @@ def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokeniz
     def fits(made: str) -> bool:
         return tokenizer.count(made) <= tokens
 
-    def widest(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
+    def widest_that_fits(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller: those that are too wide come first, and there are few of them to look at.
         first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow_lines(lines, width) + behind)))
         return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
@@ -428,7 +428,7 @@ def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokeniz
     # Fewer lines are shorter: the first number of them that fits is found in the same way.
     first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow_lines(lines, _TELLING_WIDTH) + behind)))
     lines = kept[min(first, len(kept) - 1)]
-    return widest(lines, behind, _WIDTHS) or widest(lines, "", (*_WIDTHS, *_TERSEST))
+    return widest_that_fits(lines, behind, _WIDTHS) or widest_that_fits(lines, "", (*_WIDTHS, *_TERSEST))
 
 
 def _narrow_lines(lines: Sequence[str], width: int) -> str:

@@ -30,7 +30,7 @@ MAX_FILES = 4
 
 _MAX_HEAD_LINES = 6
 _MIN_GAP_LINES = 3
-"""So few lines between two parts are told with them."""
+"""At most how many lines between two parts are told with them."""
 
 _INDENT = "    "
 _SKIPPED = f"{_INDENT}..."

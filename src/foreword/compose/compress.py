@@ -78,7 +78,7 @@ def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tupl
 
 
 def keep_top_chunks(most: int) -> Reduction:
-    """The step that keeps so many of the best chunks, in the order they have."""
+    """The step that keeps the `most` best chunks, in the order they have."""
 
     def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
         best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
@@ -90,7 +90,7 @@ def keep_top_chunks(most: int) -> Reduction:
 
 
 def summarise_older(keep: int, tokens: int) -> Reduction:
-    """The step that keeps about so many of the recent turns and tells the others in so many tokens.
+    """The step that keeps about `keep` of the recent turns and tells the others in `tokens` tokens.
 
     The summary is at most half of what it replaces, or the step would be none.
     """
@@ -114,7 +114,7 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
 
 
 def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
-    """Where the newest turns begin that are about so many; a call and its answers are not parted."""
+    """Where the newest turns begin, about `keep` of them; a call and its answers are not parted."""
     turns = [turn.turn for turn in history.recent_turns]
     first = len(turns)
     for start, _ in exchange_blocks(turns):
@@ -170,7 +170,7 @@ class Compressed:
 
 
 def expected_level(tokens: int, target: int) -> CompressionLevel:
-    """How much of a prompt of so many tokens has to go."""
+    """How much of a prompt of `tokens` has to go to reach the target."""
     if tokens <= target:
         return CompressionLevel.NONE
     over = (tokens - target) / tokens
@@ -185,7 +185,7 @@ class DynamicCompressor:
     tokenizer: Tokenizer
 
     def compress(self, content: ContextContent, target_tokens: int) -> Compressed:
-        """The content in at most so many tokens, and what that has cost."""
+        """The content in at most `target_tokens`, and what that has cost."""
         tokens = prompt_tokens(content, self.tokenizer)
         level = expected_level(tokens, target_tokens)
         if level is CompressionLevel.NONE:
@@ -230,7 +230,7 @@ def handle_overflow(
 
 
 def cut_instructions(instructions: str, most: int, tokenizer: Tokenizer) -> str:
-    """Instructions up to the last sentence that is within so many tokens."""
+    """Instructions up to the last sentence that is within `most` tokens."""
     return SystemPromptBuilder(instructions, Custom(""), tokenizer=tokenizer).build(most)
 
 

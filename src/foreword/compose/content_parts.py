@@ -27,7 +27,7 @@ _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 _IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
 _DATA_URL = re.compile(r"data:(?P<type>image/[\w.+-]+);base64,", re.IGNORECASE)
 _HEAD_CHARACTERS = 1 << 17
-"""So much of an image's base64 is read for its size; a JPEG may have a preview before it."""
+"""At most how many characters of an image's base64 are read for its size; a JPEG may begin with a preview."""
 
 _LOW_DETAIL_TOKENS = 85
 _TILE, _TILE_TOKENS, _SQUARE, _SHORT_SIDE = 512, 170, 2048, 768
@@ -171,7 +171,7 @@ def openai_image_tokens(image: Image) -> int:
     """By OpenAI's rules: tiles of 512 pixels after scaling, or patches of 32, whichever is more."""
     if image.detail == "low":
         return _LOW_DETAIL_TOKENS
-    width, height = _within(image.size or _UNKNOWN_SIZE, _SQUARE)
+    width, height = _scale_within(image.size or _UNKNOWN_SIZE, _SQUARE)
     patches = min(_MAX_PATCHES, math.ceil(width / _PATCH) * math.ceil(height / _PATCH))
     scale = min(1.0, _SHORT_SIDE / max(1, min(width, height)))
     tiles = math.ceil(width * scale / _TILE) * math.ceil(height * scale / _TILE)
@@ -182,11 +182,11 @@ def anthropic_image_tokens(image: Image) -> int:
     """By Anthropic's rule: a token for 750 pixels, after the long edge was scaled to 1,568."""
     if image.size is None:
         return _MAX_ANTHROPIC_TOKENS
-    width, height = _within(image.size, _LONG_EDGE)
+    width, height = _scale_within(image.size, _LONG_EDGE)
     return min(_MAX_ANTHROPIC_TOKENS, math.ceil(width * height / _PIXELS_A_TOKEN))
 
 
-def _within(size: tuple[int, int], edge: int) -> tuple[float, float]:
+def _scale_within(size: tuple[int, int], edge: int) -> tuple[float, float]:
     """The size scaled down so that its longer side is no longer than the edge."""
     scale = min(1.0, edge / max(1, *size))
     return size[0] * scale, size[1] * scale

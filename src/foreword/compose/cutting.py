@@ -35,7 +35,7 @@ _QUOTED_SHARE = 0.4
 """At most this share of what is kept is for the lines between the ends."""
 
 _MARK_CHARACTERS = 36
-"""About how long a mark is."""
+"""About how many characters a mark has."""
 
 _LONG_LINE = 400
 """A text whose lines are longer than this on average is taken sentence by sentence."""
@@ -49,7 +49,7 @@ _NEAR_A_WORD = 24
 
 
 def fits_within(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
-    """Whether a text is within so many tokens; one that is far too long is not counted to the end."""
+    """Whether a text has at most `tokens`; one that is far too long is not counted to the end."""
     return len(text) <= tokens * MAX_CHARACTERS_A_TOKEN and tokenizer.count(text) <= tokens
 
 
@@ -59,7 +59,7 @@ def words_asked_for(query: str) -> frozenset[str]:
 
 
 def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked: Collection[str] = ()) -> str:
-    """The text within so many tokens, if need be its ends and the lines between with words asked for.
+    """The text within `tokens`, if need be its ends and the lines between with words asked for.
 
     Empty when there is no room.
     """
@@ -96,7 +96,7 @@ def _lines(text: str) -> list[Span]:
 
 
 def _leave_out(text: str, kept: int, spans: Sequence[Span]) -> str:
-    """So many characters of a text: of the spans what a share of them holds, the rest from its two ends."""
+    """At most `kept` characters of a text: of the spans as much as a share holds, the rest from both ends."""
     quoted: list[Span] = []
     room = int(kept * _QUOTED_SHARE)
     for start, end in spans:

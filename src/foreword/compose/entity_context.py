@@ -93,7 +93,7 @@ class EntityContextFormatter:
     ) -> tuple[EntityContext, ...]:
         """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
         wanted = self._entities_to_tell(dialogue_state, resolved_entities)
-        return self._fit(
+        return self._entities_within(
             (self._word_entity(entity, relevance, dialogue_state) for entity, relevance in wanted), max_tokens
         )
 
@@ -113,9 +113,9 @@ class EntityContextFormatter:
             if one.confidence >= self.config.min_relevance:
                 best.setdefault(one.entity_id, one)
         worded = (self._word_what_holds(one, dialogue_state, in_view) for one in best.values())
-        return self._fit(filter(None, worded), max_tokens)
+        return self._entities_within(filter(None, worded), max_tokens)
 
-    def _fit(self, wanted: Iterable[EntityContext], max_tokens: int) -> tuple[EntityContext, ...]:
+    def _entities_within(self, wanted: Iterable[EntityContext], max_tokens: int) -> tuple[EntityContext, ...]:
         """As many of the worded entities as fit, those that do not by name and type alone."""
         chosen: list[EntityContext] = []
         room = max_tokens - self.tokenizer.count(_HEADING) - _TOKENS_TO_JOIN

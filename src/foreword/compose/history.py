@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
-"""What a line may cost beside its own tokens."""
+"""At most how many tokens a line costs beside its own."""
 
 _LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
-"""Where not all fits, a turn may have this share of the tokens, and so many in any case: more is shortened.
+"""Where not all fits, a turn may have this share of the tokens, and this many in any case: more is shortened.
 The last exchange may have more."""
 
 _SPARE_SHARE = 0.03
@@ -169,7 +169,7 @@ class HistoryFormatter:
     def format(
         self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = (), query: str = ""
     ) -> FormattedHistory:
-        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first.
+        """The conversation in at most `max_tokens`; `recalled` are earlier turns, the best first.
 
         Of a turn that is too long, what the query names stays.
         """
@@ -276,7 +276,7 @@ class HistoryFormatter:
         The best is shortened rather than left out.
         """
         room = left = min(allowed, draft.left)
-        known = draft.shown() | {turn_identity(worded.turn) for worded in draft.recalled}
+        known = draft.recent_turn_keys() | {turn_identity(worded.turn) for worded in draft.recalled}
         days = {worded.day for worded in draft.recalled}
         for rank, turn in enumerate(recalled):
             if left <= _JOIN:
@@ -333,7 +333,7 @@ class HistoryFormatter:
         return most is not None and len(draft.turns) - start > most
 
     def _take_more(self, draft: _HistoryDraft, summary: int) -> None:
-        """More of the recent turns: all that were said, if they fit, else so many that a summary has room."""
+        """More of the recent turns: all that were said, if they fit, else fewer, to leave a summary room."""
         if not draft.recent:
             return
         more = self._earlier_blocks(draft, draft.left)
@@ -370,7 +370,7 @@ class HistoryFormatter:
             self._summarise_earlier(draft, room)
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
-        """What came before the recent turns, in so many tokens; nothing if nothing did."""
+        """What came before the recent turns, in at most `room` tokens; nothing if nothing did."""
         earlier = draft.turns[: draft.first]
         summary = summarise(self._summarizer, earlier, room) if earlier else Summary()
         draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
@@ -444,12 +444,12 @@ class _HistoryDraft:
         place = self._places.get(turn_identity(turn))
         return [turn] if place is None else question_and_answer(self.turns, place)
 
-    def shown(self) -> set[Hashable]:
-        """The recent turns, by what their copies have in common with them."""
+    def recent_turn_keys(self) -> set[Hashable]:
+        """The keys of the recent turns; see `turn_identity`."""
         return {turn_identity(worded.turn) for block in self.recent for worded in block}
 
     def drop(self) -> None:
-        """Without what is needed least."""
+        """Drop what is needed least: an old recent turn, the summary, a recalled turn, at last any turn."""
         if len(self.recent) > self.exchange:
             self.recent.pop()
         elif self.summary:

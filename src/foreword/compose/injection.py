@@ -43,7 +43,7 @@ _TOPICS = "### Topics"
 _BRIEF = "Related: "
 
 _LONG_WORD, _PIECE = 64, 8
-"""A run of more characters than any word has counts as a word for each so many of them."""
+"""A run of more than `_LONG_WORD` characters counts as a word for every `_PIECE` of them."""
 
 _CHARACTERS_AFTER = 40
 """How many characters after a cut are read, to know whether a sentence ends there."""
@@ -122,7 +122,7 @@ class ContextFormatter:
         """One line about a shift of activity; `source` wrote the memory it is about."""
         plain = f'"{_summary(alert.summary, _ALERT_WORDS)}"'
         said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_foreign(source) else plain
-        where = f"Recent activity in {escape_entry(alert.space)}{_after(source)}"
+        where = f"Recent activity in {escape_entry(alert.space)}{_attribution_before_colon(source)}"
         return f"{where}: {said} (similarity: {alert.similarity:.2f})"
 
     @staticmethod
@@ -144,7 +144,7 @@ class ContextFormatter:
         when = describe_age(candidate.created_at, self.now)
         badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
         marks = f" {badges}" if badges else ""
-        after = _after(candidate.source, candidate.author)
+        after = _attribution_before_colon(candidate.source, candidate.author)
         if candidate.in_lines:
             place, *lines = candidate.content.split("\n")
             # A place in the repository is its attribution.
@@ -160,7 +160,7 @@ class ContextFormatter:
         """The candidate with what its line costs."""
         return replace(candidate, token_count=self.tokenizer.count(self.line(candidate) + "\n"))
 
-    def fit(
+    def fit_budget(
         self,
         candidates: Sequence[InjectionCandidate],
         alerts: Sequence[Alert],
@@ -180,13 +180,13 @@ class ContextFormatter:
         over: list[InjectionCandidate] = []
         while heard or kept or said:
             over += [one for one, fits in zip(kept, _share_of(kept), strict=True) if not fits]
-            kept = _without(kept, over)
+            kept = _leave_out(kept, over)
             text = self.format_full_context(kept, heard, sources=sources, topics=said)
             if self.tokenizer.count(wrap_in_frame(text)) <= budget.total:
                 break
             (said or kept or heard).pop()
             text = ""
-        left_out = tuple(_without(counted, [*kept, *over]))
+        left_out = tuple(_leave_out(counted, [*kept, *over]))
         tokens = self.tokenizer.count(text)
         return FittedSections(text, tokens, tuple(kept), tuple(heard), left_out, tuple(over))
 
@@ -196,14 +196,14 @@ class ContextFormatter:
         """One line of the first few memories that fit into the budget, and never more than is brief."""
         over: list[InjectionCandidate] = []
         while True:
-            chosen = self._choose_for_brief(_without(candidates, over), budget)
+            chosen = self._choose_for_brief(_leave_out(candidates, over), budget)
             counted = [replace(one, token_count=self.tokenizer.count(self.brief(one))) for one in chosen]
             beyond = [one for one, fits in zip(chosen, _share_of(counted), strict=True) if not fits]
             if not beyond:
                 break
             over += beyond
         text = _BRIEF + ", ".join(map(self.brief, chosen)) if chosen else ""
-        left_out = tuple(_without(candidates, [*chosen, *over]))
+        left_out = tuple(_leave_out(candidates, [*chosen, *over]))
         return FittedSections(text, self.tokenizer.count(text), tuple(counted), (), left_out, tuple(over))
 
     def _choose_for_brief(
@@ -235,7 +235,7 @@ class ContextFormatter:
         about = _summary(self.query, _ALERT_WORDS)
         first = f'Your current query about "{about}" has low similarity to recent work.'
         lines = [
-            f"Recent context{_after(source)}: {said} (similarity: {alert.similarity:.2f})"
+            f"Recent context{_attribution_before_colon(source)}: {said} (similarity: {alert.similarity:.2f})"
             for alert in alerts
             for source in [sources.get(alert.memory_id, Source())]
             for said in [(_quoted_summary if is_foreign(source) else _summary)(alert.summary, _ALERT_WORDS)]
@@ -268,20 +268,20 @@ def describe_age(created_at: datetime, now: datetime) -> str:
     if minutes < 1:
         return "Just now"
     if minutes < _MINUTE:
-        return _ago(minutes, "minute")
+        return _age_in_words(minutes, "minute")
     if days < 1 or hours < _EARLIER_TODAY:
-        return _ago(hours, "hour")
+        return _age_in_words(hours, "hour")
     return "Yesterday" if days == 1 else _days_ago(days)
 
 
 def _days_ago(days: int) -> str:
     for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
         if days >= length:
-            return _ago(days // length, unit)
-    return _ago(days, "day")
+            return _age_in_words(days // length, unit)
+    return _age_in_words(days, "day")
 
 
-def _ago(number: int, unit: str) -> str:
+def _age_in_words(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'} ago"
 
 
@@ -290,7 +290,7 @@ def _share_of(candidates: Sequence[InjectionCandidate]) -> list[bool]:
     return within_share([Portion(one.token_count, one.source, one.is_exempt) for one in candidates])
 
 
-def _without(
+def _leave_out(
     candidates: Sequence[InjectionCandidate], others: Sequence[InjectionCandidate]
 ) -> list[InjectionCandidate]:
     """The candidates that are not among the others, which are some of these very ones."""
@@ -298,7 +298,7 @@ def _without(
     return [candidate for candidate in candidates if id(candidate) not in gone]
 
 
-def _after(source: Source, author: str = "") -> str:
+def _attribution_before_colon(source: Source, author: str = "") -> str:
     """Whose words these are, to stand after an age or a name and before a colon; "" for the user's own."""
     words = author or source_attribution(source)
     if not words:

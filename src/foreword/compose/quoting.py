@@ -41,7 +41,7 @@ def quote_block(text: str) -> str:
 
 
 def quote_line(text: str, most: int = 0) -> str:
-    """The text on one line; with `most`, no longer than so many characters."""
+    """The text on one line; with `most`, no longer than that many characters."""
     inside = _escape_unless_harmless(text)
     return cut_line(inside, most) if most else inside
 

@@ -169,7 +169,7 @@ class SystemPromptBuilder:
             raise ValidationError(f"user_preferences is a UserPreferences(…), not {self.user_preferences!r}")
 
     def build(self, max_tokens: int) -> str:
-        """The system prompt in at most so many tokens; empty if not even one sentence fits."""
+        """The system prompt in at most `max_tokens`; empty if not even one sentence fits."""
         return self.compose(max_tokens).text
 
     def compose(self, max_tokens: int) -> SystemPrompt:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INDENT = 2
 _JOIN = 12
-"""What a turn may cost beside its own words: the speaker, the calls, the line break."""
+"""At most how many tokens a turn costs beside its words: the speaker, the calls, the line break."""
 
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
@@ -102,7 +102,7 @@ class TurnWording:
         return self._remembered(text) if len(text) <= _LONGEST_REMEMBERED else self._tokenizer.count(text)
 
     def word(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
-        """The turn, if it is within so many tokens; one that is far too long is not even read."""
+        """The turn, if it is within `room` tokens; one that is far too long is not even read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
         return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
@@ -138,7 +138,7 @@ class TurnWording:
 
 
 def word_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
-    """All of the turns, in so many tokens if they can be: the middle is left out of the longest."""
+    """All of the turns, in `room` tokens if they can be: the middle is left out of the longest."""
     wording, style = TurnWording(tokenizer), TurnStyle()
     lengths = [tokenizer.count(turn.text) + _JOIN for turn in turns]
     most, left = max(lengths, default=0), room
@@ -166,7 +166,7 @@ def is_told_in_full(worded: FormattedTurn) -> bool:
 def shorten_worded_turn(
     turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
 ) -> FormattedTurn | None:
-    """A line within so many tokens: its ends, and what is asked for; None when that is too few."""
+    """A line within `room` tokens: its ends, and what is asked for; None when that is too few."""
     formatted = shorten_text(turn.formatted, room, tokenizer, asked)
     if not formatted:
         return None
@@ -201,24 +201,24 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
 def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     """The turn at a place with the answer to the question that it asks, or the question that it answers."""
     turn = turns[place]
-    if turn.role == "user" and _asks(turn.text):
-        answer = next(_spoken(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
+    if turn.role == "user" and _asks_something(turn.text):
+        answer = next(_spoken_turns(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
         return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
     if turn.role == "assistant":
         before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
-        question = next(_spoken(reversed(before)), None)
-        if question is not None and question.role == "user" and _asks(question.text):
+        question = next(_spoken_turns(reversed(before)), None)
+        if question is not None and question.role == "user" and _asks_something(question.text):
             return [question, turn]
     return [turn]
 
 
 @functools.lru_cache(_REMEMBERED_TURNS)
-def _asks(text: str) -> bool:
+def _asks_something(text: str) -> bool:
     """Whether a turn asks something; the same turns come with every prompt."""
     return asks(text)
 
 
-def _spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
+def _spoken_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The turns that say something to the other side: no tool's, and none that only calls one."""
     return (turn for turn in turns if turn.role != "tool" and turn.text.strip())
 
@@ -232,7 +232,7 @@ def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list
 
 
 def turn_identity(turn: Turn) -> Hashable:
-    """What two copies of a turn have in common."""
+    """A key that is the same for every copy of a turn, and another for other turns."""
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 

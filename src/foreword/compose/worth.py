@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
     Summarise = Callable[[str, Sequence[Turn], int], Summary]
-    """A summary of what a summary said before and of turns, in so many tokens."""
+    """A summary of an earlier summary and of turns, in at most that many tokens."""
 
 PartKind = Literal["recent", "recalled", "chunk", "details", "entity", "user", "summary"]
 
@@ -43,7 +43,7 @@ _RULE, _FACT, _SUMMARY = 0.95, 0.65, 0.6
 """The worth of the other parts, from 0 to 1: a ground, and what their relevance adds or their rank takes."""
 
 _JOIN = 2
-"""What a part may cost beside its own tokens."""
+"""At most how many tokens a part costs beside its own."""
 
 _MARGINS = (4, 8, 24)
 """What a part that is shortened may cost beside the room it is cut to. Tokens do not add up exactly, so room
@@ -121,9 +121,9 @@ def reduce_to(
 ) -> tuple[ContextContent, tuple[str, ...]]:
     """The content near a target and not above it, unless nothing is left; and in words what was lost."""
     choice = _Choice(content, tokenizer, sorted(find_parts(content, tokenizer), key=lambda part: part.worth))
-    choice.let_go(target)
+    choice.drop_least_worth(target)
     choice.tell_what_left(target, summarise)
-    choice.let_go(target)
+    choice.drop_least_worth(target)
     for margin in _MARGINS:
         choice.take_back(target, margin)
     choice.tell_more(target, summarise)
@@ -141,25 +141,25 @@ class _Choice:
     shorter: dict[tuple[PartKind, int], Any] = field(default_factory=dict)
     summary: Summary | None = None
 
-    def let_go(self, target: int) -> None:
+    def drop_least_worth(self, target: int) -> None:
         """Let parts leave, the least worth first, until the rest is within the target."""
         staying = [part for part in self.parts if part not in self.left]
-        over = self._tokens() - target
+        over = self._count_tokens() - target
         for part in staying:
             if over <= 0:
                 return
             self.left.add(part)
             over -= part.tokens
             if over <= 0:
-                over = self._tokens() - target
+                over = self._count_tokens() - target
         if over > 0:
             self.summary = None
 
     def tell_what_left(self, target: int, summarise: Summarise) -> None:
         """Tell the recent turns that left in a summary, which is at most half of what it replaces."""
         history = self.content.history
-        gone = [history.recent_turns[at] for at in sorted(self._gone("recent"))]
-        if not gone or self._gone("summary"):
+        gone = [history.recent_turns[at] for at in sorted(self._places_that_leave("recent"))]
+        if not gone or self._places_that_leave("summary"):
             return
         before = history.summary or ""
         half = (self.tokenizer.count(before) + sum(turn.tokens for turn in gone)) // 2
@@ -169,16 +169,18 @@ class _Choice:
 
     def tell_more(self, target: int, summarise: Summarise) -> None:
         """Let the summary tell more of what left, where nothing that left could be taken back in part."""
-        spare = target - self._tokens()
-        gone = [self.content.history.recent_turns[at].turn for at in sorted(self._gone("recent"))]
-        if spare < _FAR * target or not gone or self._gone("summary"):
+        spare = target - self._count_tokens()
+        gone = [
+            self.content.history.recent_turns[at].turn for at in sorted(self._places_that_leave("recent"))
+        ]
+        if spare < _FAR * target or not gone or self._places_that_leave("summary"):
             return
         known = self.summary.text if self.summary else self.content.history.summary or ""
         room = self.tokenizer.count(known) + spare - max(_MARGINS)
         if room < MIN_CUT_TOKENS:
             return
         before, self.summary = self.summary, summarise(self.content.history.summary or "", gone, room)
-        if self._tokens() > target:
+        if self._count_tokens() > target:
             self.summary = before
 
     def take_back(self, target: int, margin: int) -> None:
@@ -187,7 +189,7 @@ class _Choice:
             part for part in self.parts if any((part.kind, at) in self.shorter for at in part.places)
         ]:
             self._remove(part)
-        spare = target - self._tokens()
+        spare = target - self._count_tokens()
         back: list[Part] = []
         for part in sorted(self.left, key=lambda part: (-part.worth, part.places)):
             if spare <= _NEAR * target:
@@ -201,17 +203,17 @@ class _Choice:
                 self.left.remove(part)
                 back.append(part)
                 spare -= cost
-        while back and self._tokens() > target:
+        while back and self._count_tokens() > target:
             self._remove(back.pop())
 
     def _may_return(self, part: Part) -> bool:
         """Whether nothing has to come back before a part: a newer turn, or whom details are of."""
         if part.kind == "recent":
             return not any(one.kind == "recent" and one.places > part.places for one in self.left)
-        return not (part.kind == "details" and part.places[0] in self._gone("entity"))
+        return not (part.kind == "details" and part.places[0] in self._places_that_leave("entity"))
 
     def _shorten(self, part: Part, room: int) -> int:
-        """Tell a part in so many tokens; returns what it then costs, or 0 if it cannot be told so."""
+        """Tell a part in at most `room` tokens; returns what it then costs, or 0 if it cannot be told so."""
         asked = words_asked_for(self.content.query)
         if part.kind == "chunk":
             chunk = self.content.rag_chunks[part.places[0]]
@@ -243,25 +245,25 @@ class _Choice:
     def build_content(self) -> ContextContent:
         """The content without what left."""
         content = self.content
-        bare = self._gone("details")
+        bare = self._places_that_leave("details")
         entities = [
             without_details(entity, self.tokenizer) if at in bare else entity
             for at, entity in enumerate(content.entities)
-            if at not in self._gone("entity")
+            if at not in self._places_that_leave("entity")
         ]
         return replace(
             content,
-            history=self._history(),
+            history=self._build_history(),
             entities=tuple(entities),
-            rag_chunks=tuple(self._kept("chunk", content.rag_chunks)),
-            user=make_user_context(self._kept("user", content.user.lines), self.tokenizer),
+            rag_chunks=tuple(self._parts_that_stay("chunk", content.rag_chunks)),
+            user=make_user_context(self._parts_that_stay("user", content.user.lines), self.tokenizer),
         )
 
-    def _history(self) -> FormattedHistory:
+    def _build_history(self) -> FormattedHistory:
         history = self.content.history
-        recalled = self._kept("recalled", history.recalled)
-        recent = self._kept("recent", history.recent_turns)
-        summary = None if self._gone("summary") else history.summary
+        recalled = self._parts_that_stay("recalled", history.recalled)
+        recent = self._parts_that_stay("recent", history.recent_turns)
+        summary = None if self._places_that_leave("summary") else history.summary
         problem = history.problem
         if self.summary is not None:
             summary, problem = self.summary.text, self.summary.problem or problem
@@ -276,7 +278,7 @@ class _Choice:
         for kind, name in _NAMES.items():
             if counts[kind]:
                 yield count_of(counts[kind], name) + (f" {told}" if kind == "recent" else "")
-        detailed = self._gone("details") - self._gone("entity")
+        detailed = self._places_that_leave("details") - self._places_that_leave("entity")
         if detailed:
             yield f"the details of {count_of(len(detailed), 'entity')}"
         if counts["summary"]:
@@ -284,14 +286,14 @@ class _Choice:
         if self.shorter:
             yield f"the middle of {count_of(len(self.shorter), 'long part')}"
 
-    def _kept(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
-        gone = self._gone(kind)
+    def _parts_that_stay(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
+        gone = self._places_that_leave(kind)
         return [self.shorter.get((kind, at), one) for at, one in enumerate(ones) if at not in gone]
 
-    def _gone(self, kind: PartKind) -> set[int]:
+    def _places_that_leave(self, kind: PartKind) -> set[int]:
         return {at for part in self.left if part.kind == kind for at in part.places}
 
-    def _tokens(self) -> int:
+    def _count_tokens(self) -> int:
         return prompt_tokens(self.build_content(), self.tokenizer)
 
 

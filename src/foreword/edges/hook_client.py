@@ -324,7 +324,7 @@ def _import_fallback() -> ModuleType:
 
 
 def _exit_after_seconds(seconds: float) -> None:
-    """Exit after so many seconds, whatever is being done then."""
+    """Exit after that many seconds, whatever is being done then."""
     _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, seconds)
 

@@ -164,10 +164,10 @@ class Ledger:
         since = Filters(kinds=KINDS, since=older.created_at)
         recent = self._engine.store.run(ListRecent(self.workspace, since, _MAX_LATER_ITEMS))
         said = (item for item in recent if item.source.trust == "user" and item.id != older.id)
-        return next((item for item in said if new and _states(item, new)), None)
+        return next((item for item in said if new and _says_all_words(item, new)), None)
 
 
-def _states(item: Item, words: frozenset[str]) -> bool:
+def _says_all_words(item: Item, words: frozenset[str]) -> bool:
     return words <= task_words(item.text) and not only_asks(item.text)
 
 

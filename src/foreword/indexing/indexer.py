@@ -44,7 +44,7 @@ _log = get_logger("foreword.indexer")
 
 _FILES_PER_COMMIT = 250
 _ITEMS_PER_COMMIT = 8_000
-"""How much shares a transaction: enough that the disk is not waited for, little enough to lose not much."""
+"""How many items share a transaction: enough not to wait for the disk, few enough to lose little."""
 
 _MIN_FILES_FOR_PROCESSES = 100
 """When at least this many files have changed, other processes read them."""
@@ -71,7 +71,7 @@ class Indexed:
     seconds: float = 0.0
 
     @property
-    def changed(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether anything is stored now that was not before, or the other way round."""
         return bool(self.files or self.commits or self.removed)
 

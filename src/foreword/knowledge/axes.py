@@ -53,7 +53,7 @@ def describe_whole_experience(experience: Experience) -> str:
         ("Surprise", experience.surprise),
         ("Root cause", _why_it_failed(experience)),
         ("Lesson", _what_worked(experience)),
-        ("Takeaway", _what_to_take(experience)),
+        ("Takeaway", _advice_for_next_time(experience)),
     )
 
 
@@ -67,7 +67,7 @@ def describe_strategy(experience: Experience) -> str:
         ("Applied to", experience.goal),
         ("Outcome", outcome),
         ("What worked", _what_worked(experience)),
-        ("Takeaway", _what_to_take(experience)),
+        ("Takeaway", _advice_for_next_time(experience)),
     )
 
 
@@ -92,7 +92,7 @@ def describe_root_cause(experience: Experience) -> str:
         ("Description", experience.root_cause.description),
         ("Context", f"{experience.domain} - {experience.strategy}"),
         ("Original hypothesis", experience.hypothesis),
-        ("Takeaway", _what_to_take(experience)),
+        ("Takeaway", _advice_for_next_time(experience)),
     )
 
 
@@ -116,7 +116,7 @@ def _what_worked(experience: Experience) -> str:
     return experience.lesson.what_worked if experience.lesson else ""
 
 
-def _what_to_take(experience: Experience) -> str:
+def _advice_for_next_time(experience: Experience) -> str:
     """What its lesson says to do next time; empty when it says nothing of that."""
     return experience.lesson.takeaway if experience.lesson else ""
 

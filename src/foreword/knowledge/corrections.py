@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MAX_TURNS_BACK = 6
-"""How far back a bare correction may reach in its session."""
+"""At most how many turns back a bare correction may reach in its session."""
 
 MAX_CHARACTERS = 160
-"""Longer turns are no bare corrections."""
+"""At most how many characters a bare correction has."""
 
 _MAX_WORDS, _MAX_WORDS_UNMARKED, _MAX_WORDS_LEFT = 16, 4, 2
 _MAX_CACHED_TEXTS = 8_192
@@ -146,7 +146,7 @@ def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool
         return []
     new = _read_values(_without_marks(said))
     denied = _denied_words(said)
-    candidates = _own_first(item, near) if corrects_own else near
+    candidates = _own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
         new = {sort: values for sort, values in new.items() if sort != "name"}
@@ -159,7 +159,7 @@ def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool
     return []
 
 
-def _own_first(item: Item, near: Sequence[Item]) -> list[Item]:
+def _own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
     """What the same person said before what others said: who says "I meant" corrects their own words."""
     return sorted(near, key=lambda one: one.source.trust != item.source.trust)
 
@@ -231,7 +231,7 @@ def _find_unnamed(item: Item, said: str, near: Sequence[Item], *, answers: bool)
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
     own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
     words = task_words(own.text)
-    echoes = [one for one in recent if one is not own and _repeats(task_words(one.text), words)]
+    echoes = [one for one in recent if one is not own and _repeats_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
@@ -260,5 +260,5 @@ def _without_marks(said: str) -> str:
     return cue("corrects").sub(" ", said).strip(" .!,")
 
 
-def _repeats(words: frozenset[str], stated: frozenset[str]) -> bool:
+def _repeats_words(words: frozenset[str], stated: frozenset[str]) -> bool:
     return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))

@@ -43,7 +43,7 @@ _SETTLED_TYPES: dict[str, Settled] = {
 _MIN_REPLACED = 0.5
 _MAX_STEPS = 20
 _MIN_REVOKED, _MIN_REVOKED_WORDS = 0.5, 2
-"""What takes a decision back names at least this share of its words, and so many of them."""
+"""What takes a decision back names at least this share of its words, and this many."""
 
 _MIN_SAID_AGAIN = 0.6
 """An agent's record repeats the user's words if the shorter one has this share of its words in the other."""
@@ -86,7 +86,7 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
     decisions = [
         Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _first_kind(older, found))
         for last, older in chains.items()
-        if last not in changes.revoked and _stands(by_id[last])
+        if last not in changes.revoked and _still_holds(by_id[last])
         if last in found or not is_revocation(by_id[last].text)
     ]
     decisions = [
@@ -130,7 +130,7 @@ def may_replace(newer: Source, older: Source) -> bool:
     return TRUSTS.index(newer.trust) <= TRUSTS.index(older.trust)
 
 
-def _stands(item: Item) -> bool:
+def _still_holds(item: Item) -> bool:
     return not (item.superseded_by or item.metadata.get(CLOSED))
 
 
@@ -234,7 +234,7 @@ def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
     if item.source.trust != "user" or is_tool_output(item):
         return []
     words = _revoking_words(item.text[:_MAX_CHARACTERS])
-    return [name for name, own in standing.items() if _names(words, own)] if words else []
+    return [name for name, own in standing.items() if _names_enough_words(words, own)] if words else []
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
@@ -249,6 +249,6 @@ def _revoking_words(text: str) -> frozenset[str]:
     return task_words(" ".join(sentences)) if sentences else frozenset()
 
 
-def _names(words: frozenset[str], own: frozenset[str]) -> bool:
+def _names_enough_words(words: frozenset[str], own: frozenset[str]) -> bool:
     shared = len(words & own)
     return shared >= min(_MIN_REVOKED_WORDS, len(own)) and shared >= _MIN_REVOKED * min(len(own), len(words))

@@ -40,7 +40,7 @@ _MAX_TURN_CHARACTERS = 1_000
 _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 20, 300
 _MIN_TOKENS = 4
 _IMPORTANT_SHARE = 0.5
-"""How much of the room is kept for the important sentences of a long conversation."""
+"""Which share of the room is kept for the important sentences of a long conversation."""
 
 _DECIDED, _OPEN = "Decided: ", "Open: "
 _MIN_CHANCE = 0.8

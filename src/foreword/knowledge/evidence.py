@@ -22,7 +22,7 @@ PROOFS: tuple[Proof, ...] = get_args(Proof)
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 
 MAX_EVIDENCE = 60
-"""At most so many of the last observations are kept of an experience."""
+"""At most how many observations are kept of an experience: the last ones."""
 
 MAX_WHAT_CHARACTERS = 300
 

@@ -52,7 +52,7 @@ _MAX_ENDS = 100
 """At most how many ends are kept open, the latest: each is compared with all that follows."""
 
 _TURNS_NEAR = 3
-"""So many turns later a bare "forget it" or "done" still means what was just left open."""
+"""At most how many turns later a bare "forget it" or "done" still means what was just left open."""
 
 _BARE_WORDS = 2
 _MIN_WORDS = 2
@@ -268,7 +268,7 @@ class _OpenList:
                 self._close_by_words(closing, item, turn)
         end = read_open_end(item)
         if end is not None:
-            self.ends = [older for older in self.ends if not _makes_way(older, end)]
+            self.ends = [older for older in self.ends if not _is_said_anew(older, end)]
             self.ends = [*self.ends[-_MAX_ENDS + 1 :], end]
             self.opened_at[id(item)] = turn
 
@@ -348,7 +348,7 @@ def _closes(words: frozenset[str], clauses: Sequence[frozenset[str]], part: froz
     return shared >= _MIN_COVERED * len(part) or any(about)
 
 
-def _makes_way(older: OpenEnd, newer: OpenEnd) -> bool:
+def _is_said_anew(older: OpenEnd, newer: OpenEnd) -> bool:
     """Whether a newer end says anew what an older one said: a list of the same things, or the same words."""
     same_session = older.item.session is not None and older.item.session == newer.item.session
     if older.runner or newer.runner:

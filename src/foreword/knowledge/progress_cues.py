@@ -37,19 +37,19 @@ def plain_line(text: str) -> str:
 @cache
 def cue(name: str) -> re.Pattern[str]:
     """The expression that finds any cue of a list."""
-    return _compile("|".join(f"(?:{one})" for one in _entries(name)))
+    return _compile("|".join(f"(?:{one})" for one in _list_entries(name)))
 
 
 @cache
 def cues(name: str) -> tuple[re.Pattern[str], ...]:
     """The expressions of a list one by one, for lists with named groups."""
-    return tuple(_compile(one) for one in _entries(name))
+    return tuple(_compile(one) for one in _list_entries(name))
 
 
 @cache
 def list_head() -> re.Pattern[str]:
     """The expression for words before a colon that head a list of what is open, as a clause begins."""
-    heads = "|".join(f"(?:{one})" for one in _entries("heads"))
+    heads = "|".join(f"(?:{one})" for one in _list_entries("heads"))
     begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
     return _compile(rf"{begins}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
 
@@ -83,12 +83,12 @@ def task_words(text: str) -> frozenset[str]:
 
 def with_english_times(text: str) -> str:
     """The text with the past times that other languages name put into English, for the grammar of dates."""
-    times = _times()
-    return _any_time().sub(lambda match: times[match.group().lower()], text)
+    times = _read_time_words()
+    return _any_time_pattern().sub(lambda match: times[match.group().lower()], text)
 
 
 @cache
-def _times() -> dict[str, str]:
+def _read_time_words() -> dict[str, str]:
     return {
         said: english
         for one in _read_table().values()
@@ -97,8 +97,8 @@ def _times() -> dict[str, str]:
 
 
 @cache
-def _any_time() -> re.Pattern[str]:
-    longest_first = sorted(_times(), key=len, reverse=True)
+def _any_time_pattern() -> re.Pattern[str]:
+    longest_first = sorted(_read_time_words(), key=len, reverse=True)
     return _compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
 
@@ -108,15 +108,15 @@ def _compile(expression: str) -> re.Pattern[str]:
 
 @cache
 def _empty_words() -> frozenset[str]:
-    lists = [fold_case(one) for one in _texts("empty")]
+    lists = [fold_case(one) for one in _list_texts("empty")]
     return frozenset(word for one in lists for word in one.split())
 
 
-def _entries(name: str) -> list[str]:
+def _list_entries(name: str) -> list[str]:
     return [entry for language in _read_table().values() for entry in language.get(name, ())]
 
 
-def _texts(name: str) -> list[str]:
+def _list_texts(name: str) -> list[str]:
     return [str(language[name]) for language in _read_table().values() if name in language]
 
 

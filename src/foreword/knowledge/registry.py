@@ -255,7 +255,7 @@ class EntityRegistry:
         """All of them, the one mentioned longest ago first."""
         return [record.to_entity() for record in self._book.records.values()]
 
-    def named(self, name: str) -> list[Entity]:
+    def find_by_name(self, name: str) -> list[Entity]:
         """Those who are called so, the most salient first."""
         return [
             record.to_entity()
@@ -291,7 +291,7 @@ class EntityRegistry:
         """The entity of a speaker, by name, user or role, who has a name or has said it."""
         return self.get(self._speakers.get(name, ""))
 
-    def trail(self) -> tuple[SeenMention, ...]:
+    def latest_mentions(self) -> tuple[SeenMention, ...]:
         """The latest mentions in the order they were made, oldest first."""
         return tuple(self._trail)
 

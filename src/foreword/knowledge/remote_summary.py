@@ -39,7 +39,7 @@ _REST_SECONDS = 60.0
 """For how many seconds a model that failed is not asked again."""
 
 _MIN_TOKENS_SINCE = 24
-"""At least so many tokens must be left for the turns since the model's last summary."""
+"""At least how many tokens must be left for the turns since the model's last summary."""
 
 _MAX_CONVERSATIONS = 64
 """Of how many conversations the model's summaries are kept."""

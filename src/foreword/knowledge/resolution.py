@@ -307,7 +307,7 @@ class EntityResolver:
 
     def _recently_mentioned(self, kinds: Sequence[EntityType], turns: int = _RECENT_TURNS) -> list[Entity]:
         """What the last turns mention, the latest first, each once; with `kinds`, only of these."""
-        trail = self._registry.trail()
+        trail = self._registry.latest_mentions()
         latest = trail[-1].turn if trail else 0
         ids = dict.fromkeys(seen.entity_id for seen in reversed(trail) if latest - seen.turn < turns)
         found = [entity for one in ids if (entity := self._registry.get(one)) is not None]
@@ -317,7 +317,7 @@ class EntityResolver:
         """Entities of one kind that a turn names together, in order; the latest turn first."""
         groups: dict[tuple[int, str], dict[str, Entity]] = {}
         recent = {entity.id: entity for entity in self._recently_mentioned(kinds, turns)}
-        for seen in self._registry.trail():
+        for seen in self._registry.latest_mentions():
             entity = recent.get(seen.entity_id)
             if entity is not None and entity.entity_type not in _NEVER_LISTED:
                 groups.setdefault((-seen.turn, entity.entity_type), {})[entity.id] = entity

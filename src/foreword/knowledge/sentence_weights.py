@@ -108,12 +108,12 @@ def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -
             first = len(sentences)
             # The sentences of a line are two places apart: a place below 2 begins a line, and the turn.
             sentences += (
-                _sentence(part, turn, first + 2 * at) for at, part in enumerate(split_sentences(line))
+                _read_sentence(part, turn, first + 2 * at) for at, part in enumerate(split_sentences(line))
             )
     return sentences
 
 
-def _sentence(text: str, turn: int, place: int) -> Sentence:
+def _read_sentence(text: str, turn: int, place: int) -> Sentence:
     every = split_words(text)
     content = frozenset(
         word for word in every if len(word) > 1 and word not in STOPWORDS and word not in SMALL_TALK

@@ -45,14 +45,14 @@ _MAX_DIVERGENCES = 3
 _MAX_TURNS = 2_000
 
 RUNNING_FOR = timedelta(hours=1)
-"""A session that nobody has ended counts as running for so long after its last summary or statement."""
+"""How long a session that nobody has ended counts as running after its last summary or statement."""
 
 ENDED = "ended"
 """The key in a summary's metadata that says that its session is over."""
 
 START_SUMMARY_WORDS, START_OPEN_WORDS, START_DECISION_WORDS = 55, 80, 60
 _LATEST_DECISIONS = timedelta(days=3)
-"""At most so long before the last decision another one was made that is told with it."""
+"""At most how long before the last decision another one was made that is told with it."""
 
 _MIN_DECISION_WORDS = 3
 MAX_START_OPEN, MAX_START_DECISIONS, MAX_START_COMMITS = 5, 3, 3

@@ -80,7 +80,7 @@ class Clustering:
     clusters: tuple[Cluster, ...] = ()
 
     @property
-    def enough(self) -> bool:
+    def has_enough(self) -> bool:
         """Whether there are enough experiences to look for clusters."""
         return self.experiences >= MIN_EXPERIENCES
 

@@ -300,10 +300,10 @@ _MAX_HEARD_CHARACTERS = 300
 """Characters read for questions and orders, at either end: in the middle of a page they are quoted."""
 
 _ROOT_LETTERS = 5
-"""Two words are the same when they begin alike: book, booked, bookings."""
+"""Words that share this many letters at their start are the same: book, booked, bookings."""
 
 _MAX_BRIEF_WORDS = 2
-"""With so few telling words, whoever says "it" speaks of what was said before."""
+"""At most how many content words a prompt has whose "it" means what was said before."""
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -385,7 +385,7 @@ def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False
 
 
 def _beginning_and_end(text: str, end_characters: int) -> str:
-    """A long text cut to so many characters at either end."""
+    """A long text cut to `end_characters` at either end."""
     return text if len(text) <= 2 * end_characters else f"{text[:end_characters]}\n{text[-end_characters:]}"
 
 

@@ -61,7 +61,7 @@ class Blend:
     """What share of its names a question that names nothing is taken to find."""
 
     def probability(self, blend: float, grasp: float = 0.0) -> float:
-        """How likely an item with this blend is relevant, when so much of the question is known here."""
+        """How likely an item with this blend is relevant; `grasp`: how much of the question is known."""
         return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - grasp))
 
 
@@ -174,7 +174,7 @@ def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
 
 
 def _known_question_bonus(found: Findings, blend: Blend) -> float:
-    """What it adds, before the curve, that so much of the question is known here."""
+    """What is added, before the curve, for the share of the question that the workspace knows."""
     words, names = known_question_shares(found, blend)
     return blend.known * words + blend.named * names - blend.slope * name_spaces_weight(found, blend)
 

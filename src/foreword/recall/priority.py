@@ -133,13 +133,13 @@ class PriorityRanker:
         check_fraction("balance", balance)
         overlap = word_overlap(candidate.content for candidate in ranked)
 
-        def alike(one: int, other: int) -> float:
+        def likeness(one: int, other: int) -> float:
             return overlap(one, other) if similarity is None else similarity(ranked[one], ranked[other])
 
         best = max((candidate.priority for candidate in ranked), default=0.0) or 1.0
         gains = [balance * candidate.priority / best for candidate in ranked]
         order: list[int] = []
         for _, group in groupby(range(len(ranked)), key=lambda place: ranked[place].category):
-            added = order_by_marginal_relevance(group, gains, alike, 1 - balance, tuple(order))
+            added = order_by_marginal_relevance(group, gains, likeness, 1 - balance, tuple(order))
             order += [place for place, _ in added]
         return [ranked[place] for place in order]

@@ -40,7 +40,7 @@ _SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
 
 _MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 2.0
-"""A statement that has all the words of a question, so many at least, is about it: it gets this logit at
+"""A statement that has all words of a question, at least `_MIN_SHARED`, is about it: it gets this logit at
 least. The reader was taught on prompts that seldom repeat the words of their answer, and doubts such ones."""
 
 _LOGIT_WITHOUT_PAIRS, _LOGITS_PER_SHARE, _MAX_PAIRS_ASKED = -6.0, 30.0, 20

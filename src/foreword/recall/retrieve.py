@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.recall")
 
 _MAX_TIME_SHARE = 0.6
-"""How much of the time left a slow space may take: the store needs some to answer the others."""
+"""At most which share of the time left a slow space may take: the store needs some for the others."""
 
 _EXIT_WAIT_SECONDS = 2.0
 """How many seconds late spaces are waited for when the process ends."""

@@ -30,13 +30,13 @@ _MIN_CONTAINED_WORDS = 3
 """A text of fewer words may stand in another and mean something else there."""
 
 _MIN_LONG_WORDS, _MAX_SHARE_MORE = 10, 0.1
-"""A text of so many words with one in ten more is still the same text."""
+"""A text of at least that many words is still the same with at most this share of words more."""
 
 _MIN_SLIP_LETTERS = 7
 """In a shorter word one letter more or less makes another word: country, county."""
 
 _MAX_READ_CHARACTERS = 2000
-"""So far a text is read; what follows must be the same to the letter."""
+"""At most how many characters of a text are read; what follows must be the same to the letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def read_gist(text: str) -> Gist:
     """What a text says; what has no words that carry anything is compared as it stands."""
     read = (tuple(fact_words(part)) for part in _split_parts(text[:_MAX_READ_CHARACTERS]))
     sentences = [Sentence(words, tuple(sorted(map(_slip_key, words)))) for words in read if words]
-    if rest := _letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
+    if rest := _fold_letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
-    return _gist_of(sentences, _letters(text))
+    return _gist_of(sentences, _fold_letters(text))
 
 
 def _split_parts(text: str) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _gist_of(sentences: Sequence[Sentence], letters: str) -> Gist:
     return Gist(tuple(sentences), words, letters, frozenset(sentence.key for sentence in sentences))
 
 
-def _letters(text: str) -> str:
+def _fold_letters(text: str) -> str:
     """A text in lower case, with single blanks and without its last stop."""
     folded = " ".join(fold_case(text).split())
     return folded.rstrip(" .!") or folded
@@ -135,7 +135,7 @@ def _agree(one: Sentence, other: Sentence) -> bool:
     if one.key != other.key or not _have_same_names(one.words, other.words):
         return False
     words = _undo_slips(one.words, other.words)
-    return words is not None and _stand_alike(one.words, words)
+    return words is not None and _same_order(one.words, words)
 
 
 def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
@@ -194,7 +194,7 @@ def _is_slip(one: FactWord, other: FactWord) -> bool:
 # The order of words --------------------------------------------------------------------------------------
 
 
-def _stand_alike(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
+def _same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
     """Whether the same words stand in the same order, or two neighbouring phrases have changed places."""
     keys, other_keys = [word.key for word in words], [word.key for word in other_words]
     if keys == other_keys:

@@ -157,11 +157,11 @@ def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
 def fit_into(template: ContextTemplate, *, include_metadata: bool) -> Stage[SearchDraft]:
     """A stage that words the results and keeps what the budget holds."""
 
-    def fit(draft: SearchDraft) -> SearchDraft:
+    def fit_budget(draft: SearchDraft) -> SearchDraft:
         return draft.with_text(
             fit_memories(
                 draft.results, template, draft.budget, draft.kit.tokenizer, include_metadata=include_metadata
             )
         )
 
-    return fit
+    return fit_budget

@@ -86,7 +86,7 @@ def return_code_above(floor: float) -> Stage[Any]:
 
 
 def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
-    """A stage that says how code and commits are told, so many pieces of code by their lines."""
+    """A stage that words code and commits; at most `bodies` pieces of code are told with their lines."""
 
     def choose_lines(draft: SearchDraft) -> SearchDraft:
         code = [result for result in draft.results if result.memory.kind == "code"]

@@ -122,7 +122,9 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
     said_here = _session_items(draft, draft.session) if draft.session else []
     if sum(item.source.trust == "user" for item in said_here) > _MAX_USER_TURNS:
         return []
-    candidates = _mentions(draft, question.topic) if question.topic else _recent(draft, Filters(kinds=_KINDS))
+    candidates = (
+        _mentions(draft, question.topic) if question.topic else _recent_items(draft, Filters(kinds=_KINDS))
+    )
     others = [item for item in candidates if item.session and item.session != draft.session]
     sessions = [item.session for item in _statements(others)]
     if not sessions:
@@ -140,7 +142,7 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
 
 def _mentions(draft: SearchDraft, topic: frozenset[str]) -> list[Item]:
     """The latest statements that have most words of a topic, newest first."""
-    recent = _recent(draft, Filters(kinds=_KINDS))
+    recent = _recent_items(draft, Filters(kinds=_KINDS))
     return [item for item in recent if len(task_words(item.text) & topic) >= _MIN_TOPIC_SHARE * len(topic)]
 
 
@@ -186,7 +188,7 @@ def _answer_did(draft: SearchDraft, question: ProgressQuestion) -> list[SearchRe
     span = question.span
     if span is None:
         return []
-    said = _statements(_recent(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
+    said = _statements(_recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
     fits = [item for item in said if span.holds(item.created_at) and _tells_work(item)]
     about = [item for item in fits if task_words(item.text) & question.topic]
     told = [_past_result(item, question, _PAST_CHANCE) for item in about or fits]
@@ -226,7 +228,7 @@ def _with_successors(draft: SearchDraft, results: Sequence[SearchResult]) -> lis
     return list(tell_successors(replace(draft, results=tuple(results))).results) if results else []
 
 
-def _recent(draft: SearchDraft, filters: Filters) -> list[Item]:
+def _recent_items(draft: SearchDraft, filters: Filters) -> list[Item]:
     return list(draft.kit.store.recent(draft.query.workspace, filters, _MAX_ITEMS))
 
 

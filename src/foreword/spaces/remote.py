@@ -65,9 +65,9 @@ class RemoteModel:
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
-            raise self.unusable("JSON", error) from error
+            raise self.bad_answer_error("JSON", error) from error
 
-    def unusable(self, wanted: str, error: Exception) -> ContextError:
+    def bad_answer_error(self, wanted: str, error: Exception) -> ContextError:
         """The error that says that an answer is not what was wanted."""
         return self._error(
             f"the endpoint's answer is not {wanted} ({type(error).__name__}); "
@@ -225,7 +225,7 @@ class OpenAIEmbeddingProvider:
         try:
             vectors = _vectors_in_order(answer)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-            raise self._endpoint.unusable("a list of embeddings", error) from error
+            raise self._endpoint.bad_answer_error("a list of embeddings", error) from error
         checked_vectors = check_vectors(vectors, len(texts), self._dimensions)
         self._dimensions = len(checked_vectors[0])
         return checked_vectors

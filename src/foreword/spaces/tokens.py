@@ -176,7 +176,7 @@ def mean_of_nearest(question_vectors: Any, codes: Sequence[bytes]) -> list[float
 
 
 def _merge_alike(vectors: Any, most: int) -> Any:  # noqa: ANN401
-    """At most so many vectors: the two neighbours that are most alike become one, again and again."""
+    """At most `most` vectors: the two neighbours that are most alike become one, again and again."""
     import numpy as np
 
     runs, units = list(vectors), list(vectors)  # a run is the sum of its vectors

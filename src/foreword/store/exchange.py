@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClaimUnembedded(Write[tuple[Item, ...]]):
-    """List what `ListUnembedded` lists and nobody else has claimed; it is the caller's for so many seconds.
+    """List what `ListUnembedded` lists and nobody else has claimed; it is the caller's for some seconds.
 
     Many services can so share the work of one encoder, and none does what another is doing. A claim ends
     when the vector is put, or when its time is over, because whoever made it may have died.

@@ -46,7 +46,7 @@ _log = get_logger("foreword.vectors")
 _BATCH = 256
 _TIMEOUT_SECONDS = 30
 _SECONDS_TO_LEAVE_ALONE = 1.0
-"""After a failure, searches do not ask again for so long: each would wait for nothing."""
+"""How long searches do not ask again after a failure: each would wait for nothing."""
 
 _LONGEST_PAUSE_SECONDS = 10.0
 _MAX_UNSENT_COMPARED = 5000

@@ -337,7 +337,7 @@ def _choose_rarest_words(item_counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _stem_of_each_word(words: tuple[str, ...]) -> dict[str, str]:
-    """Each word as the index has it."""
+    """The stem under which the index has each word."""
     return {word: "".join(split_into_stems(word)) for word in words}
 
 

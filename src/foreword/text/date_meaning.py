@@ -23,7 +23,7 @@ class TimeSpan:
     until: datetime
 
     def holds(self, moment: datetime) -> bool:
-        """Whether a moment is within."""
+        """Whether a moment lies in the span."""
         return self.since <= moment < self.until
 
 
@@ -125,7 +125,7 @@ def _one_day(start: datetime) -> TimeSpan:
 
 
 def _days(start: datetime, first: int, count: int) -> TimeSpan:
-    """So many days, the first of them at a distance from a start."""
+    """`count` days in a row, the first of them `first` days after the start."""
     return TimeSpan(start + first * A_DAY, start + (first + count) * A_DAY)
 
 
@@ -145,14 +145,14 @@ def _month_number(said: str) -> int:
     return next(_MONTH_BEGINNINGS.index(name) + 1 for name in names if name in _MONTH_BEGINNINGS)
 
 
-def _iso(said: str, moment: Moment) -> TimeSpan:
+def _read_iso(said: str, moment: Moment) -> TimeSpan:
     written = datetime.fromisoformat(said.upper())
     if written.tzinfo is None:
         written = written.replace(tzinfo=moment.now.tzinfo)
     return _one_day(written) if len(said) == 10 else TimeSpan(written, written + timedelta(minutes=1))
 
 
-def _week(said: str, moment: Moment) -> TimeSpan | None:
+def _read_week(said: str, moment: Moment) -> TimeSpan | None:
     numbers = [int(number) for number in _NUMBER.findall(said)]
     week = numbers.pop(0 if said.startswith("week") else -1)
 
@@ -197,14 +197,14 @@ def _day_month(said: str, moment: Moment) -> TimeSpan | None:
     return moment.nearest(lambda year: _one_day(moment.day(year, month, day)))
 
 
-def _month(said: str, moment: Moment) -> TimeSpan | None:
+def _read_month(said: str, moment: Moment) -> TimeSpan | None:
     month, year = _month_number(said), _NUMBER.search(said)
     if year:
         return _months(moment.day(int(year.group()), month), 1)
     return moment.nearest(lambda year: _months(moment.day(year, month), 1))
 
 
-def _season(said: str, moment: Moment) -> TimeSpan | None:
+def _read_season(said: str, moment: Moment) -> TimeSpan | None:
     month = next(month for name, month in SEASONS.items() if name in said)
     year = _NUMBER.search(said)
     if year:
@@ -212,11 +212,11 @@ def _season(said: str, moment: Moment) -> TimeSpan | None:
     return moment.nearest(lambda year: _months(moment.day(year, month), 3))
 
 
-def _year(said: str, moment: Moment) -> TimeSpan:
+def _read_year(said: str, moment: Moment) -> TimeSpan:
     return _months(moment.day(int(said.rsplit(maxsplit=1)[-1])), 12)
 
 
-def _decade(said: str, moment: Moment) -> TimeSpan:
+def _read_decade(said: str, moment: Moment) -> TimeSpan:
     return _months(moment.day(int(said[:4])), 120)
 
 
@@ -264,8 +264,8 @@ def _distance(said: str, moment: Moment) -> TimeSpan | None:
     return _days(moment.today, count * days - slack, 2 * slack + 1)
 
 
-def _window(said: str, moment: Moment) -> TimeSpan | None:
-    """So much time up to now, or from now on."""
+def _read_window(said: str, moment: Moment) -> TimeSpan | None:
+    """A length of time up to now, or from now on."""
     step, _, rest = said.partition(" ")
     counted = _count_and_unit(rest)
     if counted is None:
@@ -345,7 +345,7 @@ def _yearly_by_step(what: str, step: int, moment: Moment) -> TimeSpan | None:
     return None
 
 
-def _weekday(said: str, moment: Moment) -> TimeSpan:
+def _read_weekday(said: str, moment: Moment) -> TimeSpan:
     short = [weekday[:3] for weekday in WEEKDAYS]
     weekday = WEEKDAYS_ABROAD[said] if said in WEEKDAYS_ABROAD else short.index(said[:3])
     return _weekday_by_step(weekday, 1 if moment.ahead else -1, moment.today)
@@ -365,7 +365,7 @@ def _ordinal(said: str, moment: Moment) -> TimeSpan | None:
     return None
 
 
-def _feast(said: str, moment: Moment) -> TimeSpan | None:
+def _read_feast(said: str, moment: Moment) -> TimeSpan | None:
     name = said.replace("’", "'")
     return None if name in MOVING_FEASTS else moment.nearest(lambda year: _feast_in(name, year, moment))
 
@@ -416,25 +416,25 @@ def time_on_day(day: TimeSpan, said: str) -> TimeSpan:
 
 
 _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
-    "iso": _iso,
-    "week": _week,
+    "iso": _read_iso,
+    "week": _read_week,
     "numeric": _numeric,
     "part": _part_of_year,
     "day_month": _day_month,
-    "month_year": _month,
-    "month": _month,
-    "season": _season,
-    "year": _year,
-    "decade": _decade,
+    "month_year": _read_month,
+    "month": _read_month,
+    "season": _read_season,
+    "year": _read_year,
+    "decade": _read_decade,
     "day_word": _day_word,
-    "window": _window,
+    "window": _read_window,
     "stepped": _step,
     "distance": _distance,
-    "weekday": _weekday,
+    "weekday": _read_weekday,
     "weekdays": lambda _said, _moment: None,
-    "short_weekday": _weekday,
-    "abroad": _weekday,
-    "feast": _feast,
+    "short_weekday": _read_weekday,
+    "abroad": _read_weekday,
+    "feast": _read_feast,
     "ordinal": _ordinal,
     "clock": _clock,
 }

@@ -215,14 +215,14 @@ def _with_prefix(
     found = _THIRD.search(before)
     if found is not None:
         start -= len(before) - found.start()
-        span = span and _third(span, found["adverb"] or found["noun"], moment)
+        span = span and _part_named(span, found["adverb"] or found["noun"], moment)
         before = before[: found.start()]
     if span is not None and span.since < moment.now and _SINCE.search(before):
         span = TimeSpan(span.since, max(span.until, moment.now))
     return start, span
 
 
-def _third(span: TimeSpan, word: str, moment: Moment) -> TimeSpan | None:
+def _part_named(span: TimeSpan, word: str, moment: Moment) -> TimeSpan | None:
     """The part of a span that the word names; of what is running, what is over or still to come."""
     if word in ("earlier", "later") and span.since < moment.now < span.until:
         return TimeSpan(span.since, moment.now) if word == "earlier" else TimeSpan(moment.now, span.until)

@@ -79,11 +79,11 @@ def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
         return 2, _time_of_day(clock)
     if _NUMBER.fullmatch(key) and follows in UNITS:
         return 2, _measure(key, UNITS[follows])
-    return 1, _one_form(key)
+    return 1, _normal_form(key)
 
 
-def _one_form(key: str) -> str:
-    """A date, a time of day or a number with its unit, written as one word, in one form."""
+def _normal_form(key: str) -> str:
+    """The one spelling of a date, a time of day or a number with its unit that is written as one word."""
     if date := _ISO.fullmatch(key):
         return f"{date[1]}-{int(date[2])}-{int(date[3])}"
     if date := _NUMERIC_DATE.fullmatch(key):

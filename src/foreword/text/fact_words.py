@@ -108,7 +108,7 @@ def _chunks(sentence: str) -> list[Chunk]:
         if core:
             chunks += _parts(core)
         elif chunks and not _SYMBOL.fullmatch(raw):
-            chunks.append(_word(raw))
+            chunks.append(_make_word_chunk(raw))
         after = rest[len(core) :]
         if not _ENDS_PHRASE.isdisjoint(after):
             chunks.append(_STOP)
@@ -120,20 +120,20 @@ def _chunks(sentence: str) -> list[Chunk]:
 def _parts(core: str) -> list[Chunk]:
     """A chunk as one word or as the words it is made of."""
     if core.isalpha():
-        return [_word(core)]
+        return [_make_word_chunk(core)]
     if _HYPHENATED.fullmatch(core) and not _PREFIXED.match(core):
-        return [_word(part) for part in core.split("-")]
+        return [_make_word_chunk(part) for part in core.split("-")]
     core = _ELISION.sub("", core)
     contraction = _CONTRACTION.fullmatch(core)
     if contraction is None:
-        return [_word(core)]
+        return [_make_word_chunk(core)]
     if contraction["noun"]:
-        return [_word(contraction["noun"])]
+        return [_make_word_chunk(contraction["noun"])]
     verb = {"ca": "can", "wo": "will", "sha": "shall"}.get(contraction["verb"].lower(), contraction["verb"])
-    return [_word(verb), ("not", "not")]
+    return [_make_word_chunk(verb), ("not", "not")]
 
 
-def _word(written: str) -> Chunk:
+def _make_word_chunk(written: str) -> Chunk:
     key = _one_spelling(written)
     return (key, written) if key else ("", fold_case(written))
 

@@ -76,7 +76,7 @@ def asking_sentences(text: str) -> list[str]:
 
 
 def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
-    """A long message in at most so many characters, with what is asked on its first line; else as it is.
+    """A long message in at most `max_characters`, with what is asked on its first line; else as it is.
 
     Without a question, what somebody wrote beside a pasted text is taken for it. Of the rest its two ends are
     kept.
@@ -84,15 +84,15 @@ def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> 
     text = text.strip()
     if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
         return text
-    text = _two_ends(text, _MAX_LOOKED_AT)
+    text = _keep_ends(text, _MAX_LOOKED_AT)
     written = _written_lines(text)
     asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:
-        return _two_ends(text, max_characters)
-    asked = _two_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
+        return _keep_ends(text, max_characters)
+    asked = _keep_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
     if text.startswith(asked):
-        return _two_ends(text, max_characters)
-    return f"{asked}\n{_two_ends(text, max_characters - len(asked) - 1)}"
+        return _keep_ends(text, max_characters)
+    return f"{asked}\n{_keep_ends(text, max_characters - len(asked) - 1)}"
 
 
 def _is_question(sentence: str) -> bool:
@@ -130,7 +130,7 @@ def _is_printed(line: str) -> bool:
     return len(_PROSE_CHARACTER.findall(line)) < _MIN_PROSE_SHARE * len(line)
 
 
-def _two_ends(text: str, most: int) -> str:
+def _keep_ends(text: str, most: int) -> str:
     """A text, or if it is too long its two ends."""
     if len(text) <= most:
         return text

@@ -84,7 +84,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
                     ends.append(place)
             case _:  # code between backticks
                 pass
-    return _without_blanks(text, ends)
+    return _spans_between(text, ends)
 
 
 def _end_of_fence(text: str, opening: re.Match[str]) -> int:
@@ -141,7 +141,7 @@ def _ends_at_full_stop(text: str, line_start: int, at: int, next_begins: str) ->
     return not (may_end and (next_begins.islower() or next_begins.isdigit()))
 
 
-def _without_blanks(text: str, ends: list[int]) -> list[tuple[int, int]]:
+def _spans_between(text: str, ends: list[int]) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     start = 0
     for end in (*ends, len(text)):

@@ -40,7 +40,7 @@ def resolve(workspace, context=None, **configurable):
 def test_a_name_is_the_same_for_every_run():
     assert resolve("acme") == "acme"
     assert resolve("acme/{{plain}}") == "acme/{plain}"
-    assert WorkspaceScope("acme").resolve() == WorkspaceScope("acme").fixed == "acme"
+    assert WorkspaceScope("acme").resolve() == WorkspaceScope("acme").fixed_workspace == "acme"
 
 
 def test_a_template_is_filled_from_config_context_or_metadata():

@@ -163,9 +163,9 @@ class TestParts:
         assert worded.startswith("Source: ")
 
     def test_an_entity_is_worded_with_the_attributes_that_are_chosen(self, value, session):
-        mara = session.state.entity_registry.named("Mara Lind")[0]
+        mara = session.state.entity_registry.find_by_name("Mara Lind")[0]
         program = (
-            '!(let $all ((py-dot (py-dot &state entity_registry) named) "Mara Lind")'
+            '!(let $all ((py-dot (py-dot &state entity_registry) find_by_name) "Mara Lind")'
             " (let $mara ((py-dot $all __getitem__) 0) {}))"
         )
         chosen = value(program.format("(select-entity-attributes $mara 1)"))

@@ -56,7 +56,7 @@ def test_a_second_time_nothing_is_read(index, items, root):
     ledger.write_text(LEDGER.replace("nothing", "NOTHING"))  # as long as before, and no newer
     os.utime(ledger, ns=(times.st_atime_ns, times.st_mtime_ns))
     again = index()
-    assert (again.files, again.units, again.unchanged, again.changed) == (0, 0, 3, False)
+    assert (again.files, again.units, again.unchanged, again.has_changes) == (0, 0, 3, False)
     assert items() == before
 
 
@@ -200,7 +200,7 @@ def test_a_folder_that_is_not_there_and_a_workspace_without_a_name_are_refused(i
 def test_an_empty_folder_gives_nothing(index, tmp_path):
     (tmp_path / "empty").mkdir()
     indexed = index(tmp_path / "empty")
-    assert (indexed.files, indexed.changed, indexed.skipped) == (0, False, {})
+    assert (indexed.files, indexed.has_changes, indexed.skipped) == (0, False, {})
 
 
 def test_progress_is_told_to_the_end(index):

@@ -21,7 +21,7 @@ def test_the_commits_of_a_repository_are_remembered_once(index, items, root, com
     first = index()
     assert first.commits == 2
     assert _messages(items).keys() == {"Book amounts", "Refunds within thirty days"}
-    assert (index().commits, index().changed) == (0, False)
+    assert (index().commits, index().has_changes) == (0, False)
     commit_all(root, "Settle", 2)
     assert index().commits == 1
     assert index(root / "src", commits=True).commits == 0  # the same history, from a folder of it
@@ -85,7 +85,7 @@ def test_of_a_repository_without_files_the_history_is_read_and_nothing_else(
         indexed = index(bare, workspace)
         assert (indexed.files, indexed.commits) == (0, 1)
         assert [item.kind for item in items(workspace)] == ["commit"]
-        assert not index(bare, workspace).changed
+        assert not index(bare, workspace).has_changes
     assert index(tmp_path, "both", commits=False).files == 3
 
 

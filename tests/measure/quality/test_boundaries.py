@@ -18,13 +18,13 @@ def test_precision_recall_and_f_by_hand():
     counted = boundaries.tally([places("|..|"), places("|")], [places("|...|"[:4]), places("|")])
     assert counted == Tally(right=2, guessed=3, true=2)
     assert (counted.precision, counted.recall) == (pytest.approx(2 / 3), 1.0)
-    assert counted.f(1) == pytest.approx(0.8)
-    assert counted.f(0.5) == pytest.approx(1.25 * (2 / 3) / (0.25 * 2 / 3 + 1))
+    assert counted.f_score(1) == pytest.approx(0.8)
+    assert counted.f_score(0.5) == pytest.approx(1.25 * (2 / 3) / (0.25 * 2 / 3 + 1))
 
 
 def test_who_guesses_nothing_has_no_precision_and_no_f():
     counted = boundaries.tally([places("..")], [places(".|")])
-    assert (counted.precision, counted.recall, counted.f(1)) == (None, 0.0, 0.0)
+    assert (counted.precision, counted.recall, counted.f_score(1)) == (None, 0.0, 0.0)
     assert boundaries.tally([places("..")], [places("..")]).recall is None
 
 
@@ -74,10 +74,10 @@ def test_the_area_under_the_curve_by_hand():
 def test_no_threshold_beats_the_best_cut(judged):
     scores, truth = [score for score, _ in judged], [true for _, true in judged]
 
-    def f(cut):
-        return boundaries.tally([[score >= cut for score in scores]], [truth]).f(0.5)
+    def f_score(cut):
+        return boundaries.tally([[score >= cut for score in scores]], [truth]).f_score(0.5)
 
-    assert f(boundaries.best_cut(scores, truth, 0.5)) == pytest.approx(max(map(f, scores)))
+    assert f_score(boundaries.best_cut(scores, truth, 0.5)) == pytest.approx(max(map(f_score, scores)))
 
 
 def test_an_interval_holds_the_value_and_is_the_same_every_time():

@@ -92,9 +92,13 @@ def test_silence_by_hand():
     heard = silence.runs["foreword full"]
     # Evidence: half of one question's and none of the other's; without the floor, all of both.
     assert heard == InjectionCounts(2, 1, 2, 1, 0.25, 1.0)
-    assert (heard.noise, heard.kept) == (0.5, 0.25)
+    assert (heard.noise, heard.evidence_kept) == (0.5, 0.25)
     assert set(engine.asked) == {("full", 2000, None), ("full", 2000, 0.0)}
-    assert InjectionCounts(0, 0, 1, 0, 0.0, 0.0).noise is InjectionCounts(0, 0, 1, 0, 0.0, 0.0).kept is None
+    assert (
+        InjectionCounts(0, 0, 1, 0, 0.0, 0.0).noise
+        is InjectionCounts(0, 0, 1, 0, 0.0, 0.0).evidence_kept
+        is None
+    )
 
 
 def test_a_set_alone_with_one_scope_says_that_silence_needs_another(chat, files, measure):

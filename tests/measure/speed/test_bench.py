@@ -61,7 +61,7 @@ class TestSearch:
     def test_the_largest_size_is_taken_apart(self, search_report):
         *_, report = search_report
         facts = report.data["search"][str(SIZE)]
-        assert {"retrieve", "fuse", "fit"} <= set(facts["stages"])
+        assert {"retrieve", "fuse", "fit_budget"} <= set(facts["stages"])
         assert {"lexical", "semantic", "graph", "trigram"} <= set(facts["probes"])
         assert {f"search: {shape}" for shape in corpus.SHAPES} <= set(facts["operations"])
         assert (

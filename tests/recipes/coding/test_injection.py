@@ -53,7 +53,7 @@ def test_a_prompt_is_answered_with_what_was_remembered(engine, project, coding):
     assert "- **3 weeks ago** [Same time of day]: We chose Postgres over MySQL" in result.formatted_context
     assert result.tokens_used == engine.tokenizer.count(result.formatted_context)
     assert CLUSTER in result.categories_included
-    assert result.required() == result.formatted_context
+    assert result.require_context() == result.formatted_context
 
 
 def test_the_receipt_says_what_every_stage_did(engine, project, coding):
@@ -65,7 +65,8 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
         "load_shown", "retrieve", "retrieve_more", "fuse", "compare_tokens", "rerank", "refresh",
         "drop_questions_and_summaries", "drop_shown", "drop_echoes", "set_code_aside", "read",
         "drop_below_floor", "drop_tail", "tell_successors", "limit", "relate", "tell_progress", "return_code",
-        "drop_superseded", "drop_repeats", "choose_lines", "weigh", "diversify", "limit_sources", "fit",
+        "drop_superseded", "drop_repeats", "choose_lines", "weigh", "diversify", "limit_sources",
+        "fit_budget",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]
@@ -86,7 +87,7 @@ def test_silence_is_an_answer(engine, project, coding):
     assert engine.explain("shop") == result.receipt
     assert engine.store.shown("shop", "s1") == frozenset()
     with pytest.raises(NoContext):
-        result.required()
+        result.require_context()
 
 
 def test_an_empty_workspace_is_silent(coding):

@@ -134,7 +134,7 @@ def test_the_receipt_says_what_was_injected_and_what_was_not(engine, project, me
     assert {"below floor"} <= {entry.decision for entry in kept.entries}
     assert any(entry.item_id == "state:messages[0]" for entry in kept.entries)
     assert [stage.stage for stage in kept.stages] == [
-        "load_shown", "ask", "drop_below_floor", "drop_said", "drop_repeats", "keep_answers", "fit",
+        "load_shown", "ask", "drop_below_floor", "drop_said", "drop_repeats", "keep_answers", "fit_budget",
     ]  # fmt: skip
     assert kept.notes[0].part == "gap"
 

@@ -72,7 +72,7 @@ def measure_scenarios(
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Report:
-    """Replay the scenarios of a file, or the first so many, and score the answers beside the baselines.
+    """Replay the scenarios of a file, or the first `limit`, and score the answers beside the baselines.
 
     `outputs` receives our answers, one line an ask. `without` names spaces that the engine does without, or
     `reader` or `replacements`.
@@ -155,12 +155,12 @@ def _table(
     rows: list[tuple[Cell, ...]] = []
     for group, runs in groups.items():
         for run, values in runs.items():
-            measured = (_rounded(values[name]) for name in MEASURES)
+            measured = (_round(values[name]) for name in MEASURES)
             rows.append((group, run, values["asks"], *measured))
     return Table(title, (by, "run", "asks", *MEASURES), tuple(rows), notes)
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 

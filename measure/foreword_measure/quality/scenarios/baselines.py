@@ -24,15 +24,15 @@ def answer_with_nearest(scenario: Scenario, provider: EmbeddingProvider) -> dict
     A start of a session has no text: it gets the last five events.
     """
     events = [event for event in scenario.events if event.text.strip()]
-    vectors = _normalised(provider.embed_batch([event.text for event in events]))
+    vectors = _normalise(provider.embed_batch([event.text for event in events]))
     answers = {}
     for ask in scenario.asks:
         before = sum(event.at <= ask.at for event in events)
         places: Sequence[int] = range(before)[-NEAREST_EVENTS:]
         if ask.text:
-            cosines = vectors[:before] @ _normalised([provider.embed(ask.text)])[0]
+            cosines = vectors[:before] @ _normalise([provider.embed(ask.text)])[0]
             places = np.argsort(-cosines, kind="stable")[:NEAREST_EVENTS].tolist()
-        answers[ask.id] = _join(ask, (events[place] for place in places))
+        answers[ask.id] = _join_into_answer(ask, (events[place] for place in places))
     return answers
 
 
@@ -41,16 +41,16 @@ def answer_with_last_turns(scenario: Scenario) -> dict[str, Answer]:
     answers = {}
     for ask in scenario.asks:
         turns = [event for event in scenario.events if event.is_turn and event.at <= ask.at]
-        answers[ask.id] = _join(ask, turns[-LAST_TURNS:])
+        answers[ask.id] = _join_into_answer(ask, turns[-LAST_TURNS:])
     return answers
 
 
-def _join(ask: Ask, events: Iterable[Event]) -> Answer:
+def _join_into_answer(ask: Ask, events: Iterable[Event]) -> Answer:
     pieces = tuple(event.text for event in events)
     return Answer(ask.id, "\n".join(pieces), pieces)
 
 
-def _normalised(vectors: Sequence[Sequence[float]]) -> np.ndarray:
+def _normalise(vectors: Sequence[Sequence[float]]) -> np.ndarray:
     rows = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, 1e-12))

@@ -118,7 +118,7 @@ class Answer:
 
 
 def read_scenarios(path: Path, limit: int | None = None) -> list[Scenario]:
-    """The scenarios of a file, or the first so many of them."""
+    """The scenarios of a file, or the first `limit` of them."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -208,9 +208,9 @@ class _Fields:
             values = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValidationError(f"{where}: not JSON: {error}") from None
-        return cls(where, values).checked()
+        return cls(where, values).check_is_object()
 
-    def checked(self) -> _Fields:
+    def check_is_object(self) -> _Fields:
         if not isinstance(self.values, dict):
             raise self.error("not a JSON object")
         return self
@@ -258,7 +258,7 @@ class _Fields:
         if not isinstance(values, list):
             raise self.error(f"'{name}' must be a list")
         return [
-            _Fields(f"{self.where}, {name} {number}", value).checked()
+            _Fields(f"{self.where}, {name} {number}", value).check_is_object()
             for number, value in enumerate(values, 1)
         ]
 

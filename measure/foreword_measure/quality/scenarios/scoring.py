@@ -54,7 +54,7 @@ class _Said:
     def of(cls, answer: Answer, shown: str, *, in_order: bool) -> _Said:
         """The answer; without pieces, every line of its text counts as one."""
         bodies = answer.pieces or tuple(line for line in answer.text.splitlines() if line.strip())
-        return cls(_plain(answer.text), tuple(map(_plain, bodies)), shown, in_order)
+        return cls(_fold_text(answer.text), tuple(map(_fold_text, bodies)), shown, in_order)
 
 
 def score_scenario(scenario: Scenario, answers: Mapping[str, Answer]) -> list[Score]:
@@ -65,7 +65,7 @@ def score_scenario(scenario: Scenario, answers: Mapping[str, Answer]) -> list[Sc
         answer = answers[ask.id]
         scores.append(score_answer(scenario, ask, answer, shown[ask.session]))
         if scenario.recipe == "coding":
-            shown[ask.session] += f" {_plain(answer.text)}"
+            shown[ask.session] += f" {_fold_text(answer.text)}"
     return scores
 
 
@@ -120,7 +120,7 @@ def _noise(pieces: Sequence[str], welcome: Sequence[Fact]) -> dict[str, float]:
     return {"noise": wasted / total} if total else {}
 
 
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     return _SPACE.sub(" ", text).casefold()
 
 
@@ -130,7 +130,7 @@ def _holds(text: str, fact: Fact) -> bool:
 
 def _last_place(text: str, fact: Fact) -> int:
     """Where the last of a fact's wordings begins; -1 if there is none."""
-    return max(text.rfind(_plain(wording)) for wording in fact)
+    return max(text.rfind(_fold_text(wording)) for wording in fact)
 
 
 def _tokens(text: str) -> int:

@@ -331,12 +331,12 @@ def _first_line_with_words(docstring: str) -> str:
 
 
 def _cut_at_line_end(text: str, most: int) -> str:
-    """The lines of a text that fit into so many characters; of a longer first line its beginning."""
+    """The lines of a text that fit into `most` characters; of a longer first line its beginning."""
     return text if len(text) <= most else text[: text.rfind("\n", 0, most) + 1 or most]
 
 
 def _cut_at_word_end(line: str, most: int) -> str:
-    """The words of a line that fit into so many characters."""
+    """The words of a line that fit into `most` characters."""
     return line if len(line) <= most else line[: line.rfind(" ", 0, most + 1) + 1 or most].rstrip()
 
 

@@ -47,7 +47,7 @@ MAX_FILE_CODE_CHARACTERS = 6_000
 
 _MAX_OVERLAP_CHARACTERS = 300
 _MAX_OVERLAP_SHARE = 0.15
-"""At most how much of its tokens a chunk may repeat from the one before."""
+"""At most which share of its tokens a chunk may repeat from the one before."""
 
 _MIN_TOPIC_SHARE = 0.4
 """A chunk must have at least this share of its size to end because the subject changes."""
@@ -128,7 +128,7 @@ def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[
 def cut_document(
     path: str, data: bytes, workspace: str, created_at: datetime, skipped: Counter[Any] | None = None
 ) -> list[Item]:
-    """The items of a file that is a document, read as its name says; none raise.
+    """The items of a file that is a document, read as its name says; never raises.
 
     Markdown and reStructuredText are read by their headings, a web page by its own, a PDF page by page and
     plain text by its paragraphs. `skipped` counts a PDF that gives no text, by reason.
@@ -191,7 +191,7 @@ def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
     """The title and the sections of a text."""
     if language == "html":
         title, sections = read_page(text)
-        return title, [section.under(title) for section in sections]
+        return title, [section.under_title(title) for section in sections]
     lines = _EMBEDDED_DATA.sub("data:…", text).split("\n")
     if language not in ("markdown", "rst"):
         return "", [Section((), 0, lines)]

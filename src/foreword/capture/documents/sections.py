@@ -41,7 +41,7 @@ class Section:
     lines: list[str]
     page: int = 0
 
-    def under(self, title: str) -> Section:
+    def under_title(self, title: str) -> Section:
         """The section with a document's title above its headings, unless the first of them says the same.
 
         A page called "Returns - Plum Bakery" says nothing more than its heading "Returns".

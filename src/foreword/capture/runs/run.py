@@ -210,7 +210,7 @@ def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None
 
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
-    """Each name that a pattern finds once, in order, on one line."""
+    """The names that a pattern finds, each once and on one line, in their order."""
     found = (
         match.groupdict() or {"name": _first_nonempty_group(match)}
         for match in _compile_multiline_pattern(pattern).finditer(text)

@@ -88,7 +88,7 @@ _SQL = re.compile(
 
 
 _LONG_WORD = 16
-"""From so many letters on, a bare word in settings is a secret made of words, and no type or state."""
+"""At least how many letters a bare word in settings has that is a secret made of words, no type or state."""
 
 
 class Value(NamedTuple):
@@ -134,7 +134,7 @@ def kind_of_name(name: re.Match[str]) -> str:
 
 
 def is_name_of_secret(text: str, name: re.Match[str]) -> bool:
-    """Whether the name could be a secret's and, where only a gap follows, is a flag, an element or SQL."""
+    """Whether a secret may follow this name; after a mere gap only if it is a flag, an element or SQL."""
     at = name.start()
     goes_on = at and text[at - 1].isalpha() and not text[at].isupper()
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from foreword.capture.secrets.tables import Reading
 
 
-def _any_of(role: str) -> str:
+def _any_word(role: str) -> str:
     """A pattern for any of the words with a role, the longest first."""
     words = sorted(set(WORDS[role]), key=len, reverse=True)
     return "|".join(re.escape(word).replace(r"\ ", r"[ \t]{1,3}") for word in words)
@@ -28,7 +28,7 @@ _NAME = (
 )
 _LINK = (
     r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
-    rf"(?:[ \t]{{1,3}}(?:{_any_of('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
+    rf"(?:[ \t]{{1,3}}(?:{_any_word('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
     r"|[ \t]{0,2}[:→][ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
 )
 # What is told has a digit or a sign, or stands in quotes: so words on the way to it are not taken for it.
@@ -37,7 +37,7 @@ _TOLD = re.compile(
     r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})(?P<after>[\"'`»”“]?)"
 )
 _TOLD_BEFORE = re.compile(
-    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}(?:{_any_of('before')})"
+    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}(?:{_any_word('before')})"
     r"[ \t]{1,3}(?:[^\s.:;=!?,\"'`()<>]{1,20}[ \t]{1,3}){0,2}\Z"
 )
 _NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
@@ -45,7 +45,7 @@ _MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`
 # Words and numbers joined by signs: what people make up who were told not to take a word.
 _JOINED_WORDS = re.compile(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
 _OWN_CODE = re.compile(
-    rf"\b(?:{_any_of('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}(?:{_any_of('code')})"
+    rf"\b(?:{_any_word('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}(?:{_any_word('code')})"
     rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
 )
 _VERBS = ("pass", "passe")

@@ -52,12 +52,12 @@ def _find_end(text: str, secret: Secret) -> int:
 
 def _find_written(reading: Reading) -> Iterator[Secret]:
     """What stands in a text as it is written, or once its escapes and its base64 are read."""
-    yield from _find_plain(reading)
+    yield from _find_readable(reading)
     yield from find_escaped_secrets(reading.text, _find_unescaped)
     yield from find_base64_secrets(reading, _find_decoded)
 
 
-def _find_plain(reading: Reading) -> Iterator[Secret]:
+def _find_readable(reading: Reading) -> Iterator[Secret]:
     yield from find_known_formats(reading)
     yield from find_in_contexts(reading)
     yield from find_assigned_secrets(reading)
@@ -68,7 +68,7 @@ def _find_plain(reading: Reading) -> Iterator[Secret]:
 
 def _find_unescaped(reading: Reading) -> Iterator[Secret]:
     """What is a secret in a text whose escapes were read."""
-    yield from _find_plain(reading)
+    yield from _find_readable(reading)
     yield from find_private_keys(reading)
     yield from find_base64_secrets(reading, _find_decoded)
 

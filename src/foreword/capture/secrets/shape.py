@@ -8,7 +8,7 @@ import re
 from foreword.capture.secrets.tables import WORDS
 
 MAX_VALUE_CHARACTERS = 100
-"""How much of a long value is looked at."""
+"""At most how many characters of a long value are looked at."""
 
 _CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(

@@ -170,7 +170,7 @@ def amend(call: CliCall, experience: str, cause: Cause | None, because: str, **v
 @command("unexplained", "foreword experience unexplained --session monday")
 @click.option("--session", metavar="S", help="Only of this session.")
 @limit_option
-def unexplained(call: CliCall, session: str | None, limit: int) -> int:
+def list_unexplained(call: CliCall, session: str | None, limit: int) -> int:
     """List the experiences that ended without a reason; resolve them again with --cause and --because."""
     with open_engine(embedding=False) as engine:
         found = Experiences(engine).unexplained(call.workspace, session, limit)
@@ -235,7 +235,7 @@ experience = family(
     'foreword experience start --domain testing --strategy check-assumptions --goal "…" …\n'
     'foreword experience resolve 3f9c2a7be1d04c58 confirmed --result "It passes."\n'
     "foreword experience list --status falsified",
-    (start, update, resolve, amend, unexplained, list_experiences),
+    (start, update, resolve, amend, list_unexplained, list_experiences),
 )
 
 
@@ -282,7 +282,7 @@ def clusters(call: CliCall, axis: str) -> int:
     count = show.plural(clustering.experiences, "experience")
     if call.as_json:
         show.json(_clustering_as_json(clustering))
-    elif not clustering.enough:
+    elif not clustering.has_enough:
         show.note(f"{count} on the axis {axis}; clusters need {MIN_EXPERIENCES}")
     elif not clustering.clusters:
         show.note(f"nothing in common on the axis {axis} among {count}")

@@ -141,9 +141,9 @@ def watch(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool
                 started = time.monotonic()
                 indexed = _index_folder(engine, path, workspace, parts, lambda _label, _done, _total: None)
                 seconds = time.monotonic() - started
-                if indexed.changed:
+                if indexed.has_changes:
                     _print_indexed_change(call, indexed, make_vectors(engine, workspace))
-                time.sleep(max(every, 0 if indexed.changed else seconds * _REST))
+                time.sleep(max(every, 0 if indexed.has_changes else seconds * _REST))
         except KeyboardInterrupt:  # the way to end it
             show.note("no longer watching; what was read is kept")
 

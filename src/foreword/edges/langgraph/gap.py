@@ -229,16 +229,16 @@ def make_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """A node that does something with a state and the memory of its run, awaited or not."""
 
-    async def awaited(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
+    async def run_async(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
         return await work(state, memories.of_run())
 
-    def waited_for(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
+    def run_blocking(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
         memory, step = memories.of_run(), _current_step()
         with ThreadPoolExecutor(1) as thread:  # the caller's may have a running event loop already
             update = thread.submit(asyncio.run, work(state, memory)).result()
         return {key: {**held, "step": step} if key == GAP_OUTCOME else held for key, held in update.items()}
 
-    node = _CheckedNode(waited_for, afunc=awaited, name=name)
+    node = _CheckedNode(run_blocking, afunc=run_async, name=name)
     node.keys = keys
     return node
 

@@ -55,10 +55,10 @@ def handoff_node(
     what is required from `handoff_context["required_context"]`, where they are not passed.
     """
 
-    async def give(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
+    async def prepare_context(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
         return await _prepare(state, memory, config, receiver=receiver, required_context=required_context)
 
-    return make_node("handoff", Memories(engine, workspace), give, (HANDOFF_CONTEXT, GAP_OUTCOME))
+    return make_node("handoff", Memories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME))
 
 
 def handoff_tool(

@@ -129,7 +129,7 @@ class ContextMiddleware(AgentMiddleware):
         return sum(one.tokens for one in contexts.values())
 
     def _workspace_name(self, workspace: str | None) -> str:
-        name = workspace or self._scope.fixed
+        name = workspace or self._scope.fixed_workspace
         if name is None:
             raise ValidationError(
                 f"name the workspace: {self._scope.description!r} is another one for each run"

@@ -38,7 +38,7 @@ class WorkspaceScope:
             self._parts = _split_template(self._template)
 
     @property
-    def fixed(self) -> str | None:
+    def fixed_workspace(self) -> str | None:
         """The workspace, if it is the same for every run; None if the run decides."""
         if self._function is not None or any(field for _, field in self._parts):
             return None
@@ -51,8 +51,8 @@ class WorkspaceScope:
 
     def resolve(self) -> str:
         """The workspace of the run that is under way; raises ValidationError where the run does not say."""
-        if self.fixed is not None:
-            return self.fixed
+        if self.fixed_workspace is not None:
+            return self.fixed_workspace
         config, runtime = _current_run()
         return self.resolve_for(config, runtime)
 

@@ -149,11 +149,11 @@ class ForewordStore(BaseStore):
         return self._sweeper.start(float(sweep_interval_minutes or configured or DEFAULT_SWEEP_MINUTES))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop the sweeper; returns whether it stopped within so many seconds."""
+        """Stop the sweeper; returns whether it stopped within `timeout` seconds."""
         return self._sweeper.stop(timeout)
 
     def _workspaces_to_sweep(self) -> list[str]:
-        if self._scope.fixed is not None:
+        if self._scope.fixed_workspace is not None:
             return [self.workspace]
         suffix = "" if self._shared else _SUFFIX
         every = self._engine.store.workspaces()
@@ -214,9 +214,7 @@ class ForewordStore(BaseStore):
     def _renew_leases(self, workspace: str, entries: Sequence[StoredValue], *, refresh: bool) -> None:
         """Begin the leases of what was read anew."""
         now = self._engine.clock()
-        renewed = [
-            (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
-        ]
+        renewed = [(entry.item.id, Lease.begin(entry.lease.minutes, now)) for entry in entries if entry.lease]
         if refresh and renewed:
             self._engine.store.batch(
                 [Amend(workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]

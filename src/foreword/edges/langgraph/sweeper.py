@@ -25,7 +25,7 @@ class TtlSweeper:
         self._done: Future[None] = Future()
 
     def start(self, minutes: float) -> Future[None]:
-        """Sweep after every so many minutes; returns a future that ends with the sweeper."""
+        """Sweep every that many minutes; returns a future that ends with the sweeper."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._stopping.clear()
@@ -41,7 +41,7 @@ class TtlSweeper:
             return self._done
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop after the sweep in hand; returns whether that was within so many seconds."""
+        """Stop after the sweep in hand; returns whether that was within `timeout` seconds."""
         with self._lock:
             thread = self._thread
         if thread is None:

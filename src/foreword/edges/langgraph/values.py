@@ -53,7 +53,7 @@ class Lease:
         return cls(item.metadata["minutes"], datetime.fromisoformat(item.metadata["expires_at"]))
 
     @classmethod
-    def starting(cls, minutes: float, now: datetime) -> Lease:
+    def begin(cls, minutes: float, now: datetime) -> Lease:
         """A lease that begins now."""
         if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
             raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
@@ -201,7 +201,7 @@ def make_items(
         part = {"of": identity, "put": put}
         items.append(_make_item(f"{identity}-{put}-{place}", FIELD, namespace, now, part, text, identity))
     if op.ttl is not None:
-        lease = Lease.starting(op.ttl, now)
+        lease = Lease.begin(op.ttl, now)
         items.append(_make_item(lease_id(identity), LEASE, namespace, now, lease.metadata))
     return items
 

@@ -238,7 +238,7 @@ class ExperienceTools(EngineTools):
                 )
                 for one in found.clusters
             ],
-            note="" if found.enough else few,
+            note="" if found.has_enough else few,
         )
 
     def value_contradict(

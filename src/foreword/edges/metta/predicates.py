@@ -81,19 +81,19 @@ class MettaConversation:
         return manager.allocate(query, state, self.session.available_chunks())
 
     def format_dialogue_history(self, state: DialogueState, max_tokens: int) -> FormattedHistory:
-        """The conversation in so many tokens."""
+        """The conversation in at most `max_tokens`."""
         return self.session.wording.history.format(state, max_tokens)
 
     def format_entity_context(
         self, state: DialogueState, resolved: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[EntityContext]:
-        """The entities in so many tokens."""
+        """The entities in at most `max_tokens`."""
         return self.session.wording.entities.format(state, resolved, max_tokens)
 
     def retrieve_rag_chunks(
         self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[KnowledgeChunk]:
-        """What documents say, in so many tokens."""
+        """What documents say, in at most `max_tokens`."""
         return self.session.retrieve(query, entities, max_tokens).chunks
 
     def build_system_prompt(
@@ -114,11 +114,11 @@ class MettaConversation:
         return prompt_tokens(content, self.session.tokenizer)
 
     def handle_overflow(self, content: ContextContent, budget: TokenBudget) -> ContextContent:
-        """No part over its budget."""
+        """The content with no part over its budget."""
         return handle_overflow(content, budget, self.session.wording.compressor)
 
     def compress_content(self, content: ContextContent, target: int) -> ContextContent:
-        """The whole within so many tokens."""
+        """The whole within `target` tokens."""
         return self.session.wording.compressor.compress(content, target).content
 
     def compression_level(self, reduction: float) -> CompressionLevel:
@@ -128,7 +128,7 @@ class MettaConversation:
     # History
 
     def summarize_turns(self, turns: Sequence[Turn], max_tokens: int) -> str:
-        """Turns in so many tokens."""
+        """A summary of turns in at most `max_tokens`."""
         return self.session.wording.compressor.summarizer.summarize(turns, max_tokens)
 
     def format_recent_turns(self, turns: Sequence[Turn]) -> Sequence[FormattedTurn]:
@@ -160,7 +160,7 @@ class MettaConversation:
         return self._format_single_entity(replace(entity, attributes=chosen), relevance, len(chosen))
 
     def _format_single_entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
-        """An entity in words, with at most so many attributes."""
+        """An entity in words, with at most that many attributes."""
         formatter = self.session.wording.entities
         config = replace(
             formatter.config, max_entities=1, min_relevance=0.0, attributes_per_entity=attributes
@@ -284,7 +284,7 @@ class _MettaSessionAtState:
         max_tokens: int,
         turns: Sequence[Turn] | None = None,  # noqa: ARG002  (a question is asked alone here)
     ) -> RetrievedChunks:
-        """The chunks that bear on the query, as many as so many tokens hold."""
+        """The chunks that bear on the query, as many as `max_tokens` hold."""
         if not query.strip() or not self.available_chunks():
             return RetrievedChunks()
         return self._knowledge.retrieve(query, entities, max_tokens)

@@ -90,7 +90,7 @@ class ProxyApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._follow_lifespan(receive, send)
             return
         api = find_api(scope["method"], scope["path"])
         client = _Client(scope, receive, send)
@@ -262,7 +262,7 @@ class ProxyApplication:
     def _in_thread(self, work: Callable[..., _Done], *arguments: object) -> asyncio.Future[_Done]:
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _follow_lifespan(self, receive: Receive, send: Send) -> None:
         """Follow the server's life: at its end, what is to be remembered is, and connections are closed."""
         await receive()
         await self._in_thread(self._memory.warm_up)

@@ -57,8 +57,8 @@ def read_asker(
     headers: Mapping[str, Sequence[str]], api: Api, body: Body, turns: Sequence[Turn], defaults: Asker
 ) -> Asker:
     """Who asks; ValidationError for headers that nobody can be made of."""
-    workspace = _single(headers, WORKSPACE_HEADER)
-    session, named = _single(headers, SESSION_HEADER), _single(headers, USER_HEADER)
+    workspace = _header_value(headers, WORKSPACE_HEADER)
+    session, named = _header_value(headers, SESSION_HEADER), _header_value(headers, USER_HEADER)
     user = (api.user_of(body) or defaults.user) if named is None else named
     chosen = check_workspace(workspace) if workspace else defaults.workspace
     if session:
@@ -73,7 +73,7 @@ def _session_of(user: str, first: str) -> str:
     return f"proxy-{digest[:_DIGEST_CHARACTERS]}"
 
 
-def _single(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
+def _header_value(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
     """The value of a header; None if it is not there, empty if it says nothing."""
     values = headers.get(name, ())
     if len(values) > 1:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_SESSIONS = 256
 _MAX_QUESTIONS = 1_024
 _MAX_TURN_CHARACTERS = 20_000
-"""So much of a turn is kept: of a longer one, both ends."""
+"""At most how many characters of a turn are kept: of a longer one, both ends."""
 
 _MAX_CACHED_CHARACTERS = 4_000
 """An application sends the same turns again and again; those up to this length are cleaned once."""
@@ -63,7 +63,7 @@ class ProxyMemory:
         warm_up_engine(self._engine)
 
     def find(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
-        """The context for the last words of the user, in so many tokens; raises what goes wrong."""
+        """The context for the last words of the user, in at most `room` tokens; raises what goes wrong."""
         if reason := reason_to_keep_nothing(self._engine.settings.home, asker.workspace):
             raise StorePaused(reason)
         place = next((at for at in range(len(turns) - 1, -1, -1) if turns[at].role == "user"), None)
@@ -128,7 +128,7 @@ def clean_turns(turns: Sequence[Turn]) -> list[Turn]:
 
 def clean_text(text: str) -> str:
     """A text as it is kept; the same for the same text, so that a turn is known again."""
-    clean = (_cleaned_again if len(text) <= _MAX_CACHED_CHARACTERS else _cleaned)(text)
+    clean = (_clean_text_cached if len(text) <= _MAX_CACHED_CHARACTERS else _clean_text)(text)
     if len(clean) <= _MAX_TURN_CHARACTERS:
         return clean
     half = _MAX_TURN_CHARACTERS // 2
@@ -136,8 +136,8 @@ def clean_text(text: str) -> str:
     return f"{clean[:half]} [… {left_out:,} characters left out …] {clean[-half:]}"
 
 
-def _cleaned(text: str) -> str:
+def _clean_text(text: str) -> str:
     return redact(remove_frames(text))
 
 
-_cleaned_again = functools.lru_cache(4096)(_cleaned)
+_clean_text_cached = functools.lru_cache(4096)(_clean_text)

@@ -43,7 +43,7 @@ _CHARACTERS_A_TOKEN = 2
 def room_for_context(
     api: Api, body: Body, turns: list[Turn], most: int, tokenizer: Tokenizer, window: int = 0
 ) -> int:
-    """How many tokens a context may have, at most so many; 0 when the request leaves no room."""
+    """How many tokens a context may have, never more than `most`; 0 when the request leaves no room."""
     size = window or model_window(str(body.get("model") or ""))
     answer = api.max_answer_tokens(body) or min(_DEFAULT_ANSWER_TOKENS, size // 4)
     images = sum(images_tokens(turn.parts) for turn in turns)

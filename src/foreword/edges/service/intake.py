@@ -110,7 +110,7 @@ class Intake:
         return sum(self._working.values())
 
     async def finish(self, seconds: float) -> None:
-        """Finish within so many seconds what was taken. What is not stored by then is in the spool."""
+        """Finish within that many seconds what was taken. What is not stored by then is in the spool."""
         if self._working:
             await asyncio.wait(set(self._working), timeout=seconds)
         if self._working:

@@ -53,7 +53,7 @@ class Measures:
         self._troubles: Counter[str] = Counter()
 
     def count_request(self, event: str, milliseconds: float) -> None:
-        """Count a request that was answered in so many milliseconds."""
+        """Count a request, and the milliseconds until it was answered."""
         with self._lock:
             name = event if event in self._times or len(self._times) < _MAX_EVENTS else "other"
             self._requests[name] += 1

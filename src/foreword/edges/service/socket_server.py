@@ -82,7 +82,7 @@ class SocketServer:
         self._server = await asyncio.start_unix_server(self._handle_connection, sock=listening, limit=1 << 20)
 
     async def stop(self, seconds: float) -> None:
-        """Take no more requests, and finish within so many seconds those that were taken."""
+        """Take no more requests, and finish within that many seconds those that were taken."""
         if self._server is not None:
             self._server.close()
         if self._intake is not None:
@@ -127,7 +127,7 @@ class SocketServer:
             self._bytes_to_read -= length
 
     def _has_no_room_for(self, length: int) -> bool:
-        """Whether so many bytes more would be too much work at once."""
+        """Whether another `length` bytes would be too much work at once."""
         intake = cast("Intake", self._intake)
         return (
             intake.in_flight >= MAX_REQUESTS

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.team")
 
 _SHARE_OF_DEADLINE = 0.6
-"""How much of a deadline the team's service has; the rest is for the copy, if it does not answer."""
+"""Which share of a deadline the team's service has; the rest is for the copy, if it does not answer."""
 _DEFAULT_SECONDS = 3.0
 _NAME_SECONDS = 60.0
 _COPY_SECONDS = 60.0

@@ -48,8 +48,9 @@ _ID_AT_START = re.compile(r"^(?:told after |as )?(\S+?)(?:,.*)?$")
 _PART_NAMES = {
     "retrieve": "search", "retrieve_more": "search deeper", "fuse": "weigh the lists",
     "compare_tokens": "compare word by word", "rerank": "read in pairs", "read": "read the best",
-    "refresh": "look for newer ones", "tell_successors": "look for newer ones", "fit": "fit the budget",
+    "refresh": "look for newer ones", "tell_successors": "look for newer ones",
     "add_related": "follow relations", "drop_repeats": "drop repeats", "load_shown": "look up what was shown",
+    "fit_budget": "fit the budget",
 }  # fmt: skip
 
 

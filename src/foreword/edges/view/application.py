@@ -112,7 +112,7 @@ class PageApplication:
             workspace = check_workspace((body.get("w") if posted else None) or query.get("w", ""))
             visit = Visit(self._house, workspace, query, body if posted else {})
             if path.startswith("do/"):
-                return _do(visit, path.removeprefix("do/"))
+                return _perform_action(visit, path.removeprefix("do/"))
             return HTMLResponse(_find_part(visit, path))
         except ForewordError as error:
             status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 502)
@@ -143,7 +143,7 @@ def _find_part(visit: Visit, path: str) -> Markup:
     raise UnknownId(f"the page has no part named {path!r}")
 
 
-def _do(visit: Visit, name: str) -> Response:
+def _perform_action(visit: Visit, name: str) -> Response:
     if name not in acts.ACTS:
         raise UnknownId(f"the page cannot {name!r}")
     outcome = acts.ACTS[name](visit)

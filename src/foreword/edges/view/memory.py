@@ -109,10 +109,10 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
             any(asked.values()) and el("a", "Clear", href=visit.link("memory"), class_="clear"),
             class_="find",
         ),
-        _choice("Kind", "kind", asked["kind"], [*kinds, *types]),
-        _choice("Source", "source", asked["source"], count[2]),
-        _choice("Trust", "trust", asked["trust"], TRUSTS),
-        _choice("Session", "session", asked["session"], count[3]),
+        _select_control("Kind", "kind", asked["kind"], [*kinds, *types]),
+        _select_control("Source", "source", asked["source"], count[2]),
+        _select_control("Trust", "trust", asked["trust"], TRUSTS),
+        _select_control("Session", "session", asked["session"], count[3]),
         el(
             "div",
             el("label", "State", for_="state"),
@@ -135,7 +135,7 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
     )
 
 
-def _choice(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
+def _select_control(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
     known = dict.fromkeys([*values, *([chosen] if chosen else [])])
     options = [el("option", shorten(value, 48), value=value, selected=value == chosen) for value in known]
     control = el("select", el("option", "all", value=""), *options, id=f"f-{name}", name=name)

@@ -162,8 +162,8 @@ def _line(
     flag: str = "",
 ) -> Markup:
     """A line of what holds: its words, what they replaced, what is said against them, what can be done."""
-    history: list[Child] = [_older(visit, one, "before", "old") for one in before]
-    history += [_older(visit, one, f"but {one.source.name} says", "against") for one in beside]
+    history: list[Child] = [_older_item_line(visit, one, "before", "old") for one in before]
+    history += [_older_item_line(visit, one, f"but {one.source.name} says", "against") for one in beside]
     return el(
         "li",
         item_text(visit, item, text),
@@ -179,7 +179,7 @@ def _line(
     )
 
 
-def _older(visit: Visit, item: Item, label: str, name: str) -> Markup:
+def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
     said = words_of(shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said")
     return el(
         "li",

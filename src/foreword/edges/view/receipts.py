@@ -68,7 +68,7 @@ def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -
         section("Nearly said", _candidates(story.near_misses, story, link_to), count=len(story.near_misses))
         if story.near_misses
         else None,
-        _others(story, link_to),
+        _other_candidates(story, link_to),
         _notes(story),
     )
 
@@ -138,7 +138,7 @@ def _candidate(one: CandidateStory, story: ReceiptStory, link_to: Callable[[str]
     )
 
 
-def _others(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup | None:
+def _other_candidates(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup | None:
     if not story.others:
         return None
     what = f"{len(story.others):,} more were considered"

@@ -153,7 +153,7 @@ class ContextAssembler:
         receipt = pipeline.receipt(draft)
         notes = draft.notes + (await asyncio.to_thread(self._record, receipt) if record else ())
         best_first = sorted(draft.lines, key=lambda line: -line.result.score)
-        items = tuple(replace(draft.planned.items[line.id], content=line.text) for line in best_first)
+        items = tuple(replace(draft.current_plan.items[line.id], content=line.text) for line in best_first)
         return FormattedContext(
             markdown=draft.text,
             items=items,

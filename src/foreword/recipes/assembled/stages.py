@@ -82,7 +82,7 @@ class AssembledDraft(Draft):
     plan: Plan | None = None
 
     @property
-    def planned(self) -> Plan:
+    def current_plan(self) -> Plan:
         """The plan, once `arrange` has made it."""
         assert self.plan is not None, "arrange comes first"  # noqa: S101
         return self.plan
@@ -100,7 +100,7 @@ def assembled_stages(
         drop_shown,
         drop_twins,
         word_code,
-        fit,
+        fit_budget,
     )
 
 
@@ -175,7 +175,7 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
     """Drop what is probably beside the point; every source has its own floor."""
     kept, low = [], []
     for result in draft.results:
-        floor = draft.planned.floors.get(draft.planned.items[result.memory.id].source, 0.0)
+        floor = draft.current_plan.floors.get(draft.current_plan.items[result.memory.id].source, 0.0)
         if result.score >= floor:
             kept.append(result)
         else:
@@ -198,7 +198,7 @@ def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
 def drop_twins(draft: AssembledDraft) -> AssembledDraft:
     """Of those that say the same, keep the most relevant; drop what says less than a more relevant one."""
     results = draft.results
-    items = [draft.planned.items[result.memory.id] for result in results]
+    items = [draft.current_plan.items[result.memory.id] for result in results]
     twins = find_twins(items, [result.memory.text for result in results])
     dropped = [DroppedResult(results[at], "duplicate", results[twins[at]].memory.id) for at in sorted(twins)]
     return draft.keep([result for at, result in enumerate(results) if at not in twins], dropped)
@@ -209,7 +209,7 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
 
     What another searcher has worded is told as it is.
     """
-    items = dict(draft.planned.items)
+    items = dict(draft.current_plan.items)
     code = [
         result
         for result in sorted(draft.results, key=lambda result: -result.score)
@@ -219,7 +219,7 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
         told = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
         items[result.memory.id] = replace(items[result.memory.id], content=told)
-    return replace(draft, plan=replace(draft.planned, items=items))
+    return replace(draft, plan=replace(draft.current_plan, items=items))
 
 
 def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
@@ -232,9 +232,9 @@ def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
     return told.replace("\n", f" {MARK}\n", 1) if changed else told
 
 
-def fit(draft: AssembledDraft) -> AssembledDraft:
+def fit_budget(draft: AssembledDraft) -> AssembledDraft:
     """Word what remains, in sections, within the budget."""
-    plan = draft.planned
+    plan = draft.current_plan
     results = {result.memory.id: result for result in draft.results}
     pieces = [
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
@@ -263,7 +263,7 @@ def _fit_within_share(
     over: list[str] = []
     while True:
         allowed = [piece for piece in pieces if piece.id not in over]
-        plan = draft.planned
+        plan = draft.current_plan
         fitted = fit_document(allowed, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
         by_relevance = sorted(fitted.pieces, key=lambda piece: -piece.rank)
         portions = [_portion(piece, exempt) for piece in by_relevance]

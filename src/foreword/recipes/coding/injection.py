@@ -54,10 +54,10 @@ MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 24, 8
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
-"""At most how much of a context one agent, tool or page may fill."""
+"""At most which share of a context one agent, tool or page may fill."""
 
 SLOT_TOKENS = 70
-"""What a memory takes, about: fifty words, its age and its author."""
+"""About how many tokens a memory takes: fifty words, its age and its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class InjectionResult:
     categories_included: tuple[InjectionCategory, ...]
     receipt: Receipt
 
-    def required(self) -> str:
+    def require_context(self) -> str:
         """The context, for callers to whom silence is a failure: then it is an error."""
         if not self.formatted_context:
             raise NoContext
@@ -158,7 +158,7 @@ class InjectionPipeline:
         deadline_ms: float | None = None,
         record: bool = True,
     ) -> InjectionResult:
-        """The same, with its receipt."""
+        """The same as `generate_brief_context`, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
         draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.brief_stages(draft), record=record)

@@ -211,9 +211,9 @@ def unless_empty(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
 def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[CodingDraft]:
     """A stage that words what may be said, in sections, and keeps what the budget holds."""
 
-    def fit(draft: CodingDraft) -> CodingDraft:
+    def fit_budget(draft: CodingDraft) -> CodingDraft:
         draft = _with_last_session(draft)
-        fitted = formatter.fit(
+        fitted = formatter.fit_budget(
             _add_badges(_candidates(draft), formatter, budget.temporal_budget),
             [draft.alert] if draft.alert is not None else [],
             budget,
@@ -227,18 +227,18 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
         line = ContextLine(result, InjectionCategory.DIVERGENCE_ALERT.value, alert.summary, 0)
         return replace(draft, lines=(*draft.lines, line))
 
-    return fit
+    return fit_budget
 
 
 def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
     """A stage that puts the best few on one line."""
 
-    def fit(draft: CodingDraft) -> CodingDraft:
+    def fit_budget(draft: CodingDraft) -> CodingDraft:
         fitted = formatter.fit_brief(_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
         return _with_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
 
-    return fit
+    return fit_budget
 
 
 def included_categories(fitted: FittedSections) -> tuple[InjectionCategory, ...]:

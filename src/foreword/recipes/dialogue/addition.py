@@ -166,13 +166,13 @@ def word(draft: AdditionDraft) -> AdditionDraft:
     """Put what was found into words; what is still over, since joins and headings cost, too, goes again."""
     count = draft.conversation.tokenizer.count
     content, memories = _word_parts(draft, draft.budget - _FRAME_TOKENS)
-    text = _framed(content, memories)
+    text = _frame_content(content, memories)
     while text and count(text) > draft.budget:
         content, memories = _without_least(content, memories)
-        text = _framed(content, memories)
+        text = _frame_content(content, memories)
     remembered = (_memory_line(result, count) for result in memories)
     lines = (*remembered, *lines_told(draft, content))
-    fitted = FittedText(text, count(text), lines, tuple(_dropped(draft, lines)))
+    fitted = FittedText(text, count(text), lines, tuple(_list_dropped(draft, lines)))
     return replace(draft, content=content).with_text(fitted)
 
 
@@ -250,7 +250,7 @@ def _memory_line(result: SearchResult, count: Callable[[str], int]) -> ContextLi
     return ContextLine(result, "memory", text, count(text))
 
 
-def _framed(content: ContextContent, memories: Sequence[SearchResult]) -> str:
+def _frame_content(content: ContextContent, memories: Sequence[SearchResult]) -> str:
     """The content as one framed text; empty when it says nothing."""
     parts = prompt_parts(content)
     del parts["USER"]
@@ -276,7 +276,7 @@ def _without_least(
     return (content, memories[:-1]) if memories else (ContextContent(content.query), ())
 
 
-def _dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
+def _list_dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was found and is not told: it is sent anyway, it bears too little on the query, or has no room."""
     there = {line.id for line in lines}
     yield from (DroppedResult(one, "over budget") for one in draft.memories if one.memory.id not in there)

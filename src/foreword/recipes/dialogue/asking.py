@@ -32,7 +32,7 @@ class Asked:
     user: str = ""
 
     @property
-    def kept(self) -> tuple[Turn, ...]:
+    def turns_in_query(self) -> tuple[Turn, ...]:
         """The turns of the conversation that the query is made of."""
         return (self.turn, *self.since) if self.turn is not None and self.turn.turn_id else self.since
 

@@ -50,7 +50,7 @@ def responses_turns(items: str | Iterable[Message]) -> list[Turn]:
     """The turns of the `input` of OpenAI's responses API: a text, or its items."""
     if isinstance(items, str):
         return [Turn(items)] if items.strip() else []
-    turns = (_responses_item(item) for item in items if isinstance(item, Mapping))
+    turns = (_turn_from_responses_item(item) for item in items if isinstance(item, Mapping))
     return [turn for turn in turns if turn is not None]
 
 
@@ -66,7 +66,7 @@ def _openai_turn(message: Message) -> Turn | None:
     return _turn(role, message.get("content"), name=name, tool_calls=calls, call_id=call_id)
 
 
-def _responses_item(item: Message) -> Turn | None:
+def _turn_from_responses_item(item: Message) -> Turn | None:
     kind = item.get("type", "message")
     call_id = str(item.get("call_id") or "")
     if kind == "function_call":

@@ -58,7 +58,7 @@ RECALL: tuple[Stage[Any], ...] = (
 may bear on it is worth more than one that was merely said of late."""
 
 _HEADING_TOKENS = 8
-"""What the heading of a part and its joins may cost."""
+"""At most how many tokens the heading of a part and its joins cost."""
 
 _MAX_FILLS = 3
 """How often a part is filled again with less, when the whole came out over the window."""
@@ -140,7 +140,7 @@ class Conversation(Protocol):
         """Who and what the query means, when this user asks; else the conversation's."""
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as so many tokens may hold."""
+        """The turns that bear on the query, as many as `max_tokens` may hold."""
 
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
         """What the one who asks said of themselves elsewhere, and how they want to be answered."""
@@ -152,7 +152,7 @@ class Conversation(Protocol):
         max_tokens: int,
         turns: Sequence[Turn] | None = None,
     ) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
+        """The chunks that bear on the query after what was said last, as many as `max_tokens` hold."""
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt."""
@@ -268,7 +268,7 @@ def resolve(draft: DialogueDraft) -> DialogueDraft:
 def recall(draft: DialogueDraft) -> DialogueDraft:
     """Find the earlier turns that bear on the query."""
     recalled = draft.conversation.recall(draft.query.text, draft.budget)
-    own = {turn.turn_id for turn in draft.asked.kept}
+    own = {turn.turn_id for turn in draft.asked.turns_in_query}
     turns = tuple(pair for pair in recalled.turns if pair[0].turn_id not in own)
     return replace(draft, recalled=replace(recalled, turns=turns)).with_notes(*recalled.notes)
 

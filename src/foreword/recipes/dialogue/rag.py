@@ -1,4 +1,4 @@
-"""What documents say about a question, within so many tokens: found, read, boosted, chosen, cited.
+"""What documents say about a question, within a number of tokens: found, read, boosted, chosen, cited.
 
 The search is the engine's own, over the documents of one workspace, once for every angle of the question. The
 reader judges the best chunks from each angle; what all of them agree on is most relevant. What is fresh, and
@@ -138,7 +138,7 @@ class RAGSystem:
         max_tokens: int = 1_500,
         talk: Sequence[Turn] = (),
     ) -> RetrievedChunks:
-        """The chunks that answer best, together within so many tokens, as `knowledge_text` words them.
+        """The chunks that answer best, together within `max_tokens`, as `knowledge_text` words them.
 
         `talk` are the turns before the query, the last one last; what it leaves unsaid is taken from them.
         """

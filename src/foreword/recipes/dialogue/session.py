@@ -188,7 +188,7 @@ class Session:
         return draft.keep(own, ())
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""
+        """The turns that bear on the query, as many as `max_tokens` may hold; no mere nods."""
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
@@ -211,7 +211,7 @@ class Session:
         max_tokens: int,
         turns: Sequence[Turn] | None = None,
     ) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as so many tokens hold.
+        """The chunks that bear on the query after what was said last, as many as `max_tokens` hold.
 
         What was said last are the turns of the session, unless others are given.
         """

@@ -71,7 +71,7 @@ MIN_CIRCLE_MESSAGES = 4
 """At least how many messages make a circle."""
 
 SLOW_FACTOR, MIN_HISTORY = 2.0, 3
-"""A cycle longer than so many usual ones is slow; at least how many earlier cycles show the usual one."""
+"""How many usual cycles a slow one is longer than; at least how many earlier cycles show the usual one."""
 
 MIN_PROGRESS_REPORTS = 2
 """At least how many different reports of progress show that an agent is not stuck."""
@@ -188,7 +188,7 @@ def _first_plain_text(holder: object, keys: Sequence[str]) -> str:
 def _newest_with_later_messages(
     messages: Sequence[Message], count: int
 ) -> Iterator[tuple[Message, Sequence[Message]]]:
-    """At most so many messages, the newest first, each with those that came after it."""
+    """At most `count` messages, the newest first, each with those that came after it."""
     for index in range(len(messages) - 1, max(-1, len(messages) - 1 - count), -1):
         yield messages[index], messages[index + 1 :]
 

@@ -36,7 +36,7 @@ from foreword.recipes.gap.payload import (
     merge_payloads,
     trim_payload,
 )
-from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown
+from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit_budget, keep_answers, load_shown
 from foreword.recipes.gap.state import get_value, read_messages
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.text.tokens import tokenizer_by_name
@@ -132,7 +132,7 @@ async def fit_and_inject(
     draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float, target: str = ""
 ) -> InjectionResult:
     """Fit what was found, put it into the state beside what is there, and leave a receipt and a log event."""
-    draft = pipeline.run(draft, (fit,))
+    draft = pipeline.run(draft, (fit_budget,))
     given_at = count_messages(draft.state)
     injected = make_payload(draft.gap, draft.kept_contexts(), given_at) if draft.results else {}
     said = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]

@@ -42,7 +42,7 @@ _CLAUSE_END = re.compile(
     r"|,\s+(?=(?:but|and|so|yet|which|since|because|though|although|while|until|whether|as|aber|und|mais|et|pero|y)\b)"
 )
 _DENSE = 30
-"""As many characters to a word mean that words are not separated."""
+"""At least how many characters to a word show that words are not separated."""
 _LONE_STOP = re.compile(r"\s\.\s+")
 _MARKUP = re.compile(
     r"^\s*(?:[-*+•]\s+(?:\[[ xX]\]\s*)?|\#{1,6}\s+|\d{1,3}[.)]\s+)+|[*_]{2}|\|", re.MULTILINE

@@ -108,14 +108,14 @@ def merge_payloads(held: object, new: object) -> dict[str, Any]:
     if not isinstance(new, Mapping) or "contexts" not in new:
         return dict(new) if isinstance(new, Mapping) else {}
     before: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
-    opened = _mapping(new.get("open"))
-    closing = [key for key in _listed(new.get("closed")) if key not in opened]
-    closed = [key for key in dict.fromkeys([*_listed(before.get("closed")), *closing]) if key not in opened]
+    opened = _as_mapping(new.get("open"))
+    closing = [key for key in _as_list(new.get("closed")) if key not in opened]
+    closed = [key for key in dict.fromkeys([*_as_list(before.get("closed")), *closing]) if key not in opened]
     merged: dict[str, dict[str, Any]] = {}
     for context in _without_gaps(held_contexts(before), closing) + held_contexts(new):
         name = content_hash(str(context.get("content", "")))
         merged[name] = _merge_contexts(merged.get(name), context)
-    still_open = {**_mapping(before.get("open")), **opened}
+    still_open = {**_as_mapping(before.get("open")), **opened}
     return {
         **before,
         **new,
@@ -127,15 +127,15 @@ def merge_payloads(held: object, new: object) -> dict[str, Any]:
 
 def continue_payload(held: object, new: dict[str, Any]) -> dict[str, Any]:
     """A payload that brings nothing new, with what the state says of the same gap already."""
-    before = _mapping(held)
-    known = {key: record for key, record in _mapping(before.get("open")).items() if key in new["open"]}
+    before = _as_mapping(held)
+    known = {key: record for key, record in _as_mapping(before.get("open")).items() if key in new["open"]}
     return {**new, "open": new["open"] | known, "gap": before.get("gap", new["gap"]) if known else new["gap"]}
 
 
 def held_contexts(payload: object) -> list[dict[str, Any]]:
     """The contexts of a payload, or of whatever a state has in its place."""
     contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
-    return [dict(one) for one in _listed(contexts) if isinstance(one, Mapping)]
+    return [dict(one) for one in _as_list(contexts) if isinstance(one, Mapping)]
 
 
 def clear_closed_gaps(
@@ -147,8 +147,8 @@ def clear_closed_gaps(
     agent had its turn since, or when no message showed it. What was handed over stays until the work is
     handed on to somebody else.
     """
-    held = {target: _mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)}
-    open_gaps = {target: _mapping(payload.get("open")) for target, payload in held.items()}
+    held = {target: _as_mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)}
+    open_gaps = {target: _as_mapping(payload.get("open")) for target, payload in held.items()}
     if not any(open_gaps.values()):
         return {}  # as nearly always: then no message has to be read
     spoken = conversation if conversation is not None else read_messages(state, MAX_MESSAGES)
@@ -244,7 +244,7 @@ def _without_gaps(contexts: Sequence[dict[str, Any]], closed: Sequence[str]) -> 
         after = [key for key in before if key not in closed]
         if after or not before:
             kept.append(
-                {**context, "metadata": {**_mapping(context.get("metadata")), GAPS: after}}
+                {**context, "metadata": {**_as_mapping(context.get("metadata")), GAPS: after}}
                 if before
                 else context
             )
@@ -256,23 +256,23 @@ def _merge_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[s
     if one is None:
         return other
     gaps = list(dict.fromkeys([*_gaps(one), *_gaps(other)]))
-    return {**one, "metadata": {**_mapping(one.get("metadata")), GAPS: gaps}}
+    return {**one, "metadata": {**_as_mapping(one.get("metadata")), GAPS: gaps}}
 
 
 def _gaps(context: Mapping[str, Any]) -> list[Any]:
-    return _listed(_mapping(context.get("metadata")).get(GAPS))
+    return _as_list(_as_mapping(context.get("metadata")).get(GAPS))
 
 
 def _given_at(context: Mapping[str, Any]) -> int:
-    given_at = _mapping(context.get("metadata")).get(GIVEN_AT)
+    given_at = _as_mapping(context.get("metadata")).get(GIVEN_AT)
     return given_at if isinstance(given_at, int) else 0
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _listed(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 

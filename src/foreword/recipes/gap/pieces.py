@@ -31,7 +31,7 @@ MAX_DEPTH = 4
 """At most how many levels of a value are split."""
 
 MAX_UNSPLIT_CHARACTERS = 200
-"""A mapping with at most so many characters is one piece."""
+"""At most how many characters a mapping has that is one piece."""
 
 SPRINT_KEYS = ("sprint_plan", "sprint_progress")
 ARCHITECTURE_KEYS = (

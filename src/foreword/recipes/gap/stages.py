@@ -163,7 +163,7 @@ def keep_answers(draft: GapDraft) -> GapDraft:
     return draft.keep(kept, dropped[:MAX_NEAR_MISSES])
 
 
-def fit(draft: GapDraft) -> GapDraft:
+def fit_budget(draft: GapDraft) -> GapDraft:
     """Word the contexts, and keep what the limits on bytes and tokens hold; the first may be cut."""
     config, counter = draft.config, draft.tokenizer
     lines: list[ContextLine] = []

@@ -115,7 +115,7 @@ def value_as_text(value: object, depth: int = MAX_DEPTH) -> str:
 
 
 def read_messages(state: object, last: int | None = None) -> Conversation:
-    """The messages of a state; with `last`, at most so many, the newest."""
+    """The messages of a state; with `last`, at most that many, the newest."""
     messages = get_value(state, "messages")
     if messages is None:
         return Conversation()

@@ -49,7 +49,7 @@ EXPLICIT_REQUEST = re.compile(
 """A request for clarification in so many words, in upper or lower case; it counts whatever else is said."""
 
 PREFIX_CHARACTERS = 6
-"""Words that share their first six letters count as the same: retry, retries; migrate, migration."""
+"""Words that share this many letters at their start count as the same: retry, retries; migrate, migration."""
 
 MAX_SENTENCE_CHARACTERS = 400
 """At most how much of a sentence is read, from its end: longer ones are seldom sentences."""

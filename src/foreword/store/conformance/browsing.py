@@ -90,7 +90,7 @@ class BrowsingTests(Suite):
 
     def test_a_receipt_is_summed_up_without_its_entries(self) -> None:
         entries = (Entry("a", "memory", "injected"), Entry("b", "memory", "below floor"))
-        stages = (StageTime("retrieve", 1.5), StageTime("fit", 2.5))
+        stages = (StageTime("retrieve", 1.5), StageTime("fit_budget", 2.5))
         self.store.run(PutReceipt(HERE, receipt("r", entries=entries, stages=stages)))
         (facts,) = self.store.run(ListReceiptFacts(HERE))
         assert (facts.id, facts.injected, facts.milliseconds, facts.created_at) == ("r", 1, 4.0, NOW)

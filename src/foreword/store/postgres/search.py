@@ -328,6 +328,6 @@ def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
 
 
 def _inverse_frequency(rows: int, items: int) -> float:
-    """FTS5's weight of a word that stands in so many of all items: never less than next to nothing."""
+    """FTS5's weight of a word that stands in `items` of all `rows`; always more than 0."""
     weight = math.log((rows - items + 0.5) / (items + 0.5))
     return weight if weight > 0 else 1e-6

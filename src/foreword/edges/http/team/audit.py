@@ -1,4 +1,4 @@
-"""Who read and wrote what: one line of JSON a request, in files that are kept for so many days.
+"""Who read and wrote what: one line of JSON a request, in files that are kept for a number of days.
 
 A line names the member, the action, the workspace, the status and how long it took; never what was asked or
 answered. `foreword team audit` prints them.
