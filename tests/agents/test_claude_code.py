@@ -63,6 +63,9 @@ def test_another_session_is_told_again(world, claude):
     world.serve()
     world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     world.ask_until_told(WORD, claude, (LATER,), (PROMPT, "--continue"))
+    told = world.model.texts[-1]
+    assert LATER in told  # the second session's first prompt
+    assert WORD in told
 
 
 def test_nothing_of_ours_but_what_we_say_is_in_the_context_after_a_compact(world, claude):
@@ -178,6 +181,8 @@ def test_a_projects_installation_works_in_that_project(world, claude):
     world.install("claude-code", "--scope", "project")
     world.serve()
     world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
+    assert WORD in world.model.texts[-1]
+    assert "foreword" in (world.project / ".claude" / "settings.json").read_text(encoding="utf-8")
 
 
 def test_the_memory_tools_connect(world, claude):

@@ -151,10 +151,13 @@ def test_a_line_is_corrected_and_closed_where_it_stands(page):
     page.open("now", "scratch")
     page.tab.click("li.line:has-text('signing key') button:has-text('Close')")
     page.tab.wait_for_selector("main:not(:has-text('signing key'))")
+    assert page.tab.locator("li.line:has-text('Code freeze')").count() == 1
     page.tab.click("li.line:has-text('Code freeze') button:has-text('Correct')")
     page.tab.fill("dialog textarea", "The code freeze lasts until 11 January.")
     page.tab.click("dialog button[type=submit]")
     page.tab.wait_for_selector("li.line:has-text('until 11 January') .history .old")
+    assert "signing key" not in page.text
+    assert page.tab.locator("li.line:has-text('until 11 January')").count() == 1
 
 
 def test_health_shows_plots_findings_and_switches(page):
@@ -170,8 +173,11 @@ def test_health_shows_plots_findings_and_switches(page):
 
 def test_prompts_show_the_next_one_without_being_asked(page, run):
     page.open("prompts", "scratch")
+    asked = page.tab.locator("a.asked:has-text('When is the code freeze?')")
+    before = asked.count()
     run("context", "-w", "scratch", "--floor", "0", "When is the code freeze?")
-    page.tab.wait_for_selector("a.asked:has-text('When is the code freeze?')")
+    asked.nth(before).wait_for()
+    assert asked.count() == before + 1
 
 
 # Words that were written to become something else

@@ -72,12 +72,14 @@ def receive(connection):
 
 
 def test_requests_for_vectors_are_taken_by_the_service_that_runs_and_by_the_next_one(serve, home, until):
+    requests = home / "vector-requests"
     request_vectors(home, "shop")
     request_vectors(home, "shop")
+    assert len(list(requests.iterdir())) == 1
     serve()
-    until(lambda: not list((home / "vector-requests").iterdir()), "the request was not taken")
+    until(lambda: not list(requests.iterdir()), "the request was not taken")
     request_vectors(home, "museum")
-    until(lambda: not list((home / "vector-requests").iterdir()), "the second request was not taken")
+    until(lambda: not list(requests.iterdir()), "the second request was not taken")
 
 
 # Answering

@@ -105,3 +105,4 @@ def test_the_next_receiver_is_not_given_what_the_last_one_was(memory):
 )
 def test_no_state_makes_a_hand_off_fail(state, memory):
     prepare(state, memory, receiver="dev", task="Set the session timeout")
+    assert "The session timeout for staff is thirty minutes." in contents(state)

@@ -184,8 +184,16 @@ def test_few_closed_gaps_are_remembered():
     assert len(held["closed"]) == MAX_CLOSED
 
 
-@pytest.mark.parametrize(
-    "held", [None, "x", 5, [1], {}, {"open": 5}, {"open": {"k": None}}, {"open": {"k": {}}}]
-)
-def test_no_state_makes_clearing_fail(held):
-    clear_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held})
+@pytest.mark.parametrize("held", [None, "x", 5, [1], {}, {"open": 5}])
+def test_where_no_gap_can_be_read_there_is_nothing_to_clear(held):
+    assert clear_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held}) == {}
+
+
+@pytest.mark.parametrize("record", [None, {}])
+def test_a_gap_of_which_nothing_is_recorded_is_closed(record):
+    held = {"open": {"k": record}}
+    update = clear_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held})
+    assert {target: (one["open"], one["closed"]) for target, one in update.items()} == {
+        "injected_context": ({}, ["k"]),
+        "handoff_context": ({}, ["k"]),
+    }
