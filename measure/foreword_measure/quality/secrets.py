@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from foreword_measure.quality.secret_texts import SecretFormat, SecretText
     from foreword_measure.report import Cell
 
-MIN_RECALL, MAX_ALARMS_A_MEGABYTE = 0.97, 0.5
-
 _DRAWS = 10
 _PIECE = 6
 _SURE = 9
@@ -68,7 +66,7 @@ def is_missed(text: SecretText, clean: str) -> bool:
 
 
 def _pieces(secret: str) -> Iterator[str]:
-    """Every so many characters of each line of a secret."""
+    """Every run of `_PIECE` characters of each line of a secret."""
     for line in secret.split("\n"):
         if not line.startswith("-----"):
             yield from (

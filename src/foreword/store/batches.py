@@ -1,12 +1,37 @@
-"""What an engine asks of an operation before it carries it out, whatever the engine."""
+"""What every engine does alike with the operations of the contract, whatever its SQL."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
+from foreword.options import check_workspace
 from foreword.store import base, browsing, exchange
+from foreword.store.rows import MAX_TEXT_CHARACTERS
 from foreword.types import Findings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from foreword.types import Receipt
+
+
+def run_by_workspace(
+    operations: Sequence[base.Operation[Any]],
+    run: Callable[[str, list[base.Operation[Any]]], list[Any]],
+) -> list[Any]:
+    """What each operation returns, in their order; `run` gets all that are on one workspace at once."""
+    results: list[Any] = [None] * len(operations)
+    places: dict[str, list[int]] = {}
+    for place, operation in enumerate(operations):
+        places.setdefault(check_workspace(operation.workspace), []).append(place)
+    for workspace, group in places.items():
+        its_results = run(workspace, [operations[place] for place in group])
+        for place, result in zip(group, its_results, strict=True):
+            results[place] = result
+    return results
 
 
 def keeps_words(operation: base.Operation[Any]) -> bool:
@@ -50,3 +75,23 @@ def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: A
         case base.PutRelations():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
     return browsing.result_in_empty_workspace(operation)  # a tuple, for the rest
+
+
+def list_amended_columns(op: base.Amend) -> dict[str, Any]:
+    """The columns of an item that an amendment changes, with their new values."""
+    changes = {
+        "confidence": op.confidence,
+        "importance": op.importance,
+        "superseded_by": op.superseded_by,
+        "metadata": None if op.metadata is None else json.dumps(dict(op.metadata), sort_keys=True),
+    }
+    return {column: value for column, value in changes.items() if value is not None}
+
+
+def trim_receipt(receipt: Receipt, are_stored: Callable[[set[str]], bool]) -> Receipt:
+    """A receipt without a text that is too long, and without any words if an item of it was forgotten."""
+    if len(receipt.text) > MAX_TEXT_CHARACTERS:
+        receipt = replace(receipt, text="")
+    if (receipt.view or receipt.text) and not are_stored({entry.item_id for entry in receipt.entries}):
+        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
+    return receipt

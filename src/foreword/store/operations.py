@@ -6,7 +6,6 @@ Searching, deleting, files, vectors and indexes have modules of their own; the r
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
@@ -22,10 +21,10 @@ from foreword.store import (
     token_codes,
     vectors,
 )
+from foreword.store.batches import list_amended_columns, trim_receipt
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
-    MAX_TEXT_CHARACTERS,
     filters_to_sql,
     receipt_from_json,
     receipt_to_json,
@@ -87,15 +86,8 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
 
 
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    changes: dict[str, Any] = {
-        "confidence": op.confidence,
-        "importance": op.importance,
-        "superseded_by": op.superseded_by,
-        "metadata": None if op.metadata is None else json.dumps(dict(op.metadata), sort_keys=True),
-    }
-    for column, value in changes.items():
-        if value is not None:
-            tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
+    for column, value in list_amended_columns(op).items():
+        tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
     if tx.vectors is not None and op.confidence is not None:
         rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
         tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
@@ -191,12 +183,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
-    receipt = op.receipt
-    if len(receipt.text) > MAX_TEXT_CHARACTERS:
-        receipt = replace(receipt, text="")
-    names = {entry.item_id for entry in receipt.entries}
-    if (receipt.view or receipt.text) and not _has_all_items(tx, names):
-        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
+    receipt = trim_receipt(op.receipt, lambda ids: _has_all_items(tx, ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
     tx.execute(

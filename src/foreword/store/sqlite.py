@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
-from foreword.store import base
+from foreword.store import base, batches
 from foreword.store.base import Operation, Store, Write
-from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 from foreword.store.open_databases import OpenDatabases
 from foreword.types import Item, Views
@@ -63,24 +62,16 @@ class SqliteStore(Store):
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
-        results: list[Any] = [None] * len(operations)
-        places: dict[str, list[int]] = {}
-        for place, operation in enumerate(operations):
-            places.setdefault(check_workspace(operation.workspace), []).append(place)
-        for workspace, group in places.items():
-            its_results = self._run_batch_in_workspace(workspace, [operations[place] for place in group])
-            for place, result in zip(group, its_results, strict=True):
-                results[place] = result
-        return results
+        return batches.run_by_workspace(operations, self._run_batch_in_workspace)
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
-        creates = any(map(creates_workspace, operations))
+        creates = any(map(batches.creates_workspace, operations))
         with self._borrow(workspace, create=creates) as database:
             if database is None:
-                return [result_in_empty_workspace(operation) for operation in operations]
+                return [batches.result_in_empty_workspace(operation) for operation in operations]
             if self._vectors is not None and any(isinstance(one, base.Check) for one in operations):
                 self._vectors.flush(workspace, base.FLUSH_SECONDS)
             with translate_errors(database.path):
@@ -88,10 +79,10 @@ class SqliteStore(Store):
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
-        if keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        if batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
             return
         workspace = check_workspace(operation.workspace)
-        with self._borrow(workspace, create=creates_workspace(operation)) as database:
+        with self._borrow(workspace, create=batches.creates_workspace(operation)) as database:
             if database is not None:
                 database.post(operation)
 

@@ -142,13 +142,5 @@ def quote_lines(text: str) -> str:
     return f"“{_QUOTATION_MARKS.sub(chr(34), inside).strip()}”"
 
 
-def attribute_text(item: Item, text: str) -> str:
-    """The words of an item on one line after whose they are: quoted if foreign, as they are if the user's."""
-    words = attribution(item)
-    if is_foreign(item.source):
-        return f"{words}: {quote_entry(text)}"
-    return f"{words}: {escape_entry(text)}" if words else escape_entry(text)
-
-
 def _indentation(line: str) -> str:
     return line[: len(line) - len(line.lstrip())] if line.strip() else ""

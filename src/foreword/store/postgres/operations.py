@@ -5,17 +5,15 @@ Searching, deleting, files, vectors and indexes have modules of their own; the r
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
+from foreword.store.batches import list_amended_columns, trim_receipt
 from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
     DAY_MICROSECONDS,
-    MAX_TEXT_CHARACTERS,
     receipt_from_json,
     receipt_to_json,
     relation_from_row,
@@ -75,16 +73,9 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
 
 
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    changes: dict[str, Any] = {
-        "confidence": op.confidence,
-        "importance": op.importance,
-        "superseded_by": op.superseded_by,
-        "metadata": None if op.metadata is None else json.dumps(dict(op.metadata), sort_keys=True),
-    }
-    for column, value in changes.items():
-        if value is not None:
-            given = _name_successor(tx, value) if column == "superseded_by" else value
-            tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", given, tx.ws, op.id)
+    for column, value in list_amended_columns(op).items():
+        given = _name_successor(tx, value) if column == "superseded_by" else value
+        tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", given, tx.ws, op.id)
     if op.confidence is not None:
         tx.vectors.note_changed(tx, list(tx.numbers_of([op.id]).values()))
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
@@ -208,12 +199,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
-    receipt = op.receipt
-    if len(receipt.text) > MAX_TEXT_CHARACTERS:
-        receipt = replace(receipt, text="")
-    named = {entry.item_id for entry in receipt.entries}
-    if (receipt.view or receipt.text) and len(tx.numbers_of(named)) < len(named):
-        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
+    receipt = trim_receipt(op.receipt, lambda ids: len(tx.numbers_of(ids)) == len(ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
         "INSERT INTO receipts VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(ws, id) DO UPDATE SET "

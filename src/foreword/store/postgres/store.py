@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import ForewordError, StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
-from foreword.store import base, exchange
+from foreword.store import base, batches, exchange
 from foreword.store.base import Operation, Store, Write
-from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits
 from foreword.store.postgres import nearest, schema
 from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
@@ -129,21 +128,13 @@ class PostgresStore(Store):
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
-        results: list[Any] = [None] * len(operations)
-        places: dict[str, list[int]] = {}
-        for place, operation in enumerate(operations):
-            places.setdefault(check_workspace(operation.workspace), []).append(place)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        for workspace, group in places.items():
-            its_results = self._run_batch_in_workspace(workspace, [operations[place] for place in group])
-            for place, result in zip(group, its_results, strict=True):
-                results[place] = result
-        return results
+        return batches.run_by_workspace(operations, self._run_batch_in_workspace)
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
             self._posted.wait_for(workspace)
@@ -192,10 +183,10 @@ class PostgresStore(Store):
 
     def _run_once(self, connection: Connection, attempt: _Attempt) -> list[Any]:
         """Carry out a batch in one transaction; roll back whatever fails."""
-        creates = any(map(creates_workspace, attempt.operations))
+        creates = any(map(batches.creates_workspace, attempt.operations))
         ws = self._find_workspace(connection, attempt.workspace, create=creates)
         if not ws:
-            return [result_in_empty_workspace(operation) for operation in attempt.operations]
+            return [batches.result_in_empty_workspace(operation) for operation in attempt.operations]
         try:
             if not attempt.writes:
                 connection.execute(
@@ -283,7 +274,7 @@ class PostgresStore(Store):
         check_workspace(operation.workspace)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        if not (keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
+        if not (batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
             self._posted.add(operation)
 
     def _run_logged(self, operation: Write[Any]) -> None:
