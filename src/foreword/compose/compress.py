@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from foreword.compose.cutting import shorten_text
 from foreword.compose.entity_context import entities_text, without_details
-from foreword.compose.history import FormattedHistory, Summary, make_history, summarise
+from foreword.compose.history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
+from foreword.compose.summary import Summary, summarise
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
 from foreword.compose.user_context import word_user_lines

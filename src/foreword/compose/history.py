@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
-from foreword.compose.quoting import escape_headings, remove_half_characters
+from foreword.compose.quoting import escape_headings
+from foreword.compose.summary import Summary, summarise
 from foreword.compose.turns import (
     FormattedTurn,
     TurnStyle,
@@ -27,7 +28,6 @@ from foreword.compose.turns import (
     turns_images_tokens,
 )
 from foreword.errors import ValidationError
-from foreword.log import get_logger
 from foreword.options import check_fraction, check_whole_number
 from foreword.text.clean import indent_lines
 
@@ -182,23 +182,40 @@ class HistoryFormatter:
         Of a turn that is too long, what the query names stays. Without its summary, which takes longest to
         make, it has room for one: enough to see what it leaves to other parts.
         """
-        asked = words_asked_for(query)
-        longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
-        draft = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest)
-        more = max_tokens
-        for _ in range(_MAX_LENGTHENINGS):
-            told = (*draft.made.recalled, *draft.made.recent_turns)
-            cut = [turn for turn in told if not is_told_in_full(turn)]
-            spare = max_tokens - draft.tokens
-            if not cut or spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
-                break
-            more = min(more // 2, spare)
-            longer = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest + more)
-            if longer.tokens > draft.tokens and len(longer.recent) >= len(draft.recent):
-                draft, longest = longer, longest + more
+        asked, turns = words_asked_for(query), dialogue_state.turns
+        draft = self._compose_at_length(turns, max_tokens, recalled, asked, self.config.max_summary_tokens)
         if not with_summary:
             return replace(draft.made, reserved=draft.reserved)
-        return self._add_summary(draft, recalled, max_tokens)
+        is_summarised = bool(draft.reserved)
+        made = self._add_summary(draft, recalled, max_tokens)
+        if is_summarised and _has_room_for_longer_turns(made, max_tokens - made.token_count, max_tokens):
+            # The summary is shorter than the room that was kept for it.
+            summary = self._tokenizer.count(draft.summary)
+            longer = self._compose_at_length(turns, max_tokens, recalled, asked, summary)
+            made = _fuller(made, self._add_summary(longer, recalled, max_tokens))
+        return made
+
+    def _compose_at_length(
+        self,
+        turns: Sequence[Turn],
+        max_tokens: int,
+        recalled: Sequence[Turn],
+        asked: Collection[str],
+        max_summary: int,
+    ) -> _HistoryDraft:
+        """The conversation, long turns at as great a length as leaves no room empty."""
+        longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
+        draft = self._compose(turns, max_tokens, recalled, asked, longest, max_summary)
+        more = max_tokens
+        for _ in range(_MAX_LENGTHENINGS):
+            spare = max_tokens - draft.tokens
+            if not _has_room_for_longer_turns(draft.made, spare, max_tokens):
+                break
+            more = min(more // 2, spare)
+            longer = self._compose(turns, max_tokens, recalled, asked, longest + more, max_summary)
+            if longer.tokens > draft.tokens and len(longer.made.recent_turns) >= len(draft.made.recent_turns):
+                draft, longest = longer, longest + more
+        return draft
 
     def _compose(
         self,
@@ -207,6 +224,7 @@ class HistoryFormatter:
         recalled: Sequence[Turn],
         asked: Collection[str],
         longest: int,
+        max_summary: int,
     ) -> _HistoryDraft:
         """The conversation with no turn but those of the last exchange above `longest`, unless all fits.
 
@@ -221,10 +239,8 @@ class HistoryFormatter:
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
-        self._take_more(
-            draft, min(self.config.max_summary_tokens, int(max_tokens * self.config.summary_share))
-        )
-        self._reserve_summary(draft)
+        self._take_more(draft, min(max_summary, int(max_tokens * self.config.summary_share)))
+        self._reserve_summary(draft, max_summary)
         self._fill(draft, recalled, max_tokens)
         return draft
 
@@ -387,10 +403,10 @@ class HistoryFormatter:
             room -= _token_sum(worded)
         return fitting
 
-    def _reserve_summary(self, draft: _HistoryDraft) -> None:
+    def _reserve_summary(self, draft: _HistoryDraft, most: int) -> None:
         """Keep room for what came before the recent turns, if anything did and there is room."""
         heading = self._heading_tokens(self.config.template.summary)
-        room = min(self.config.max_summary_tokens, draft.left - heading)
+        room = min(most, draft.left - heading)
         if draft.first and room >= MIN_CUT_TOKENS:
             draft.reserved = room + heading
 
@@ -499,31 +515,14 @@ def _token_sum(turns: Sequence[FormattedTurn]) -> int:
     return sum(turn.tokens + _JOIN for turn in turns)
 
 
-# Summaries ------------------------------------------------------------------------------------------------
+def _has_room_for_longer_turns(made: FormattedHistory, spare: int, max_tokens: int) -> bool:
+    """Whether a turn was cut though there is room to spare."""
+    if spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
+        return False
+    return not all(map(is_told_in_full, (*made.recalled, *made.recent_turns)))
 
 
-_log = get_logger("foreword.compose")
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What was told; or nothing, and in words why not."""
-
-    text: str = ""
-    problem: str = ""
-
-
-def summarise(summarizer: DialogueSummarizer, turns: Sequence[Turn], max_tokens: int) -> Summary:
-    """The turns as the summarizer tells them; when it raises or gives no text, that is the problem."""
-    try:
-        text: object = summarizer.summarize(turns, max_tokens)
-    except Exception as error:  # noqa: BLE001  (it may be anybody's, and asks whatever it likes)
-        return _failed_summary(f"{type(error).__name__}: {error}")
-    if not isinstance(text, str):
-        return _failed_summary(f"the summarizer gave {type(text).__name__}, not text")
-    return Summary(remove_half_characters(text))
-
-
-def _failed_summary(problem: str) -> Summary:
-    _log.warning("there is no summary of the conversation", problem=problem)
-    return Summary(problem=problem)
+def _fuller(one: FormattedHistory, other: FormattedHistory) -> FormattedHistory:
+    """The other, if it uses more of the room and tells no fewer of the recent turns."""
+    is_fuller = other.token_count > one.token_count and len(other.recent_turns) >= len(one.recent_turns)
+    return other if is_fuller else one

@@ -24,7 +24,7 @@ from foreword.compose.user_context import make_user_context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from foreword.compose.history import Summary
+    from foreword.compose.summary import Summary
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
 

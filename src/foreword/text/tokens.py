@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import tiktoken
 
 
@@ -110,12 +112,12 @@ class TiktokenTokenizer:
 
     def __init__(self, model: str = "o200k_base") -> None:
         self.encoding = encoding_of_model(model)
-        self._count_line = functools.lru_cache(_MAX_COUNTED_LINES)(self._count_tokens)
+        self._count_line: Callable[[str], int] = functools.lru_cache(_MAX_COUNTED_LINES)(self._count_tokens)
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
         return sum(
-            (self._count_line if len(line) <= _MAX_LINE_CHARACTERS else self._count_tokens)(line)
+            self._count_line(line) if len(line) <= _MAX_LINE_CHARACTERS else self._count_tokens(line)
             for line in _LINE_START.split(text)
         )
 

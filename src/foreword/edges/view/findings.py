@@ -29,14 +29,13 @@ class RecentFindings:
 
     def find(self, workspace: str) -> Sequence[Finding]:
         """What was found in a workspace; raises what the examination raised."""
+        mine: Future[Sequence[Finding]] = Future()
         with self._lock:
-            at, found = self._begun.get(workspace, (0.0, None))
-            if found is not None and (not found.done() or self._clock() - at < KEPT_SECONDS):
-                mine = None
-            else:
-                mine = found = Future()
+            at, found = self._begun.get(workspace, (0.0, mine))
+            if found is mine or (found.done() and self._clock() - at >= KEPT_SECONDS):
+                found = mine
                 self._begun[workspace] = (self._clock(), mine)
-        if mine is not None:
+        if found is mine:
             self._examine_into_future(workspace, mine)
         return found.result()
 

@@ -41,15 +41,10 @@ _MIN_WEIGHT = 0.1
 
 
 class Angle(NamedTuple):
-    """A text to search for, how probably that is what the question means, and what a reader is asked for it.
-
-    A reader sees both ends of a long text, and those of the two that are completed are much the same: it is
-    asked with the shorter one for both.
-    """
+    """A text to search for, and how probably that is what the question means."""
 
     text: str
-    weight: float
-    asked: str
+    weight: float = 1.0
 
 
 def question_angles(query: str, talk: Sequence[Turn]) -> tuple[Angle, ...]:
@@ -57,12 +52,11 @@ def question_angles(query: str, talk: Sequence[Turn]) -> tuple[Angle, ...]:
     question = question_first(query)
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
     if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
-        return (Angle(question, 1.0, question),)
+        return (Angle(question),)
     said = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
     completed = dict.fromkeys("\n".join([*said[-turns:], question]) for turns in _TURNS_BEFORE)
-    leaning, shortest = leans_on_talk(question), min(completed, key=len)
-    angles = [Angle(question, 1 - leaning, question)]
-    angles += (Angle(text, leaning / len(completed), shortest) for text in completed)
+    leaning = leans_on_talk(question)
+    angles = [Angle(question, 1 - leaning), *(Angle(text, leaning / len(completed)) for text in completed)]
     kept = [angle for angle in angles if angle.weight >= _MIN_WEIGHT]
     whole = sum(angle.weight for angle in kept)
     return tuple(angle._replace(weight=angle.weight / whole) for angle in kept)

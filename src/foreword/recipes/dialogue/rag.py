@@ -1,11 +1,11 @@
 """What documents say about a question, within a number of tokens: found, read, boosted, chosen, cited.
 
 The search is the engine's own, over the documents of one workspace, once for every angle of the question. The
-reader judges the best chunks for the question alone and after the talk; what all of them agree on is most
-relevant. What is fresh, and what speaks of the entities that a question means, counts a little more. Below
-the threshold nothing is said, nor what is far less relevant than the best; a chunk that does not fit is
-skipped, and the next one tried.
-Stores nothing: that is `foreword.indexing.knowledge_base`.
+reader judges the best chunks from the angle that weighs most, and the very best from the others, too; what
+all of them agree on is most relevant. What is fresh, and what speaks of the entities that a question means,
+counts a little more. Below the threshold nothing is said, nor what is far less relevant than the best; a
+chunk that does not fit is skipped, and the next one tried. Stores nothing: that is
+`foreword.indexing.knowledge_base`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SPARE = 3
 """How many times as many chunks as are asked for are searched for repeats."""
 
 _CANDIDATES, _READ_AGAIN, _STATEMENTS = 5, 2, 2
-"""How many chunks the reader reads for the heaviest angle, how many of these again for the others, and at
+"""How many chunks the reader reads from the heaviest angle, how many of these again from each other, and at
 most how many statements of each."""
 
 _TAIL_SHARE = 0.2
@@ -215,28 +215,23 @@ class RAGSystem:
 
 
 def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
-    """The drafts with what the reader thinks: of some for the heaviest angle, of few for the others."""
+    """The drafts with what the reader thinks: of some from the heaviest angle, of few from the others."""
     weights = [angle.weight for angle in angles]
-    asked_first = max(angles, key=lambda angle: angle.weight).asked
     read = list(drafts)
     best = combine_angles(drafts, weights)[:_CANDIDATES]
-    for asked in sorted(dict.fromkeys(angle.asked for angle in angles), key=lambda text: text != asked_first):
-        places = [place for place, angle in enumerate(angles) if angle.asked == asked]
-        reading = _read_candidates(drafts[places[0]], best, asked)
-        for place in places:
-            read[place] = _with_reading(drafts[place], reading)
-        if asked == asked_first:
+    heaviest_first = sorted(range(len(drafts)), key=lambda place: -weights[place])
+    for place in heaviest_first:
+        read[place] = _with_reading(drafts[place], _read_candidates(drafts[place], best))
+        if place == heaviest_first[0]:
             best = [one for one in combine_angles(read, weights) if "read" in one.scores][:_READ_AGAIN]
     return read
 
 
-def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult], asked: str) -> SearchDraft:
+def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult]) -> SearchDraft:
     """The draft with the best alone, found from its angle or not, as the reader judges them."""
     own = {result.memory.id: result for result in draft.results}
-    candidates = [own.get(one.memory.id, one) for one in best]
-    question = replace(draft.query, text=asked)
-    stage = pipeline.read_best(_CANDIDATES * _STATEMENTS)
-    read: SearchDraft = stage(replace(draft, query=question, results=tuple(candidates)))
+    candidates = tuple(own.get(one.memory.id, one) for one in best)
+    read: SearchDraft = pipeline.read_best(_CANDIDATES * _STATEMENTS)(replace(draft, results=candidates))
     return read
 
 
