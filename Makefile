@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo view example test lint check faults fuzz coverage browser chromium screenshots agents agents-cache \
+.PHONY: demo view example test lint check faults fault-tools fuzz coverage browser chromium screenshots agents agents-cache \
 	servers servers-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
@@ -25,7 +25,8 @@ export FOREWORD_SERVERS_CACHE
 QDRANT := 1.16.3
 
 # Everything but the tests that need real agents, real servers or a browser.
-QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/servers --ignore tests/browser
+LONG := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/browser
+QUICK := $(LONG) --ignore tests/servers
 
 # Two processes, each file whole in one of them, in our order: tests/conftest.py puts long files first.
 BESIDE := -n 2 --dist loadfile --no-loadscope-reorder
@@ -61,9 +62,15 @@ lint: $(READY)
 check: $(READY)
 	$(BIN)/pytest $(BESIDE) $(QUICK)
 
-faults: $(READY) servers-cache ## a thousand kills, power cuts, full disks, crowds: the long forms of what `make test` tries
-	$(BIN)/pytest -m soak --timeout 3600 $(QUICK)
-	$(BIN)/pytest -m soak --timeout 3600 tests/servers
+faults: $(READY) servers-cache fault-tools ## fifteen faults caused for real, at length: a table, and no loss
+	$(BIN)/pytest -m 'soak or fault' --timeout 3600 -rs $(LONG)
+
+fault-tools:            ## strace and a C compiler, unless they are there; as root, or with sudo
+	@command -v strace > /dev/null && command -v cc > /dev/null || { \
+	    as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+	    $$as_root apt-get update -qq && \
+	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	        strace gcc libc6-dev > /dev/null; }
 
 fuzz: $(READY)          ## the same with new examples for every property, and ten times as many
 	FOREWORD_FUZZ=1 $(BIN)/pytest $(BESIDE) --timeout 7200 $(QUICK)
@@ -91,7 +98,7 @@ chromium:               ## install it, unless there is one; as root, or with sud
 	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; }
 
 agents: $(READY) agents-cache   ## real agents (Claude Code, Codex, opencode) against a fake model; needs node and npm
-	$(BIN)/pytest -rs tests/agents tests/edges/mcp/test_inspector.py
+	$(BIN)/pytest -rs -m 'soak or not soak' tests/agents tests/edges/mcp/test_inspector.py
 
 agents-cache:           ## fetch them, once, into FOREWORD_AGENTS_CACHE
 	@mkdir -p "$(FOREWORD_AGENTS_CACHE)"

@@ -279,6 +279,68 @@ def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path, steps
     report_fault(5, {"steps beside readers": 8 * steps}, acknowledged=len(acknowledged.put))
 
 
+# Eight processes that are forked after the imports, so that they begin at the same moment.
+_EIGHT = (
+    _LIFE
+    + """
+import time, traceback
+from foreword.store.base import Repair
+
+def write(log, name):
+    life = Life(folder, log, name)
+    for _ in range(int(steps)):
+        began = time.monotonic()
+        life.step()
+        life.say("took", time.monotonic() - began)
+
+def maintain(log, name):
+    life = Life(folder, log, name)
+    life.put(1)
+    while not os.path.exists(end):
+        life.engine.store.run(Repair("kept"))
+        life.engine.store.check("kept")
+        life.engine.store.back_up("kept", "by-hand")
+        life.say("maintained")
+
+def start(work, log, name):
+    child = os.fork()
+    if not child:
+        try:
+            work(log, name)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+folder, logs, steps = sys.argv[1:]
+end = logs + "-end"
+keeper = start(maintain, logs + "-keeper", "keeper")
+children = [start(write, f"{logs}-{number}", f"w{number}") for number in range(8)]
+codes = [os.waitpid(child, 0)[1] for child in children]
+open(end, "w").close()
+sys.exit(any([*codes, os.waitpid(keeper, 0)[1]]))
+"""
+)
+
+
+@pytest.mark.parametrize("steps", [8, pytest.param(SOAK_STEPS, marks=pytest.mark.soak)])
+def test_eight_writers_beside_one_who_repairs_and_backs_up(tmp_path, steps, report_fault):
+    folder, logs = tmp_path / "data", tmp_path / "log"
+    with _child(_EIGHT, str(folder), str(logs), str(steps)) as child:
+        _, complaint = child.communicate(timeout=TIMEOUT_SECONDS + 4 * steps)
+    assert child.returncode == 0, complaint.decode()
+    assert b"locked" not in complaint
+    written = [tmp_path / f"log-{number}" for number in range(8)]
+    acknowledged = Acknowledged(*written, tmp_path / "log-keeper")
+    _assert_kept(folder, acknowledged)
+    said = [json.loads(line) for log in written for line in log.read_text().splitlines()]
+    waits = [seconds for what, seconds, *_ in said if what == "took"]
+    repairs = (tmp_path / "log-keeper").read_text().count("maintained")
+    caused = {"steps of writers": len(waits), "repairs and backups": repairs}
+    report_fault(5, caused, acknowledged=len(acknowledged.put), longest_wait=max(waits))
+
+
 # A full disk
 
 

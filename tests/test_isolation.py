@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import unicodedata
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,7 @@ WORKSPACES = (
     "cafe\u0301",
     "магазин 商店 🏪",
 )
+WORDINGS = ("{0}", "deploy flag {0}", "open_{0}", "What did {1} do?", '"{0}" OR workspace:*')
 ITEMS = 5
 PROVIDER = HashEmbeddings(32)
 
@@ -88,15 +91,20 @@ def _text(workspace, number):
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
+    with _fill_workspaces(tmp_path_factory.mktemp("isolation"), ITEMS) as engine:
+        yield engine
+
+
+@contextmanager
+def _fill_workspaces(folder, count):
     """Twenty workspaces that hold the same ids, sessions and words, but for their canaries."""
-    folder = tmp_path_factory.mktemp("isolation")
     store = SqliteStore(folder / "workspaces", views_of_item)
     options = {"settings": Settings(home=folder), "counter": WordTokens(), "clock": FixedClock()}
     with ContextEngine(store, PROVIDER, **options) as engine:
         for workspace in WORKSPACES:
             items = [
                 Item(_text(workspace, n), workspace, id=f"i{n}", session="s", created_at=engine.clock())
-                for n in range(ITEMS)
+                for n in range(count)
             ]
             items.append(Item(f"Own {_seal(workspace)}", workspace, id=f"own-{_seal(workspace)}"))
             engine.remember_all(items, workspace)
@@ -168,11 +176,14 @@ def _seals_in(answer, but):
     mine=st.sampled_from(WORKSPACES),
     theirs=st.sampled_from(WORKSPACES),
     number=st.integers(0, ITEMS - 1),
-    wording=st.sampled_from(
-        ["{0}", "deploy flag {0}", "open_{0}", "What did {1} do?", '"{0}" OR workspace:*']
-    ),
+    wording=st.sampled_from(WORDINGS),
 )
 def test_no_question_to_one_workspace_is_answered_from_another(engine, mine, theirs, number, wording):
+    assert _foreign_seals(engine, mine, theirs, number, wording)[1] == []
+
+
+def _foreign_seals(engine, mine, theirs, number, wording):
+    """How often a workspace was read with a question of another's, and the foreign words in the answers."""
     canary = _canary(theirs, number)
     question = wording.format(canary, canary.capitalize())
     foreign_id = "own-" + _seal(theirs) if theirs != mine else "nobody"
@@ -184,9 +195,33 @@ def test_no_question_to_one_workspace_is_answered_from_another(engine, mine, the
     ]
     if theirs != mine:
         assert answers[-1][5] == {}  # nor are vectors lent out to those who know the text
-    for answer in answers:
-        echoed = repr(answer).replace(foreign_id, "")  # an answer may repeat the id it was asked for
-        assert _seals_in(echoed, mine) == []
+    # An answer may repeat the id it was asked for.
+    said = [repr(answer).replace(foreign_id, "") for answer in answers]
+    return len(answers) + len(answers[-1]), [seal for each in said for seal in _seals_in(each, mine)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wanted", "items"), [(300, ITEMS), pytest.param(20_000, 50, marks=pytest.mark.soak)]
+)
+def test_of_many_reads_in_twenty_workspaces_none_brings_a_foreign_word(
+    tmp_path, request, wanted, items, report_fault
+):
+    chance, reads, foreign = random.Random(2), 0, []
+    few = items == ITEMS
+    with (
+        nullcontext(request.getfixturevalue("engine")) if few else _fill_workspaces(tmp_path, items) as engine
+    ):
+        while reads < wanted:
+            mine, theirs = chance.sample(WORKSPACES, 2)
+            wording = chance.choice(WORDINGS)
+            made, seals = _foreign_seals(engine, mine, theirs, chance.randrange(items), wording)
+            reads, foreign = reads + made, foreign + seals
+        lost = sum(items + 1 - engine.count(workspace).items for workspace in WORKSPACES)
+    saw = f"{len(foreign)} foreign words in {reads:,} reads"
+    kept = len(WORKSPACES) * (items + 1)
+    report_fault(12, {"workspaces": len(WORKSPACES)}, acknowledged=kept, lost=lost, saw=saw)
+    assert foreign == []
 
 
 def test_every_workspace_finds_its_own(engine):

@@ -7,17 +7,21 @@ to single sectors, in any combination. Errors are injected into the child's own 
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from foreword.edges import hook_client
 from foreword.engine.defaults import views_of_item
 from foreword.store.sqlite import SqliteStore
+from foreword.types import Item
 
 pytestmark = [
     pytest.mark.slow,
@@ -169,6 +173,59 @@ def _with_readable_paths(trace):
     return re.sub(r"<((?:\\x[0-9a-f]{2})+)>", decode, trace)
 
 
+def _trace_hook(home, number, trace):
+    """Run a hook that finds no service, under strace; gives its calls, each with its process."""
+    command = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fsync,/^rename,/^mkdir,exit_group"]
+    command += [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home)]
+    command += ["--agent", "claude-code", "--event", "UserPromptSubmit", "--python", "/bin/false"]
+    payload = json.dumps({"prompt": f"Order {number} was paid twice.", "session_id": "s", "cwd": "/nowhere"})
+    subprocess.run(
+        [*command, "--deadline-ms", "30000"], input=payload.encode(), timeout=TIMEOUT_SECONDS, check=True
+    )
+    begun, calls = {}, []
+    for line in trace.read_text().splitlines():
+        process, _, call = line.partition(" ")
+        call = call.strip()
+        if call.endswith("<unfinished ...>"):
+            begun[process] = call
+            continue
+        if call.startswith("<... "):
+            call = begun.pop(process) + call
+        calls.append((int(process), call))
+    return calls
+
+
+def _is_spooled(calls):
+    """Whether an event is sure to be in the spool after these calls: content, name, folders are flushed."""
+    flushed = named = sure = False
+    unsure = ""
+    for _, call in calls:
+        is_flush = call.startswith("fsync(")
+        if call.startswith("mkdir") and '/spool"' in call and call.endswith("= 0"):
+            unsure = str(Path(call.split('"')[1]).parent)
+        elif is_flush and f"<{unsure}>" in call:
+            unsure = ""
+        flushed |= is_flush and ".tmp>" in call
+        named |= flushed and call.startswith("rename") and '.event"' in call
+        sure |= named and is_flush and "/spool>" in call
+    return sure and not unsure
+
+
+@pytest.mark.parametrize("events", [2, pytest.param(30, marks=pytest.mark.soak)])
+def test_a_power_cut_loses_no_event_whose_hook_has_left(tmp_path, home, events, report_fault):
+    cuts = kept = lost = 0
+    home.mkdir()
+    for number in range(events):
+        calls = _trace_hook(home, number, tmp_path / "trace")
+        hook = min(process for process, _ in calls)  # it was there before the process it leaves behind
+        for cut in range(len(calls) + 1):
+            left = any(process == hook and call.startswith("exit_group") for process, call in calls[:cut])
+            cuts, kept = cuts + 1, kept + left
+            lost += left and not _is_spooled(calls[:cut])
+    report_fault(2, {"cuts beside a hook": cuts}, acknowledged=kept, lost=lost)
+    assert kept
+
+
 # A disk that fails, or is slow
 
 
@@ -197,11 +254,49 @@ def test_a_failed_write_is_not_acknowledged_and_damages_nothing(tmp_path, name, 
     assert errors
 
 
-def test_the_database_is_opened_by_sqlite_alone(tmp_path):
+@pytest.mark.fault
+def test_the_database_is_opened_by_sqlite_alone(tmp_path, report_fault):
     """Any other open and close of it in this process would drop SQLite's locks: see `store/sqlite.py`."""
     folder, log = tmp_path / "data", tmp_path / "log"
     trace = _run_child(folder, log, 3, "-e", "trace=openat")
     opened = [line for line in trace.splitlines() if re.search(r'memory\.db"', line)]
     assert opened
     assert all("O_RDWR|O_CREAT" in line and "O_NOFOLLOW" in line for line in opened), opened
-    assert json.dumps(sorted(_items_after(folder))) == json.dumps(["item-0", "item-1", "item-2"])
+    there = _items_after(folder)
+    assert there == {"item-0", "item-1", "item-2"}
+    report_fault(6, {"opens, all by SQLite": len(opened)}, acknowledged=3)
+
+
+_TOUCH = """
+import sqlite3, sys
+for path in sys.stdin:
+    path = path.strip()
+    open(path, "rb").read(16)
+    db = sqlite3.connect(path)
+    print(db.execute("SELECT count(*) FROM items").fetchone()[0], flush=True)
+    db.close()
+    open(path, "rb").close()
+"""
+
+
+@pytest.mark.parametrize("touches", [20, pytest.param(500, marks=pytest.mark.soak)])
+def test_another_program_that_opens_and_closes_the_database_takes_nothing_away(
+    tmp_path, touches, report_fault
+):
+    """It sees all rows each time, and the log that holds them stays where the writer has it."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen([sys.executable, "-c", _TOUCH], **pipes) as other,
+        SqliteStore(tmp_path, views_of_item) as store,
+    ):
+        database, seen = store.path_of(W), []
+        for number in range(touches):
+            store.put(W, [Item(f"order {number}", W, id=f"item-{number}")])
+            other.stdin.write(f"{database}\n")
+            other.stdin.flush()
+            seen.append(int(other.stdout.readline()))
+        assert database.with_name(database.name + "-wal").exists()
+        other.stdin.close()
+    lost = touches - len(_items_after(tmp_path))
+    assert seen == list(range(1, touches + 1))
+    report_fault(6, {"opens by another program": touches}, acknowledged=touches, lost=lost)

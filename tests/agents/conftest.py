@@ -176,6 +176,7 @@ def claude(world):
         return run("-p", prompt, "--output-format", "json", "--allowedTools", "Bash", *options)
 
     ask.run = run
+    ask.program = str(program)
     return ask
 
 

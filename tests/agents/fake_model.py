@@ -2,7 +2,8 @@
 
 Serves the Messages API (Claude Code), the Responses API (Codex) and chat completions (opencode) on a loopback
 port of its own and records every request. It answers `Understood.`; when the newest words of the user hold
-USE_TOOL and no tool has run since, it asks for a shell command first.
+USE_TOOL and no tool has run since, it asks for a shell command first; when they hold USE_AGENT, it asks for
+a subagent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import count
 from typing import Any, Self
 
 SAID = "Understood."
-TOOL_MARK = "USE_TOOL"
+TOOL_MARK, AGENT_MARK = "USE_TOOL", "USE_AGENT"
 SHELLS = ("Bash", "shell_command", "exec_command", "shell", "bash")
 
 
@@ -23,6 +24,7 @@ class FakeModel:
 
     def __init__(self, command: str = "echo a tool ran") -> None:
         self.command = command
+        self.errand = f"{TOOL_MARK}, as always."  # what a subagent is told to do
         self.requests: list[dict[str, Any]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -83,7 +85,7 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
                 self._send("application/json", "{}", 404)
                 return
             model.requests.append(body)
-            events = speak(body, model.command, next(numbers))
+            events = speak(body, model, next(numbers))
             if body.get("stream"):
                 self._send("text/event-stream", "".join(_event(name, data) for name, data in events))
             else:
@@ -120,10 +122,12 @@ def _shell(body: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
 
 
 def _call(
-    body: dict[str, Any], command: str, newest: str, answered: bool
+    body: dict[str, Any], model: FakeModel, newest: str, answered: bool
 ) -> tuple[str, dict[str, Any]] | None:
-    """The shell call to make now: its tool's name and its arguments."""
-    shell = _shell(body)
+    """The call to make now, of a subagent or of the shell: its tool's name and its arguments."""
+    shell, command = _shell(body), model.command
+    if AGENT_MARK in newest and not answered:
+        return "Agent", {"description": "an errand", "prompt": model.errand, "run_in_background": False}
     if shell is None or answered or TOOL_MARK not in newest:
         return None
     name, properties = shell
@@ -151,11 +155,11 @@ def _whole_message(body: dict[str, Any], number: int, usage: int = 10) -> dict[s
     }
 
 
-def _messages(body: dict[str, Any], command: str, number: int) -> list[tuple[str, Any]]:
+def _messages(body: dict[str, Any], model: FakeModel, number: int) -> list[tuple[str, Any]]:
     spoken = [turn for turn in body["messages"] if turn["role"] == "user"]
     newest = json.dumps(spoken[-1]) if spoken else ""
     asked = "\n".join(json.dumps(turn) for turn in spoken if "tool_result" not in json.dumps(turn)[:200])
-    call = _call(body, command, asked.rpartition("\n")[2], '"tool_result"' in newest)
+    call = _call(body, model, asked.rpartition("\n")[2], '"tool_result"' in newest)
     whole = _whole_message(body, number)
     start = {**whole, "content": [], "stop_reason": None}
     if call is None:
@@ -185,11 +189,11 @@ def _messages(body: dict[str, Any], command: str, number: int) -> list[tuple[str
 # Responses: Codex ----------------------------------------------------------------------------------------
 
 
-def _responses(body: dict[str, Any], command: str, number: int) -> list[tuple[str, Any]]:
+def _responses(body: dict[str, Any], model: FakeModel, number: int) -> list[tuple[str, Any]]:
     turns = body["input"]
     asked = [json.dumps(turn) for turn in turns if turn.get("role") == "user"]
     answered = any(str(turn.get("type", "")).endswith("call_output") for turn in turns)
-    call = _call(body, command, asked[-1] if asked else "", answered)
+    call = _call(body, model, asked[-1] if asked else "", answered)
     item: dict[str, Any]
     if call is None:
         text = {"type": "output_text", "text": SAID, "annotations": []}
@@ -224,10 +228,10 @@ def _responses(body: dict[str, Any], command: str, number: int) -> list[tuple[st
 # Chat completions: opencode ------------------------------------------------------------------------------
 
 
-def _completions(body: dict[str, Any], command: str, number: int) -> list[tuple[str, Any]]:
+def _completions(body: dict[str, Any], model: FakeModel, number: int) -> list[tuple[str, Any]]:
     turns = body["messages"]
     asked = [json.dumps(turn) for turn in turns if turn["role"] == "user"]
-    call = _call(body, command, asked[-1] if asked else "", turns[-1]["role"] == "tool")
+    call = _call(body, model, asked[-1] if asked else "", turns[-1]["role"] == "tool")
     delta: dict[str, Any] = {"role": "assistant", "content": SAID}
     if call is not None:
         function = {"name": call[0], "arguments": json.dumps(call[1])}

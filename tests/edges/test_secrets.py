@@ -11,10 +11,11 @@ from foreword_measure.quality.secret_texts import FIRST, SECOND, make_secret_tex
 pytestmark = pytest.mark.usefixtures("no_model")
 
 
-@pytest.fixture
-def texts():
-    """Texts with secrets: some of every group of both sets."""
-    formats = [*read_secret_formats(FIRST)[::9], *read_secret_formats(SECOND)[::9]]
+@pytest.fixture(params=[9, pytest.param(1, marks=pytest.mark.soak)])
+def texts(request):
+    """Texts with secrets: some of every group of both sets, or all."""
+    step = request.param
+    formats = [*read_secret_formats(FIRST)[::step], *read_secret_formats(SECOND)[::step]]
     return [make_secret_text(form, "hooks") for form in formats]
 
 
@@ -31,14 +32,15 @@ def _say_all(texts):
     return "\n\n".join(f"Remark {number}:\n{text.text}" for number, text in enumerate(texts))
 
 
-def test_no_secret_waits_in_the_spool(hook, home, spool_files, until, texts):
+def test_no_secret_waits_in_the_spool(hook, home, spool_files, until, texts, report_fault):
     hook(prompt=_say_all(texts), interpreter="/bin/false")
     (file,) = until(spool_files, "the event was not spooled")
     assert "Remark 3" in file.read_text()
     assert _secrets_on_disk(home, texts) == []
+    report_fault(13, {"secrets in the spool": len(texts)}, acknowledged=1, saw="no secret on the disk")
 
 
-def test_no_secret_is_stored_or_logged_by_a_service(hook, home, until, texts, stored_texts):
+def test_no_secret_is_stored_or_logged_by_a_service(hook, home, until, texts, stored_texts, report_fault):
     hook("SessionStart", interpreter=sys.executable, answered=True)
     said, step = _say_all(texts), 5
     hook(prompt=said, interpreter=sys.executable, answered=True)
@@ -52,3 +54,5 @@ def test_no_secret_is_stored_or_logged_by_a_service(hook, home, until, texts, st
         )  # fmt: skip
     until(lambda: len(stored_texts("/nowhere")) > len(texts) // step, "not everything was stored")
     assert _secrets_on_disk(home, texts) == []
+    events = 2 + len(range(0, len(texts), step))
+    report_fault(13, {"secrets in events": len(texts)}, acknowledged=events, saw="no secret on the disk")

@@ -29,7 +29,7 @@ FAULTS = {
     15: "poisoned sources",
 }
 COLUMNS = ("", "fault", "caused", "acknowledged", "lost", "doubled", "longest wait", "what the agent saw")
-_PROPERTY = "fault"
+_ROW, _FIGURES = "fault", "figures"
 
 
 @dataclass
@@ -85,22 +85,30 @@ def report_fault(request):
         numbers = {"acknowledged": acknowledged, "lost": lost, "doubled": doubled}
         assert number in FAULTS
         facts = {"caused": dict(caused), **numbers, "longest_wait": longest_wait, "saw": saw}
-        request.node.user_properties.append((_PROPERTY, [number, facts]))
+        request.node.user_properties.append((_ROW, [number, facts]))
         assert not lost, f"{lost} of {acknowledged} that were acknowledged are lost"
         assert not doubled, f"{doubled} of {acknowledged} were stored more than once"
 
     return report
 
 
+@pytest.fixture
+def report_figures(request):
+    """Note a line of numbers, to be printed after the table."""
+    return lambda line: request.node.user_properties.append((_FIGURES, line))
+
+
 def pytest_terminal_summary(terminalreporter, config):
-    """Print the table."""
+    """Print the table, and the lines that were noted beside it."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    called = [report for report in reports if getattr(report, "when", "") == "call"]
+    properties = [told for report in called for told in report.user_properties]
     rows: dict[int, Row] = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if getattr(report, "when", "") == "call":
-                for number, facts in (told for name, told in report.user_properties if name == _PROPERTY):
-                    rows.setdefault(number, Row()).add(**facts)
-    if rows:
+    for number, facts in (told for name, told in properties if name == _ROW):
+        rows.setdefault(number, Row()).add(**facts)
+    lines = render_table(rows, whole="fault" in config.option.markexpr.split()) if rows else []
+    lines += [told for name, told in properties if name == _FIGURES]
+    if lines:
         terminalreporter.section("faults")
-        for line in render_table(rows, whole=config.option.markexpr == "soak"):
-            terminalreporter.write_line(line)
+    for line in lines:
+        terminalreporter.write_line(line)

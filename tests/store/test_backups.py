@@ -109,6 +109,23 @@ def test_what_is_forgotten_while_a_backup_is_made_is_not_in_it(store, monkeypatc
     assert not list(store.path_of(HERE).parent.glob("*.backup*"))
 
 
+def test_what_is_forgotten_in_the_midst_of_a_copy_ends_it_without_an_error(store, monkeypatch):
+    """The copy's files are removed while SQLite still writes to them."""
+    store.put(HERE, [item(f"a {number} " + "b" * 5000, id=f"i{number}") for number in range(30)])
+
+    def copy_slowly(source, target):
+        with target.backup("main", source, "main") as backup:
+            backup.step(1)
+            store.delete(Delete(HERE, ("i1",)))
+            while not backup.done:
+                backup.step(1)
+
+    monkeypatch.setattr(backups, "_copy_content", copy_slowly)
+    assert store.back_up(HERE, "by-hand") is None
+    assert backups.list_backups(store.path_of(HERE)) == []
+    assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+
+
 def test_what_is_only_replaced_stays_in_backups(store):
     (old,) = store.put(HERE, [item("a summary")])
     store.back_up_daily("2026-11-15", 7)

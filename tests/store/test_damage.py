@@ -97,6 +97,7 @@ def test_a_truncated_file_is_damage(store, folder, part, sample):
         list(cut.scan(HERE))
 
 
+@pytest.mark.fault
 def test_a_file_with_a_flipped_byte_is_damage_or_answers_right_or_is_found_out(
     store, quick, sample, report_fault
 ):

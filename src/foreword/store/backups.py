@@ -82,6 +82,10 @@ def make_backup(db: apsw.Connection, database: Path, label: str, *, check: bool 
             if check:
                 check_soundness(copy, fresh)
         return target if _give_name(db, fresh, target, before) else None
+    except (apsw.Error, StorageError, OSError):
+        if _read_fact(db, "forgets") == before:
+            raise
+        return None  # who forgot something has removed the copy while it was being written
     finally:
         for left in fresh.parent.glob(f"{fresh.name}*"):
             left.unlink(missing_ok=True)

@@ -162,7 +162,8 @@ def _expected_status(host, origin, token, method, kind):
     return 415 if method != "GET" and not TYPES[kind] else 200
 
 
-def test_of_all_combinations_only_the_right_ones_come_in():
+@pytest.mark.fault
+def test_of_all_combinations_only_the_right_ones_come_in(report_fault):
     room = Room()
     app = _guard(room)
     wrong, tried, right = [], 0, 0
@@ -188,6 +189,8 @@ def test_of_all_combinations_only_the_right_ones_come_in():
     assert not wrong, wrong[:3]
     assert tried == len(HOSTS) * len(ORIGINS) * len(TOKENS) * len(METHODS) * len(TYPES)
     assert right == 4 * 3 * 2 * (len(TYPES) + 2 * 2)  # GET with any type, POST and PATCH with two
+    saw = f"{len(wrong)} of {tried - right:,} wrong requests let in"
+    report_fault(14, {"requests of every kind": tried}, saw=saw)
 
 
 def _allows_others(headers):
@@ -374,7 +377,8 @@ def _request(port, *lines, method="GET", path="/v1/workspaces", host=True, token
     return "\r\n".join([*head, *lines, "Connection: close", "", ""]).encode() + body
 
 
-def test_idle_connections_of_others_do_not_keep_a_request_from_being_answered(serving):
+@pytest.mark.fault
+def test_idle_connections_of_others_do_not_keep_a_request_from_being_answered(serving, report_fault):
     """More of them than there is room for, some with half a request; the owner's request is taken."""
     with contextlib.ExitStack() as idle:
         for number in range(230):
@@ -382,6 +386,7 @@ def test_idle_connections_of_others_do_not_keep_a_request_from_being_answered(se
             with contextlib.suppress(ConnectionError):
                 client.sendall(b"GET / HTTP/1.1\r\nHost:" if number % 2 else b"")
         assert _raw(serving, _request(serving))[0] == 200
+    report_fault(14, {"connections of strangers": 230})
 
 
 SEARCH = json.dumps({"workspace": "shop", "query": "postgres"}).encode()

@@ -128,7 +128,7 @@ def test_fifty_users_at_once_read_no_word_of_each_other(home):
 @pytest.mark.timeout(3_600)
 def test_in_five_thousand_prompts_there_is_no_foreign_word(home, report_fault):
     prompts = run_users(home, 5_000, restarts=4)
-    foreign, served = check_prompts(prompts)
+    foreign, _ = check_prompts(prompts)
     saw = f"{foreign} foreign words in {len(prompts):,} prompts of fifty users"
     report_fault(12, {"prompts": len(prompts)}, saw=saw)
     assert foreign == 0

@@ -83,8 +83,9 @@ def test_the_reserve_is_private_and_takes_room(home, few):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.fault
 def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(
-    tmp_path, few, hook, small_disk, fill_disk
+    tmp_path, few, hook, small_disk, fill_disk, report_fault
 ):
     """The whole way: a hook without a service on a full disk."""
     with small_disk(tmp_path / "disk", 2) as disk:
@@ -99,4 +100,5 @@ def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(
         assert second.out == b""
         assert (first.code, second.code) == (0, 0)
         assert waiting(home) == ["said again", "said on a full disk"]
+        report_fault(3, {"fillings": 1}, acknowledged=2)
         (tmp_path / "home").unlink()

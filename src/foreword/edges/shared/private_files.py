@@ -38,4 +38,16 @@ def make_private_folder(home: str, name: str) -> str:
     except FileExistsError:
         if os.stat(folder).st_mode & 0o077:
             os.chmod(folder, 0o700)
+    else:
+        with suppress(OSError):  # what is written into it will say that the disk fails
+            sync_folder(home)
     return folder
+
+
+def sync_folder(folder: str) -> None:
+    """Have the names in a folder survive a power cut."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

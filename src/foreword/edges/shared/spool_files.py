@@ -15,7 +15,7 @@ import os
 import time
 from contextlib import suppress
 
-from foreword.edges.shared.private_files import append_to_log, make_private_folder
+from foreword.edges.shared.private_files import append_to_log, make_private_folder, sync_folder
 
 MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
 RESERVE = {65_536: 32, 1_000_000: 6}
@@ -23,6 +23,7 @@ RESERVE = {65_536: 32, 1_000_000: 6}
 
 _ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FAILS = (errno.EIO, errno.EROFS)  # a disk that failed is often made read-only by the system
 _FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
 _RESERVE_FOLDER = "reserve"
 _FULL_NOTICE, _LOST_NOTICE = "notice-full", "notice-lost"
@@ -52,7 +53,7 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
-        return _write_event_file(home, folder, at, safe)
+        return _write_event_file(home, folder, at, safe)  # flushing the same file again would prove nothing
 
 
 def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[str, str]:
@@ -62,7 +63,7 @@ def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[
     try:
         notice = _write_or_use_reserve(home, folder, temporary, content)
         os.rename(temporary, final)
-        _sync_folder(folder)
+        sync_folder(folder)
     except BaseException:
         for path in (temporary, final):
             with suppress(OSError):
@@ -150,15 +151,6 @@ def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
         os.close(file)
 
 
-def _sync_folder(folder: str) -> None:
-    """Have the names in a folder survive a power cut."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
 # The reserve ---------------------------------------------------------------------------------------------
 
 
@@ -180,7 +172,7 @@ def make_reserve(home: str) -> bool:
         temporary = os.path.join(folder, f"{name}.{os.getpid():x}.tmp")
         _write_and_sync(temporary, content, os.O_CREAT)
         os.rename(temporary, os.path.join(folder, name))
-    _sync_folder(folder)
+    sync_folder(folder)
     return True
 
 
@@ -196,14 +188,15 @@ def _remove_half_made_files(folder: str) -> None:
 def describe_loss(home: str, error: Exception) -> str:
     """What the user should be told of an event that could not be kept.
 
-    That the disk is full is told once, anything else that the disk does each time. Empty for all other
-    errors: then the event was none that could be kept.
+    That the disk is full is told once, that it fails each time. Empty for all else: what is wrong with the
+    home itself is told when a session begins.
     """
-    if not isinstance(error, OSError):
-        return ""
-    if error.errno in _NO_ROOM:
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _NO_ROOM:
         return take_notice(home)
-    return f"Foreword: what was just said is not remembered: {error.strerror or error}. See: foreword doctor"
+    if number not in _DISK_FAILS:
+        return ""
+    return f"Foreword: what was just said is not remembered: {os.strerror(number)}. See: foreword doctor"
 
 
 def take_notice(home: str, name: str = _LOST_NOTICE) -> str:
