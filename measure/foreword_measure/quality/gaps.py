@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.request_judge import Encode
     from foreword_measure.report import Cell
 
 FILE = "gaps.jsonl"
