@@ -240,7 +240,8 @@ class _LargeFile:
             passing = self._passing.among(near)
             if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
                 return [number for number in near if number in passing][:limit]
-            self._mask = np.isin(self._signs.numbers, self._passing.all_numbers())
+            allowed = self._passing.all_numbers()
+            self._mask = np.isin(self._signs.numbers, () if allowed is None else allowed)
         return self._nearest(vector, limit, self._mask)
 
     def _nearest(
