@@ -138,7 +138,7 @@ class PostgresServer:
         """The memory of all its processes, what they share counted once."""
         return sum(map(_proportional_bytes, self._processes()))
 
-    def table_bytes(self, vector_part: str = "pgvector") -> int:
+    def disk_bytes(self, *, is_alone: bool) -> int:
         """What Foreword's tables and their indexes take; pgvector's only if it compares the vectors."""
         import psycopg
 
@@ -147,7 +147,7 @@ class PostgresServer:
                 "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n "
                 "ON n.oid = c.relnamespace WHERE n.nspname = 'foreword' AND c.relkind = 'r' "
                 "AND (%s OR NOT starts_with(c.relname, 'nearest_'))",
-                (vector_part == "pgvector",),
+                (is_alone,),
             ).fetchone()
         return int(row[0] or 0) if row else 0
 
@@ -190,7 +190,8 @@ class PostgresServer:
             self._run_as_server("/usr/bin/test", "-x", str(self._folder))
         except subprocess.CalledProcessError as error:
             raise ServerMissing(
-                f"for root, PostgreSQL runs as {self._user}, who may not enter {self._folder}; name another folder"
+                f"for root, PostgreSQL runs as {self._user}, who may not enter {self._folder}; "
+                "name another folder"
             ) from error
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir(mode=0o700)
@@ -289,7 +290,7 @@ class QdrantServer:
         """The memory of its process."""
         return _proportional_bytes(self.pid)
 
-    def disk_bytes(self) -> int:
+    def disk_bytes(self, *, is_alone: bool = False) -> int:  # noqa: ARG002  (as PostgreSQL's)
         """What its files take."""
         return _folder_bytes(self._folder)
 

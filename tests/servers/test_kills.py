@@ -171,9 +171,7 @@ def _kill_service(kills, seed, report_fault, home):
         service = TeamService(home, postgres, qdrant)
         servers = {"service": service, "postgres": postgres, "qdrant": qdrant}
         try:
-            clients = [
-                Client(MEMBER, f"c{number}", service.url, token, "acme/shop") for number in range(3)
-            ]
+            clients = [Client(MEMBER, f"c{number}", service.url, token, "acme/shop") for number in range(3)]
             killed = _kill_victims(kills, seed, clients, servers)
         finally:
             service.kill()

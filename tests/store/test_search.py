@@ -47,6 +47,8 @@ def test_the_numbers_of_what_passes_are_all_there(tx, filters, expected):
     found = passing.all_numbers()
     assert found.dtype == "int64"
     assert sorted(found.tolist()) == expected
+    assert sorted(passing.numbers_if_few(100).tolist()) == expected
+    assert (passing.numbers_if_few(99) is None) == (len(expected) > 99)
     assert passing.among(list(range(1, 400, 2))) == {number for number in expected if number % 2}
 
 

@@ -25,6 +25,9 @@ class Passing:
         self.lists_made += 1
         return None if self.is_everything else np.arange(0, 2 * COUNT, self._divisor)
 
+    def numbers_if_few(self, limit):
+        return self.all_numbers() if COUNT // self._divisor <= limit else None
+
     def among(self, numbers):
         return {number for number in numbers if number % self._divisor == 0}
 
@@ -32,6 +35,7 @@ class Passing:
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
     monkeypatch.setattr(vectors, "_MAX_COMPARED", 100)
+    monkeypatch.setattr(vectors, "_FEW", 20)
     monkeypatch.setattr(sign_codes, "_MIN_CANDIDATES", 400)
 
 
@@ -116,7 +120,10 @@ def test_what_is_erased_is_not_found_again(file):
 
 def test_what_is_added_is_found_and_what_is_replaced_has_its_last_vector(file):
     _found(file, _vector(1), 10, Passing())
-    moved, new = (COUNT + 1, 4, vector_to_code(_vector(777_777))), (COUNT + 2, COUNT + 1, vector_to_code(_vector(3)))
+    moved, new = (
+        (COUNT + 1, 4, vector_to_code(_vector(777_777))),
+        (COUNT + 2, COUNT + 1, vector_to_code(_vector(3))),
+    )
     file.append_missing_rows(COUNT + 2, lambda last: [row for row in (moved, new) if row[0] > last])
     assert _found(file, _vector(777_777), 10, Passing())[0] == 4
     assert COUNT + 1 in _found(file, _vector(3), 10, Passing())

@@ -42,9 +42,7 @@ def fill_and_ask(
     return filled, asked
 
 
-def run_task(
-    part: str, task: str, home: Path, *sizes: int, label: str, progress: Progress
-) -> dict[str, Any]:
+def run_task(part: str, task: str, home: Path, *sizes: int, label: str, progress: Progress) -> dict[str, Any]:
     """Run one task in a child, pass its progress on under a label, and return its result."""
     module = "foreword_measure.speed"
     command = [sys.executable, "-P", "-m", module, part, task, str(home), *map(str, sizes)]

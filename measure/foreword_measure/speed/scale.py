@@ -21,7 +21,6 @@ from foreword.store.base import Delete, Search
 from foreword.store.vector_part import cosines_to_codes
 from foreword.types import Filters, VectorProbe
 from foreword_measure.report import Table
-from foreword_measure.servers import PostgresServer
 from foreword_measure.speed import corpus, scale_data
 from foreword_measure.speed.clock import both_clocks, milliseconds, resident_bytes, spread
 from foreword_measure.speed.corpus import WORKSPACE
@@ -99,7 +98,7 @@ def ask(folder: Path, size: int, place: int) -> dict[str, Any]:
             engine.build_context(question.text, WORKSPACE)
         send(progress=[1, steps])
         facts: dict[str, Any] = {"asked": _ask_one_by_one(engine, questions, size), "clients": {}}
-        facts |= _measure_sizes(folder, engine, servers)
+        facts |= _measure_sizes(engine, servers)
         for done, clients in enumerate(CLIENTS, 2):
             each = min(_QUESTIONS_PER_CLIENT, 1 + size // 1000)
             facts["clients"][str(clients)] = _ask_at_once(engine, questions, clients, each)
@@ -113,14 +112,13 @@ def ask(folder: Path, size: int, place: int) -> dict[str, Any]:
 TASKS = {"fill": fill, "ask": ask}
 
 
-def _measure_sizes(folder: Path, engine: ContextEngine, servers: Sequence[Server]) -> dict[str, float]:
+def _measure_sizes(engine: ContextEngine, servers: Sequence[Server]) -> dict[str, float]:
     """The memory of this process and of servers, and what the store has on the disk."""
-    if not servers:
-        disk = sum(path.stat().st_size for path in engine.store.path_of(WORKSPACE).parent.iterdir())  # type: ignore[attr-defined]
+    if servers:
+        disk = sum(server.disk_bytes(is_alone=len(servers) == 1) for server in servers)
     else:
-        disk = sum(server.disk_bytes() for server in servers if not isinstance(server, PostgresServer))
-        part = "pgvector" if len(servers) == 1 else ""
-        disk += next(server for server in servers if isinstance(server, PostgresServer)).table_bytes(part)
+        store: Any = engine.store
+        disk = sum(path.stat().st_size for path in store.path_of(WORKSPACE).parent.iterdir())
     return {
         "process_bytes": resident_bytes(),
         "server_bytes": sum(server.resident_bytes() for server in servers),

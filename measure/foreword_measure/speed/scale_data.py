@@ -146,7 +146,11 @@ def _store_rows(engine: ContextEngine, count: int, tell: Callable[[int, int], No
     with ThreadPoolExecutor(1) as ahead:  # makes a batch while the store keeps the one before it
 
         def make_soon(place: int) -> Future[list[Operation[Any]]] | None:
-            return ahead.submit(_make_batch, engine, space, starts[place], count) if place < len(starts) else None
+            return (
+                ahead.submit(_make_batch, engine, space, starts[place], count)
+                if place < len(starts)
+                else None
+            )
 
         batch = make_soon(0)
         for place, start in enumerate(starts):

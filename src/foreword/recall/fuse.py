@@ -160,7 +160,8 @@ def _probabilities(
 def _sort_items(found: Findings, probabilities: Mapping[str, float]) -> list[Item]:
     """The items, most probable first; of equals the newer."""
     return sorted(
-        found.items.values(), key=lambda item: (-probabilities[item.id], -item.created_at.timestamp(), item.id)
+        found.items.values(),
+        key=lambda item: (-probabilities[item.id], -item.created_at.timestamp(), item.id),
     )
 
 

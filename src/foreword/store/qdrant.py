@@ -51,7 +51,7 @@ _SECONDS_TO_LEAVE_ALONE = 1.0
 _LONGEST_PAUSE_SECONDS = 10.0
 _MAX_UNSENT_COMPARED = 5000
 _ALL = (1 << 31) - 1
-_KEYWORD = models.KeywordIndexType.KEYWORD
+_KEYWORD, _INTEGER = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
 _INDEXED_WORDS = ("space", "kind", "type", "session", "conversation", "source")
 
 
@@ -306,20 +306,16 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._known_collections.add(name)
 
     def _index_payload(self, name: str) -> None:
-        """Have an index of everything that filters ask for; the workspace is the tenant.
+        """Have an index of what filters ask for; the workspace is the tenant.
 
-        The tenant alone has a graph: one for each kind, session and so on would take as long again to build.
+        Qdrant builds a graph for every value of an indexed field that many points have. So what nearly all
+        share (confidence, no type) is not indexed, and numbers are only looked up, never compared.
         """
-        words = {word: models.KeywordIndexParams(type=_KEYWORD, enable_hnsw=False) for word in _INDEXED_WORDS}
-        numbers = {
-            number: models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
-            for number in ("number", "created_at")
-        }
         indexes: dict[str, Any] = {
             "tenant": models.KeywordIndexParams(type=_KEYWORD, is_tenant=True),
-            **words,
-            **numbers,
-            "confidence": models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False),
+            "number": models.IntegerIndexParams(type=_INTEGER, lookup=True, range=False),
+            "created_at": models.IntegerIndexParams(type=_INTEGER, lookup=False, range=True),
+            **{word: models.KeywordIndexParams(type=_KEYWORD) for word in _INDEXED_WORDS},
         }
         for field, index in indexes.items():
             self._client.create_payload_index(name, field, index, wait=True)
@@ -415,7 +411,7 @@ def _make_point(tenant: str, point: Point) -> models.PointStruct:
         "space": point.space,
         "code": _fingerprint(point.code),
         "kind": point.kind,
-        "type": point.type,
+        "type": point.type or None,
         "created_at": point.created_at,
         "confidence": point.confidence,
         "session": _as_word(point.session),
@@ -443,7 +439,8 @@ def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
         must.append(models.FieldCondition(key="kind", match=models.MatchAny(any=list(filters.kinds))))
     if filters.types:
         wanted = models.MatchAny(any=list(filters.types))
-        own_kind: list[Any] = [_match("type", ""), models.FieldCondition(key="kind", match=wanted)]
+        no_type = models.IsEmptyCondition(is_empty=models.PayloadField(key="type"))
+        own_kind: list[Any] = [no_type, models.FieldCondition(key="kind", match=wanted)]
         typed = models.FieldCondition(key="type", match=wanted)
         must.append(models.Filter(should=[typed, models.Filter(must=own_kind)]))
     since, until = (None if at is None else to_microseconds(at) for at in (filters.since, filters.until))

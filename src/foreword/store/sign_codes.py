@@ -50,7 +50,9 @@ class SignCodes:
         number_room, sign_room = self._number_room, self._sign_room
         if count > len(number_room):
             room = int(count * (1 + _SPARE))
-            number_room = np.resize(number_room[: self._count], room) if self._count else np.zeros(room, np.int64)
+            number_room = (
+                np.resize(number_room[: self._count], room) if self._count else np.zeros(room, np.int64)
+            )
             sign_room = np.zeros((room, sign_room.shape[1]), np.uint8)
             sign_room[: self._count] = self._sign_room[: self._count]
         number_room[self._count : count] = numbers

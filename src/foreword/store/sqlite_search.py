@@ -197,19 +197,24 @@ class ItemsPassingFilters:
 
     def all_numbers(self) -> NDArray[np.int64] | None:
         """The numbers of all that pass; None if every item does."""
-        return None if self.is_everything else self._select_numbers("items i")
+        return None if self.is_everything else self._select_numbers("items i", self._clause, *self._values)
+
+    def numbers_if_few(self, limit: int) -> NDArray[np.int64] | None:
+        """The numbers of all that pass, if these are at most `limit`; else None."""
+        some = f"(SELECT i.no FROM items i WHERE {self._clause} LIMIT {limit + 1}) i"
+        numbers = self._select_numbers(some, "TRUE", *self._values)
+        return numbers if len(numbers) <= limit else None
 
     def among(self, numbers: Sequence[int]) -> set[int]:
         """Those of these numbers that pass."""
         listed = "json_each(?) s CROSS JOIN items i ON i.no = s.value"
-        return set(self._select_numbers(listed, json.dumps(numbers)).tolist())
+        passing = self._select_numbers(listed, self._clause, json.dumps(numbers), *self._values)
+        return set(passing.tolist())
 
-    def _select_numbers(self, source: str, *values: object) -> NDArray[np.int64]:
-        """The numbers of the items `i` of a source of rows that pass."""
+    def _select_numbers(self, source: str, clause: str, *values: object) -> NDArray[np.int64]:
+        """The numbers of the rows `i` of a source that fulfil a condition."""
         # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
-        numbers = self._tx.select_value(
-            f"SELECT group_concat(i.no) FROM {source} WHERE {self._clause}", *values, *self._values
-        )
+        numbers = self._tx.select_value(f"SELECT group_concat(i.no) FROM {source} WHERE {clause}", *values)
         return np.fromstring(numbers or "", np.int64, sep=",")
 
 

@@ -167,7 +167,9 @@ class NearestCosines:
         unknown = [number for number in wanted if number not in self._known_codes]
         if unknown:  # most were asked for before: each asking is a round trip
             self._known_codes |= self._codes_of(unknown)
-        codes = sorted((number, self._known_codes[number]) for number in wanted if number in self._known_codes)
+        codes = sorted(
+            (number, self._known_codes[number]) for number in wanted if number in self._known_codes
+        )
         joined = np.frombuffer(b"".join(code for _, code in codes), np.int8)
         matrix = joined.reshape(len(codes), len(self._vector))
         return Cosines(

@@ -61,6 +61,9 @@ _MIN_RECORDS_TO_COMPACT = 1000
 _MAX_COMPARED = 30_000
 """Up to so many records are compared one by one; of more, those whose signs agree most with the question."""
 
+_FEW = 5_000
+"""Where at most so many items pass the filters, these are compared one by one."""
+
 _LOOKED_AT_PER_ANSWER = 20
 _MIN_PASSING_PER_ANSWER = 5
 """How many of the nearest are asked whether they pass a filter, and how many must, for each answer wanted.
@@ -209,6 +212,10 @@ class PassingItems(Protocol):
         """The numbers of all that pass; None if every item does."""
         ...
 
+    def numbers_if_few(self, limit: int) -> NDArray[np.int64] | None:
+        """The numbers of all that pass, if these are at most `limit`; else None."""
+        ...
+
     def among(self, numbers: Sequence[int]) -> set[int]:
         """Those of these numbers that pass."""
         ...
@@ -219,33 +226,38 @@ class _LargeFile:
 
     def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
         self._records, self._signs, self._passing = records, signs, passing
+        self._few = None if passing.is_everything else passing.numbers_if_few(_FEW)
         self._mask: NDArray[np.bool_] | None = None
 
     def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
         """The numbers of the items nearest to a vector that pass the filters."""
         if self._passing.is_everything:
             return self._nearest(vector, limit)
+        if self._few is not None:
+            return self._nearest_of_places(vector, limit, self._signs.places_of(self._few))
         if self._mask is None:
             near = self._nearest(vector, limit * _LOOKED_AT_PER_ANSWER)
             passing = self._passing.among(near)
             if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
                 return [number for number in near if number in passing][:limit]
-            self._mask = np.isin(self._signs.numbers, self._passing.all_numbers())
+            allowed = self._passing.all_numbers()
+            self._mask = np.isin(self._signs.numbers, () if allowed is None else allowed)
         return self._nearest(vector, limit, self._mask)
 
     def _nearest(
         self, vector: Sequence[float], limit: int, mask: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        records = self._records.take(self._signs.candidates(vector, limit, mask))
+        return self._nearest_of_places(vector, limit, self._signs.candidates(vector, limit, mask))
+
+    def _nearest_of_places(self, vector: Sequence[float], limit: int, places: NDArray[np.intp]) -> list[int]:
+        records = self._records.take(places)
         records = records[records["no"] != _ERASED]  # as it is now: another process may erase at any time
         return nearest_of(vector, records["no"], records["code"], limit)
 
     def codes_of(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""
         records = self._records.take(self._signs.places_of(numbers))
-        return {
-            int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED
-        }
+        return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED}
 
 
 class CodeFile:
@@ -341,7 +353,7 @@ class CodeFile:
         return self._compute_cosines(vector, records, rows_after(last_row), allowed)
 
     def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
-        """Compare a vector with the items that pass: with each of them, or in a large file with the nearest."""
+        """Compare a vector with each item that passes, or in a large file with the nearest of them."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
             signs = self._signs_of(records) if len(records) > _MAX_COMPARED else None

@@ -33,7 +33,7 @@ def bytes_array(values: Iterable[bytes]) -> str:
 
 
 def _quote_texts(texts: Sequence[str]) -> str:
-    """Texts in quotes, with commas between: joined by the character that none may have, then escaped at once."""
+    """Texts in quotes, with commas between; joined by what none may have, they are escaped all at once."""
     joined = "\0".join(texts)
     if joined.count("\0") != len(texts) - 1:
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")

@@ -72,7 +72,11 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
     mentions = {(as_key(name), number) for number, _, views in items for name in views.entities}
     tx.execute(
         "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
-        *(tx.ws, texts_array([name for name, _ in mentions]), numbers_array(number for _, number in mentions)),
+        *(
+            tx.ws,
+            texts_array([name for name, _ in mentions]),
+            numbers_array(number for _, number in mentions),
+        ),
     )
     _add_vocabulary(tx, _count_words(item for _, item, _ in items))
 

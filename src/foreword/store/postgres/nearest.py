@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.store.base import Problem
-from foreword.store.postgres.connections import EF_SEARCH
 from foreword.store.postgres.arrays import numbers_array, texts_array
+from foreword.store.postgres.connections import EF_SEARCH
 from foreword.store.postgres.schema import make_nearest_table
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.postgres.vectors import codes_of, find_encoder, list_encoders

@@ -161,24 +161,26 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
 
 def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
     """Breadth first from all starts at once, each item once a start: a round trip for each level."""
-    searches = {start: _RelatedSearch(start) for start in op.ids}
+    walks = {start: _WalkAlongRelations(start) for start in op.ids}
     for level in range(1, min(op.depth, base.MAX_DEPTH) + 1):
-        relations = _relations_of_items(tx, {one for s in searches.values() for one in s.frontier}, op.filters)
-        for search in searches.values():
-            search.follow(relations, level)
-    wanted = {other for search in searches.values() for other, _, _ in search.reached}
+        relations = _relations_of_items(
+            tx, {one for walk in walks.values() for one in walk.frontier}, op.filters
+        )
+        for walk in walks.values():
+            walk.follow(relations, level)
+    wanted = {other for walk in walks.values() for other, _, _ in walk.reached}
     items = {item.id: item for item in tx.select_items("i.id = ANY(?)", list(wanted))} if wanted else {}
     return {
         start: tuple(
             RelatedMemory(items[other], relation, level)
-            for other, relation, level in search.reached
+            for other, relation, level in walk.reached
             if other in items
         )
-        for start, search in searches.items()
+        for start, walk in walks.items()
     }
 
 
-class _RelatedSearch:
+class _WalkAlongRelations:
     """What relations lead to from one item, so far: a cycle ends, and the shortest way is the one kept."""
 
     def __init__(self, start: str) -> None:
@@ -213,8 +215,9 @@ def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dic
         "FROM starts s JOIN relations r ON r.ws = ? AND r.to_no = s.no AND r.from_no != r.to_no) "
         "SELECT e.id, CASE WHEN e.other = e.to_no THEN e.id ELSE i.id END, "
         "CASE WHEN e.other = e.to_no THEN i.id ELSE e.id END, e.type, e.confidence, e.created_at FROM ends e "
-        f"CROSS JOIN LATERAL (SELECT i.id FROM items i WHERE i.ws = ? AND i.no = e.other AND {clause} LIMIT 1)"
-        " AS i ORDER BY e.confidence DESC, e.from_no, e.to_no",
+        "CROSS JOIN LATERAL "
+        f"(SELECT i.id FROM items i WHERE i.ws = ? AND i.no = e.other AND {clause} LIMIT 1) AS i "
+        "ORDER BY e.confidence DESC, e.from_no, e.to_no",
         *(tx.ws, list(ids), tx.ws, tx.ws, tx.ws, *values),
     )
     found: dict[str, list[Relation]] = {}
