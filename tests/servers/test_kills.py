@@ -142,7 +142,7 @@ def _kill_victims(kills, seed, clients, servers):
     return killed
 
 
-def _kill_stores(kills, seed, report_fault):
+def _check_kills_of_stores(kills, seed, report_fault):
     with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
         with PostgresStore(postgres.url, views) as store:
             store.put(HERE, [item("first", id="first")])
@@ -165,7 +165,7 @@ def _kill_stores(kills, seed, report_fault):
             assert store.check(HERE) == ()
 
 
-def _kill_service(kills, seed, report_fault, home):
+def _check_kills_of_service(kills, seed, report_fault, home):
     token = Members(home).add("mara", "write", ("acme/*",), None)[1]
     with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
         service = TeamService(home, postgres, qdrant)
@@ -211,20 +211,20 @@ def _wait_for_one_more(clients, seconds):
 
 
 def test_a_few_kills_lose_nothing(report_fault):
-    _kill_stores(6, 1, report_fault)
+    _check_kills_of_stores(6, 1, report_fault)
 
 
 def test_a_few_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home):
-    _kill_service(8, 2, report_fault, home)
+    _check_kills_of_service(8, 2, report_fault, home)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_two_hundred_kills_lose_nothing(report_fault):
-    _kill_stores(200, random.randrange(1 << 30), report_fault)
+    _check_kills_of_stores(200, random.randrange(1 << 30), report_fault)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_two_hundred_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home):
-    _kill_service(200, random.randrange(1 << 30), report_fault, home)
+    _check_kills_of_service(200, random.randrange(1 << 30), report_fault, home)

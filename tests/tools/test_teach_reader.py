@@ -412,7 +412,8 @@ def test_another_question_is_judged_otherwise(read):
 
 def test_matrices_are_rounded_by_column():
     graph = importlib.import_module("reader_graph")
-    values = np.array([[0.01, 1000.0], [-0.02, 500.0]], np.float32)  # a large column takes nothing from others
+    # A large column takes nothing from others.
+    values = np.array([[0.01, 1000.0], [-0.02, 500.0]], np.float32)
     numbers, scale = graph._quantize(values, axis=0)
     assert (np.abs(numbers * scale - values) <= np.abs(values).max(axis=0) / 127).all()
 

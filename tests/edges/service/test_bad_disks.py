@@ -81,6 +81,7 @@ def test_on_a_slow_disk_prompts_pass_and_are_stored_once(
         shim.slow_down(0)
         until(lambda: not spool_files(), "the spool is never empty")
     stored = count_stored(acknowledged, stored_texts("/nowhere"))
+    assert acknowledged, "no prompt was acknowledged"
     caused = {"prompts on a slow disk": prompts}
     report_fault(4, caused, acknowledged=len(acknowledged), **stored, longest_wait=max(waits))
 
