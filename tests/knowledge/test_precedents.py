@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import PRECEDENT_FLOOR, Failure, find_precedents, value_ties
 
 
@@ -41,6 +44,38 @@ def test_the_nearest_comes_first_and_a_stranger_stays_below_the_floor(
     assert found[0].score >= PRECEDENT_FLOOR > found[1].score
     (strange, *_) = find_precedents(engine, experiences, "shop", Failure(error="zebra crossing unpainted"))
     assert strange.score < PRECEDENT_FLOOR
+
+
+def test_a_part_that_is_to_the_point_counts_however_long_the_story_around_it_is(
+    engine, experiences, live_experience, embed
+):
+    around = "the nightly report of the depot was late again and nobody could print labels for hours"
+    pointed = live_experience(
+        "falsified", goal=around, hypothesis=f"{around} twice", surprise="tiles expired in the seat map"
+    )
+    live_experience(
+        "falsified", goal=f"{around} tiles", hypothesis=f"{around} expired", surprise=f"{around} seat map"
+    )
+    embed()
+    failure = Failure(error="tiles expired in the seat map")
+    found = find_precedents(engine, experiences, "shop", failure)
+    assert found[0].memory.metadata["experience"] == pointed.id
+    assert found[0].score > found[1].score + 0.05  # as whole stories they are as near as each other
+    assert found[0].scores["full"] < found[1].scores["full"] + 0.01
+    assert find_precedents(engine, experiences, "shop", failure) == found
+
+
+def test_without_an_encoder_precedents_are_found_by_words(home):
+    settings = Settings(home=home, embedding="none")
+    with ContextEngine(settings=settings) as engine:
+        experiences = Experiences(engine)
+        begun = experiences.start(
+            "shop", domain="debugging", strategy="read-the-error", goal="tiles expired in the seat map",
+            hypothesis="cache", action="flush it", prediction="full map",
+        )  # fmt: skip
+        experiences.resolve("shop", begun.id, "confirmed", "it is full")
+        (found,) = find_precedents(engine, experiences, "shop", Failure(error="seat map tiles expired"))
+        assert found.memory.metadata["experience"] == begun.id
 
 
 def test_a_takeaway_is_found_by_its_words(experiences, engine, begin, embed):

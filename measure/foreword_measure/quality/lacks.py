@@ -1,11 +1,12 @@
 """Whether a lack is heard at real lengths: in long replies of another hand, and nowhere in ordinary messages.
 
-    test.jsonl       text, lack, asks (the sentences that ask), language, layout (text or json)
-    circles_test.jsonl    circle, messages
+    test.jsonl, test_second.jsonl    text, lack, asks (the sentences that ask), language, layout (text, json)
+    circles_test.jsonl               circle, messages
 
-Both lie in measure/lacks, by a hand that wrote them after the lessons, of other trades, and before anything
-was measured. Each message is the only one of a state, said by an agent. Ordinary messages are in which nobody
-asks for anything; what is heard in them is a false alarm.
+They lie in measure/lacks. The first and the last are by a hand that wrote them after the first lessons, of
+other trades, and before anything was measured; the second, all of long replies, was written before the later
+lessons, by their hand, and was never looked at. Each message is the only one of a state, said by an agent.
+Ordinary messages are in which nobody asks for anything; what is heard in them is a false alarm.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from foreword_measure.report import Report, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.request_judge import Encode
     from foreword_measure.report import Cell
 
 FOLDER = Path(__file__).parents[2] / "lacks"
-REPLIES, CIRCLES = "test.jsonl", "circles_test.jsonl"
+REPLIES, SECOND_REPLIES, CIRCLES = "test.jsonl", "test_second.jsonl", "circles_test.jsonl"
 LONG_WORDS = 100
 """From how many words on a reply is a long one."""
 
@@ -43,8 +44,11 @@ def measure_lacks(folders: Sequence[Path] = ()) -> Report:
     """How well lacks are heard, by words alone and with the encoder; `folders` hold more ordinary texts."""
     runs: dict[str, Encode | None] = {OURS: None, ENCODED: BundledEmbeddingProvider().embed}
     replies = [_Reply(row) for row in _read_rows(FOLDER / REPLIES)]
-    heard = {run: {reply: _heard(reply.text, encode) for reply in replies} for run, encode in runs.items()}
-    groups = _groups(replies)
+    second = [_Reply(row) for row in _read_rows(FOLDER / SECOND_REPLIES)]
+    heard = {
+        run: {one: _heard(one.text, encode) for one in (*replies, *second)} for run, encode in runs.items()
+    }
+    groups = {**_groups(replies), "long replies, second set": second}
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
         for run in runs

@@ -1,6 +1,6 @@
 """Whether a failure finds its precedent, others stay silent, and experiences find their themes.
 
-Two sets of sixty experiences (`experiences/README.md`) are stored through the same door as an agent's. Each
+Three sets of experiences (`experiences/README.md`) are stored through the same door as an agent's. Each
 failed run is read as a hook reads it, and a premortem is asked for. Then the experiences are grouped, and the
 groups are compared with the themes that they were written for.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.spaces.providers import EmbeddingProvider
     from foreword_measure.report import Cell
 
-SETS = ("shop", "farm")
+SETS = ("shop", "farm", "transit")
 FIRST = 2
 """The precedent must be among this many."""
 
@@ -67,7 +67,7 @@ def read_rows(name: str) -> list[dict[str, Any]]:
 
 
 def measure_experiences(provider: EmbeddingProvider | None = None) -> Report:
-    """How well failures find their precedents and experiences their themes, in both sets."""
+    """How well failures find their precedents and experiences their themes, in each set."""
     failures: dict[str, list[AskedFailure]] = {}
     themes: dict[tuple[str, str], dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="foreword-eval-") as home:
@@ -166,7 +166,7 @@ def _report(
     wrong = [one for asked in failures.values() for one in asked if not one.is_right]
     notes = (
         f"told: the labelled precedent is among the first {FIRST} of a premortem; silent: nothing is told",
-        "aims: told 17 of 20, silent 8 of 10; the floor was fitted on shop",
+        "aims: told 17 of 20, silent 8 of 10; the floor was fitted on shop and farm",
     )
     columns = ("precedents", "told", "without", "silent")
     rows: tuple[tuple[Cell, ...], ...] = tuple(

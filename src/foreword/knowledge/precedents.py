@@ -2,33 +2,47 @@
 
 A failure is asked for twice: by its words (of the failed tests and the errors, without the runner's own), on
 every axis, and by its lines as they were printed, on the whole story. What an experience has in common with
-the words counts a little besides. The fit is 0 for a stranger and 1 for the same text, whatever the encoder;
+the words counts a little besides. Of the nearest few each part (its goal, its surprise, its root cause and so
+on) is then compared with the words by itself, because a whole story blurs the one sentence that is to the
+point; the two nearest parts count. The fit is 0 for a stranger and 1 for the same text, whatever the encoder;
 below `PRECEDENT_FLOOR` nothing is a precedent.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.errors import EmbeddingError
 from foreword.knowledge.axes import item_text_on_axis
+from foreword.knowledge.experience import read_experience
+from foreword.log import get_logger
 from foreword.text.words import content_words
+from foreword.types import Item, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
     from foreword.knowledge.experiences import Experiences
+    from foreword.spaces.base import VectorSpace
     from foreword.types import SearchResult
 
-PRECEDENT_FLOOR = 0.26
-"""The least fit of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
+_log = get_logger(__name__)
+
+PRECEDENT_FLOOR = 0.205
+"""The least fit of a precedent. Fitted on two sets of experiences: `foreword eval --experiences`."""
 
 _AXES: tuple[Axis, ...] = ("full", "surprise", "root_cause")
 _CANDIDATES = 60
-_LINES_SHARE, _WORDS_BONUS = 1 / 3, 0.1
+_LINES_SHARE, _WORDS_BONUS, _PARTS_SHARE = 1 / 3, 0.1, 1 / 3
+_COMPARED_BY_PARTS, _BEST_PARTS = 4, 2
+_MAX_CACHED_PARTS = 512
 _USUAL_UNRELATED = 0.53
 _MAX_QUESTION_CHARACTERS = 2_000
 _MIN_WORDS = 4
@@ -45,6 +59,10 @@ _PATH_OR_NODE = re.compile(
 _BETWEEN_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]+|[0-9a-f]{6,}")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s|ions?)$")
+
+_cache_lock = threading.Lock()
+_part_vectors: OrderedDict[tuple[str, str], tuple[float, ...]] = OrderedDict()
+"""The vectors of parts by encoder and text: the same experiences are near again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +123,69 @@ def find_precedents(
         + _WORDS_BONUS * _share_of_words(asked, result)
         for name, result in found.items()
     }
-    best = sorted(found, key=lambda name: -fits[name])[:limit]
+    # Only what was compared by its parts can be ranked among each other: a part fits less than a whole.
+    nearest = sorted(found, key=lambda name: -fits[name])[: max(limit, _COMPARED_BY_PARTS)]
+    for name, fit in _fits_by_parts(engine, words, [found[name] for name in nearest]).items():
+        fits[name] += _PARTS_SHARE * (fit - fits[name])
+    best = sorted(nearest, key=lambda name: -fits[name])[:limit]
     return [replace(found[name], score=min(1.0, max(0.0, fits[name]))) for name in best]
+
+
+def _fits_by_parts(engine: Engine, words: str, results: Sequence[SearchResult]) -> dict[str, float]:
+    """How well the nearest parts of each experience fit the words, by its id; empty without an encoder."""
+    encoder = engine.kit.encoder
+    parts = {result.memory.id: _parts(result.memory) for result in results}
+    every = list(dict.fromkeys(part for texts in parts.values() for part in texts))
+    if encoder is None or not every:
+        return {}
+    try:
+        asked = engine.embed_question(words) or ()
+        vectors = dict(zip(every, _embed_parts(encoder, every), strict=True))
+    except EmbeddingError as error:
+        _log.warning("precedents are compared as a whole only", problem=str(error))
+        return {}
+    unrelated, fits = _unrelated_score(engine), {}
+    for name, texts in parts.items():
+        near = sorted((_cosine(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
+        if near:
+            fits[name] = (sum(near) / len(near) - unrelated) / (1 - unrelated)
+    return fits
+
+
+def _parts(item: Item) -> list[str]:
+    """What an experience tells, part by part."""
+    experience = read_experience(item)
+    if experience is None:
+        return []
+    lesson, cause = experience.lesson, experience.root_cause
+    told = (
+        *(experience.goal, experience.hypothesis, experience.action, experience.surprise),
+        experience.outcome.result if experience.outcome else "",
+        cause.description if cause else "",
+        *((lesson.what_worked, lesson.takeaway) if lesson else ()),
+    )
+    return [text for text in told if text]
+
+
+def _embed_parts(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[float, ...]]:
+    """The vectors of texts, made once."""
+    keys = [(encoder.digest, text_hash(text)) for text in texts]
+    with _cache_lock:
+        known = {key: _part_vectors[key] for key in keys if key in _part_vectors}
+    fresh = [(key, text) for key, text in zip(keys, texts, strict=True) if key not in known]
+    if fresh:
+        made = encoder.embed_items([Item(text, "parts") for _, text in fresh])
+        known |= {key: tuple(vector) for (key, _), vector in zip(fresh, made, strict=True)}
+    with _cache_lock:
+        _part_vectors.update(known)
+        while len(_part_vectors) > _MAX_CACHED_PARTS:
+            _part_vectors.popitem(last=False)
+    return [known[key] for key in keys]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    size = math.hypot(*one) * math.hypot(*other)
+    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0
 
 
 def _unrelated_score(engine: Engine) -> float:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.recipes.gap.classifier import load_weights
 from foreword.recipes.gap.detect import (
     CLEAR_CONFIDENCE,
     LIKELY_CONFIDENCE,
@@ -24,7 +23,7 @@ from foreword.recipes.gap.detect import (
     read_request,
     receiving_agent,
 )
-from foreword.recipes.gap.sentence_judge import MAX_ENCODED_SENTENCES
+from foreword.recipes.gap.request_judge import MAX_ENCODED_SENTENCES, load_weights
 from foreword.recipes.gap.state import read_message, read_messages
 
 MEANINGLESS = ("", "   ", None, 0, [], {}, False)

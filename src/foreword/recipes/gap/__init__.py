@@ -1,6 +1,6 @@
 """The recipe `gap`: an agent lacks context, and gets it.
 
-`detect` finds gaps in a `state`; its `classifier` knows from `vocabulary` how requests sound. `pieces` splits
-a state into texts that may fill a gap, and `relevance` rates them. `types` has the values and contracts,
-`stages` and `injection` fill the gap.
+`detect` finds gaps in a `state`; its `request_judge` knows from `vocabulary` how requests sound. `pieces`
+splits a state into texts that may fill a gap, and `relevance` rates them. `types` has the values and
+contracts, `stages` and `injection` fill the gap.
 """

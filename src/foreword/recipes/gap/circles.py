@@ -16,7 +16,7 @@ from foreword.recipes.gap.vocabulary import PROGRESS_REPORT, text_similarity, wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.request_judge import Encode
     from foreword.recipes.gap.state import Message
 
 _log = get_logger("foreword.gap")

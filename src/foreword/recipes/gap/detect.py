@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
 from foreword.recipes.gap.circles import newest_circle
-from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
 from foreword.recipes.gap.message_text import own_sentences
-from foreword.recipes.gap.sentence_judge import LONG_MESSAGE, NEVER_ASKS, sentence_margins
+from foreword.recipes.gap.request_judge import CLEAR_MARGIN, sentence_margins
 from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
     fields_by_name,
@@ -40,7 +39,7 @@ from foreword.text.clean import join_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.request_judge import Encode
     from foreword.recipes.gap.state import Message
 
 MAX_MESSAGES_READ = 40
@@ -63,9 +62,6 @@ MAX_FLAG_AGE, MAX_REQUEST_AGE, MAX_CIRCLE_AGE, MAX_PROGRESS_AGE = 6, 12, 16, 6
 
 MAX_ENCODED_MESSAGES = 2
 """At most how many messages, the newest, the encoder is asked about."""
-
-SURELY_CALM_MARGIN = -1.2
-"""A short message whose sentences all lie below this asks nothing, whatever it sounds like as a whole."""
 
 MIN_CIRCLE_MESSAGES = 4
 """At least how many messages make a circle."""
@@ -97,8 +93,6 @@ _KNOWLEDGE = (
     r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|decisions?"
     r"|rationale|definitions?|background|scope|constraints?|targets?|documentation|story)"
 )
-_FOREIGN_OR_JSON = re.compile(r"^\s*(?:`{3}\w*\s*)?[{\[]|[^\W\d_a-zA-Z]")
-"""Marks of JSON, or of a language with other letters than English."""
 _KNOWLEDGE_MISSING = re.compile(
     rf"missing[_-]context|\b{_UNKNOWN}\b(?:[\s:,]+\w+){{0,3}}?[\s:,]+{_KNOWLEDGE}\b"
     rf"|\b{_KNOWLEDGE}\b(?:[\s:,]+\w+){{0,8}}?[\s:,]+{_UNKNOWN}\b",
@@ -292,7 +286,8 @@ def read_request(message: Message, encode: Encode | None = None) -> GapSign | No
     if str(message.flags.get("clarification_needed") or "no").casefold() not in ("no", "none", "false"):
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
-        sentences, margins = _judge_sentences(message.text, encode)
+        sentences = own_sentences(message.text)
+        margins = sentence_margins(sentences, encode)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
         surest = max(margins)
@@ -308,24 +303,6 @@ def read_request(message: Message, encode: Encode | None = None) -> GapSign | No
 def is_answered(request: Message, later: Sequence[Message]) -> bool:
     """Whether a later message answers a request, or whoever asked went on without an answer."""
     return any(_is_answer(request, message) for message in later)
-
-
-def _judge_sentences(text: str, encode: Encode | None) -> tuple[tuple[str, ...], list[float]]:
-    """The sentences of a message, and how far beyond the threshold each of them lies.
-
-    A short one in English is judged as a whole, which tells more, unless all its sentences are surely calm;
-    any other sentence by sentence.
-    """
-    sentences = own_sentences(text)
-    if len(sentences) > LONG_MESSAGE or _FOREIGN_OR_JSON.search(text):
-        return sentences, sentence_margins(sentences, encode)
-    if max(sentence_margins(sentences), default=NEVER_ASKS) < SURELY_CALM_MARGIN:
-        return sentences, [NEVER_ASKS] * len(sentences)
-    sentences = unquoted_sentences(text)
-    whole = request_score_margin(sentences, encode)
-    alone = [request_score_margin((sentence,)) for sentence in sentences]
-    together = whole < 0 or max(alone) < 0
-    return sentences, [whole if together or margin >= 0 else NEVER_ASKS for margin in alone]
 
 
 def _asking_sentences(sentences: Sequence[str], margins: Sequence[float]) -> str:

@@ -19,13 +19,13 @@ from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
-from foreword.recipes.gap.classifier import load_weights
 from foreword.recipes.gap.relevance import (
     question_coverage,
     rate_relevance,
     relevance_from_probability,
     rescale_cosine,
 )
+from foreword.recipes.gap.request_judge import load_weights
 from foreword.recipes.gap.types import MemoryResult
 from foreword.types import Filters, Item, text_hash
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
-    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.request_judge import Encode
     from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
 

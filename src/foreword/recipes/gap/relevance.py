@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin
+from foreword.recipes.gap.request_judge import CLEAR_MARGIN, surest_margin
 from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
 from foreword.recipes.gap.vocabulary import (
     ACKNOWLEDGEMENT,
@@ -126,7 +126,7 @@ def _is_statement(sentence: str, *, spoken: bool) -> bool:
     lower = sentence.casefold()
     if ACKNOWLEDGEMENT.fullmatch(lower) or NO_ANSWER.search(lower):
         return False
-    return request_score_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
+    return surest_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
 
 
 def _repeats_question(sentence: str, question_prefixes: frozenset[str]) -> bool:

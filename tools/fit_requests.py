@@ -1,22 +1,22 @@
-"""Teach the judge that hears whether a sentence of a long message asks for what its speaker lacks.
+"""Teach the judge that hears whether a sentence of a message asks for what its speaker lacks.
 
-    python tools/fit_lack.py [--check]
+    python tools/fit_requests.py [--check]
 
-Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl (text, lack, and the sentences
-that ask) and, as talk that asks nothing, what the people of the sample project say without a question mark,
-docstrings of half of the standard library, half of the messages of this repository's commits and of the
-sections of its pages, and the descriptions of the packages installed here. Never reads
-measure/lacks/test.jsonl. Short messages are read alone and once more within a long reply made of others that
-ask nothing. Of a message that only is known to ask, the sentence that does is the one that the judge of the
-round before thinks likeliest.
+Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl (text, lack, the sentences that
+ask, and the writer, where it is not the first one) and, as talk that asks nothing, what agents and commits
+report in measure/lessons, what the people of the sample project say without a question mark, docstrings of
+half of the standard library, half of the messages of this repository's commits and of the sections of its
+pages, and the descriptions of the packages installed here. Never reads a test file of measure/lacks. Short
+messages are read alone and once more within a long reply made of reports. Of a message that only is known to
+ask, the sentence that does is the one that the judge of the round before thinks likeliest.
 
-Writes src/foreword/recipes/gap/sentence_weights.json: the weight of every feature by logistic regression;
+Writes src/foreword/recipes/gap/request_weights.json: the weight of every feature by logistic regression;
 then, beside a score that never saw the message, the weights of the bundled encoder's vectors.
-Prints how far to trust it: each writer judged by a judge that read only the others. The thresholds are found
-in the same way, since unknown writers will be judged: the lowest at which 96 of 100 that are found do ask
-among the messages of the first two writers, because the others wrote what is hard to tell, more often than
-it comes in life, and at which no more than 12 of 1,000 ordinary texts are taken for a request. With --check
-nothing is written. Needs `pip install '.[learn]'`.
+Prints how far to trust it: the writers are in five groups, and each group is judged by a judge that read only
+the others; the reports around a message are of its own group. The thresholds are found in the same way, since
+unknown writers will be judged: those with the best F1, and at which no more than 15 of 1,000 ordinary texts
+are taken for a request, of long ones 12; of kinds of texts that are never read, which are harder than those
+that are. With --check nothing is written. Needs `pip install '.[learn]'`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -38,13 +38,13 @@ from sklearn.linear_model import LogisticRegression
 
 from foreword.edges.cli.demo import sample_lines
 from foreword.recipes.gap.message_text import own_sentences
-from foreword.recipes.gap.sentence_judge import (
+from foreword.recipes.gap.request_judge import (
     LONG_MESSAGE,
     MAX_ENCODED_SENTENCES,
     NEVER_ASKS,
     UNDECIDED_SCORES,
     WEIGHTS_FILE,
-    SentenceWeights,
+    RequestWeights,
     combined_score,
     features_by_sentence,
     sum_features,
@@ -65,23 +65,30 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parent.parent
 _MESSAGES, _LESSONS = _ROOT / "tools" / "gap_messages.jsonl", _ROOT / "measure" / "lacks" / "teach.jsonl"
 _OUTPUT = _ROOT / "src" / "foreword" / "recipes" / "gap" / WEIGHTS_FILE
-_MIN_SENTENCES, _MAX_FEATURES = 3, 5000
+_HISTORIES = _ROOT / "measure" / "lessons"
+_MIN_SENTENCES, _MAX_FEATURES = 3, 7000
 """In how many sentences a feature must be at least, and how many features are kept at most."""
 _SCALE, _VECTOR_SCALE = 3.0, 3.0
 _FEATURE_REGULARISATION, _VECTOR_REGULARISATION = 2.0, 0.5
-_ORDINARY_WEIGHT, _ROUNDS = 1.0, 2
+_ROUNDS, _ALONE_WEIGHT = 2, 2.0
 _FEW_SENTENCES = 3
 """Up to how many sentences a message is learned from as a whole in the first round."""
-_MIN_PRECISION, _MAX_FALSE_ALARMS, _RESAMPLES = 0.96, 0.012, 200
-_LIFELIKE_WRITERS = ("first", "second")
-_ORDINARY = {"docstrings": "first", "descriptions": "second", "commits": "third", "pages": "fifth"}
-"""The kinds of ordinary text, each with the writer beside whom it is judged, by one that read none of it."""
-_SAMPLE = "sample"
-_DOCSTRINGS, _SECTIONS = 2500, 1500
+_MAX_FALSE_ALARMS, _MAX_LONG_FALSE_ALARMS = 0.015, 0.012
+_DOCSTRINGS, _SECTIONS = 1200, 800
 """How many docstrings and sections of descriptions are read, drawn by lot."""
-_MAX_FILLER = 4
-"""Messages of at most so many sentences are put together to long replies."""
-_FOLDS = ("first", "second", "third", "fifth", "lessons")
+_MAX_SHORT, _MAX_REPORT, _MIN_AROUND, _MAX_AROUND = 4, 8, 5, 8
+"""At most how many sentences a message has that is put among reports, and each of these; how many sentences
+of reports are around it at least, and on each side at most."""
+_SAMPLE, _REPORTS = "sample", "reports of "
+_GROUPS = (
+    {"first", "chatty", "docstrings", "h5", "h10", "h15"},
+    {"second", "terse", "nonnative", "descriptions", "h6", "h11", "h16"},
+    {"third", "house", "formal", "commits", "repository", "h7", "h12", "h17"},
+    {"fifth", "trades", "pages", "h8", "h13", "h18"},
+    {"lessons", "agents", "replies", "reports", "h9", "h14"},
+)
+"""Writers and kinds of ordinary text in groups; each is judged by one that read none of its group."""
+_ORDINARY = ("docstrings", "descriptions", "repository", "pages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +108,26 @@ class Example:
     inside: bool = False
 
     @property
-    def fold(self) -> str:
-        """The fold it is judged in: its writer's; what has none of its own is spread over all."""
-        if self.writer in _FOLDS or self.writer in _ORDINARY:
-            return _ORDINARY.get(self.writer, self.writer)
-        return _FOLDS[crc32(" ".join(self.sentences).encode()) % len(_FOLDS)]
+    def is_ordinary(self) -> bool:
+        """Whether it is an ordinary text, and not a message written to teach."""
+        return self.writer in _ORDINARY or self.writer.startswith(_REPORTS)
+
+    @property
+    def weight(self) -> float:
+        """How much it counts: what agents say alone counts more than the same among reports."""
+        return 1.0 if self.inside or self.is_ordinary else _ALONE_WEIGHT
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is judged as a long message."""
+        return len(self.sentences) > LONG_MESSAGE
+
+    @property
+    def group(self) -> int:
+        """The group it is judged in: its writer's; what has none is spread over all."""
+        name = self.writer.removeprefix(_REPORTS)
+        spread = crc32(" ".join(self.sentences).encode()) % len(_GROUPS)
+        return next((at for at, group in enumerate(_GROUPS) if name in group), spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +171,50 @@ def main() -> None:
 
 def read_examples() -> list[Example]:
     """Everything that is learned from."""
-    written = map(json.loads, _MESSAGES.read_text(encoding="utf-8").splitlines())
-    lessons = map(json.loads, _LESSONS.read_text(encoding="utf-8").splitlines())
+    written = _read_lines(_MESSAGES)
+    lessons = _read_lines(_LESSONS)
     turns = (line["text"] for line in map(json.loads, sample_lines()) if line.get("kind") == "turn")
     ordinary = {
         "docstrings": _draw(docstrings(TAUGHT_HALF), _DOCSTRINGS),
         "descriptions": _draw(_descriptions(), _SECTIONS),
-        "commits": commit_messages(TAUGHT_HALF),
+        "repository": commit_messages(TAUGHT_HALF),
         "pages": list(page_sections(TAUGHT_HALF)),
+        **_reports_by_writer(),
     }
     alone = [
         *(_example(row["text"], row["writer"], gap=row["gap"]) for row in written),
-        *(_example(row["text"], "lessons", gap=row["lack"], asks=row["asks"]) for row in lessons),
+        *(
+            _example(row["text"], row.get("writer", "lessons"), gap=row["lack"], asks=row["asks"])
+            for row in lessons
+        ),
         *(_example(text, _SAMPLE, gap=False) for text in turns if "?" not in text),
         *(_example(text, kind, gap=False) for kind, texts in ordinary.items() for text in texts),
     ]
-    fillers = [one.sentences for one in alone if not one.gap and 0 < len(one.sentences) <= _MAX_FILLER]
-    short = [one for one in alone if one.writer not in _ORDINARY and 0 < len(one.sentences) <= _MAX_FILLER]
-    return [*alone, *(_put_inside(one, fillers) for one in short)]
+    alone = [one for one in alone if one.sentences]
+    reports = [one for one in alone if one.writer.startswith(_REPORTS) and len(one.sentences) <= _MAX_REPORT]
+    by_group = [[one.sentences for one in reports if one.group == at] for at in range(len(_GROUPS))]
+    short = [one for one in alone if not one.is_ordinary and len(one.sentences) <= _MAX_SHORT]
+    return [*alone, *(_put_inside(one, by_group[one.group]) for one in short)]
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _reports_by_writer() -> dict[str, list[str]]:
+    """What agents and commits report in the histories, in English and without a question, by the hand."""
+    return {
+        f"{_REPORTS}{path.stem}": [
+            said["text"]
+            for history in _read_lines(path)
+            if history["language"] == "en"
+            for said in history["statements"]
+            if said["who"] in ("agent", "commit")
+            and said["type"] in ("report", "fact", "decision")
+            and "?" not in said["text"]
+        ]
+        for path in sorted(_HISTORIES.glob("*.jsonl"))
+    }
 
 
 def _example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
@@ -181,17 +229,25 @@ def _example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None
     return Example(sentences, features_by_sentence(sentences), gap, writer, marked, learned)
 
 
-def _put_inside(one: Example, fillers: list[tuple[str, ...]]) -> Example:
-    """The same message within a long reply that is made of others, which ask nothing."""
+def _put_inside(one: Example, reports: list[tuple[str, ...]]) -> Example:
+    """The same message within a long reply that is made of reports, which ask nothing."""
     draw = random.Random(" ".join(one.sentences))  # noqa: S311
-    before = [each for _ in range(draw.randint(1, 4)) for each in draw.choice(fillers)]
-    after = [each for _ in range(draw.randint(1, 4)) for each in draw.choice(fillers)]
+    before, after = _some_reports(draw, reports), _some_reports(draw, reports)
+    while len(before) + len(after) < _MIN_AROUND:
+        before += _some_reports(draw, reports)
     sentences = (*before, *one.sentences, *after)
     asks = (*(False,) * len(before), *(one.asks or ()), *(False,) * len(after))
     learned = range(len(before), len(before) + len(one.sentences))
     return Example(
         sentences, features_by_sentence(sentences), one.gap, one.writer, asks, learned, inside=True
     )
+
+
+def _some_reports(draw: random.Random, reports: list[tuple[str, ...]]) -> list[str]:
+    wanted, chosen = draw.randint(0, _MAX_AROUND), list[str]()
+    while len(chosen) < wanted:
+        chosen += draw.choice(reports)
+    return chosen
 
 
 def _letters(text: str) -> str:
@@ -213,42 +269,45 @@ def _draw(texts: Iterable[str], count: int) -> list[str]:
 # Fitting --------------------------------------------------------------------------------------------------
 
 
-def fit_weights(examples: list[Example]) -> SentenceWeights:
+def fit_weights(examples: list[Example]) -> RequestWeights:
     """The weights that a set of examples teaches; prints how good they are on writers never read."""
     encoder = BundledEmbeddingProvider()
     by_words = fit_features(examples)
-    vectors = _embed(encoder, [row.sentence for row in _rows(examples, by_words)])
     unseen: dict[int, list[float | None]] = {}
-    for fold in _FOLDS:
-        part = fit_features([one for one in examples if one.fold != fold])
+    for group in range(len(_GROUPS)):
+        part = fit_features([one for one in examples if one.group != group])
         for at, one in enumerate(examples):
-            if one.fold == fold:
+            if one.group == group:
                 unseen[at] = [None if each is None else part.score(each) for each in one.features]
-    known = _fit_vectors(examples, by_words, unseen, vectors)
+    vectors = _embed(encoder, _undecided_sentences(examples, unseen))
+    known = _fit_vectors(examples, unseen, vectors)
     combined: dict[int, list[float | None]] = {}
-    for fold in _FOLDS:
-        part_known = _fit_vectors(examples, by_words, unseen, vectors, without=fold)
+    for group in range(len(_GROUPS)):
+        part_known = _fit_vectors(examples, unseen, vectors, without=group)
         for at, one in enumerate(examples):
-            if one.fold == fold:
+            if one.group == group:
                 combined[at] = _weigh_vectors(part_known, one, unseen[at], vectors)
     plain = np.array([_surest(unseen[at]) for at in range(len(examples))])
     both = np.array([_surest(combined[at]) for at in range(len(examples))])
-    threshold, combined_threshold = _threshold(examples, plain), _threshold(examples, both)
-    long = _threshold(examples, both, inside=True)
-    more = round(max(0.0, long - combined_threshold), 3)
-    extra = np.array([more if one.inside else 0.0 for one in examples])
-    margins = {"words": plain - threshold - extra, "with the encoder": both - combined_threshold - extra}
+    words = [_threshold(examples, plain, is_long=is_long) for is_long in (False, True)]
+    beside = [_threshold(examples, both, is_long=is_long) for is_long in (False, True)]
+    is_long = np.array([int(one.is_long) for one in examples])
+    margins = {
+        "words": plain - np.array(words)[is_long],
+        "with the encoder": both - np.array(beside)[is_long],
+    }
     _print_quality(examples, margins)
-    return SentenceWeights(
+    return RequestWeights(
         start=round(by_words.start, 3),
         features={name: round(value, 2) for name, value in sorted(by_words.features.items())},
-        threshold=threshold,
+        threshold=words[0],
+        long_threshold=words[1],
         encoder=DenseSpace(encoder).digest,
         combined_start=known.combined_start,
         share=known.share,
         vector=known.vector,
-        combined_threshold=combined_threshold,
-        more_if_long=more,
+        combined_threshold=beside[0],
+        combined_long_threshold=beside[1],
     )
 
 
@@ -275,7 +334,7 @@ def _rows(examples: list[Example], known: FeatureWeights | None) -> Iterator[Row
         found = [(at, one.features[at]) for at in one.learned if one.features[at] is not None]
         yield from _likeliest_rows(one, [each for each in found if asks[each[0]]], known)
         calm = [each for each in found if not any(asks[max(0, each[0] - 1) : each[0] + 2])]
-        weight = _ORDINARY_WEIGHT if one.writer in _ORDINARY else 1 / math.sqrt(min(len(calm), 3) or 1)
+        weight = 1.0 if one.is_ordinary else one.weight / math.sqrt(min(len(calm), 3) or 1)
         yield from (Row(features, one.sentences[at], asks=False, weight=weight) for at, features in calm)
 
 
@@ -285,10 +344,11 @@ def _likeliest_rows(
     """Of the sentences that may ask, the one that the judge chooses; in the first round, all of a few."""
     if known is not None and asking:
         at, features = max(asking, key=lambda each: known.score(each[1]))
-        yield Row(features, one.sentences[at], asks=True, weight=1.0)
+        yield Row(features, one.sentences[at], asks=True, weight=one.weight)
     elif len(asking) <= _FEW_SENTENCES:
         yield from (
-            Row(features, one.sentences[at], asks=True, weight=1 / len(asking)) for at, features in asking
+            Row(features, one.sentences[at], asks=True, weight=one.weight / len(asking))
+            for at, features in asking
         )
 
 
@@ -313,42 +373,54 @@ def _embed(encoder: BundledEmbeddingProvider, sentences: Iterable[str]) -> dict[
     return dict(zip(every, map(np.array, encoder.embed_batch(every)), strict=True))
 
 
+def _undecided_sentences(examples: list[Example], unseen: dict[int, list[float | None]]) -> list[str]:
+    """The sentences that the encoder would be asked about."""
+    return [
+        one.sentences[place]
+        for at, one in enumerate(examples)
+        for place in _undecided_places(unseen[at])[:MAX_ENCODED_SENTENCES]
+    ]
+
+
+def _undecided_places(scores: list[float | None]) -> list[int]:
+    """Where the undecided sentences of a message stand, the likeliest first."""
+    undecided = [at for at, score in enumerate(scores) if score is not None and _is_undecided(score)]
+    return sorted(undecided, key=lambda at: -(scores[at] or 0.0))
+
+
 def _fit_vectors(
     examples: list[Example],
-    by_words: FeatureWeights,
     unseen: dict[int, list[float | None]],
     vectors: dict[str, np.ndarray],
-    without: str = "",
-) -> SentenceWeights:
+    without: int | None = None,
+) -> RequestWeights:
     """The weights of vectors beside scores that never saw the sentence, from sentences that are undecided."""
     rows, scores = [], []
     for at, one in enumerate(examples):
-        if one.fold == without:
+        if one.group == without:
             continue
-        by_sentence = dict(zip(one.sentences, unseen[at], strict=True))
-        for row in _rows([one], by_words):
-            score = by_sentence[row.sentence]
-            if score is not None and _is_undecided(score):
-                rows.append(row)
-                scores.append(score)
+        asks = one.asks or (False,) * len(one.sentences)
+        marked = [place for place, score in enumerate(unseen[at]) if asks[place] and score is not None]
+        likeliest = max(marked, key=lambda place: unseen[at][place] or 0.0, default=None)
+        for place in _undecided_places(unseen[at])[:MAX_ENCODED_SENTENCES]:
+            if place == likeliest or not any(asks[max(0, place - 1) : place + 2]):
+                rows.append(Row(frozenset(), one.sentences[place], asks=asks[place], weight=1.0))
+                scores.append(unseen[at][place])
     meant = np.array([vectors[row.sentence] for row in rows]) * _VECTOR_SCALE
     fitted = _fit(np.c_[scores, meant], rows, _VECTOR_REGULARISATION)
     share, *vector = fitted.coef_[0]
     rounded = [round(float(value) * _VECTOR_SCALE, 3) for value in vector]
     start = round(float(fitted.intercept_[0]), 3)
-    return SentenceWeights(0, {}, 0, "", start, round(float(share), 3), rounded, 0, 0)
+    return RequestWeights(0, {}, 0, 0, "", start, round(float(share), 3), rounded, 0, 0)
 
 
 def _weigh_vectors(
-    known: SentenceWeights, one: Example, scores: list[float | None], vectors: dict[str, np.ndarray]
+    known: RequestWeights, one: Example, scores: list[float | None], vectors: dict[str, np.ndarray]
 ) -> list[float | None]:
     """The scores of a message with the vectors of the likeliest undecided sentences weighed in."""
-    undecided = [at for at, score in enumerate(scores) if score is not None and _is_undecided(score)]
-    undecided.sort(key=lambda at: -(scores[at] or 0.0))
     weighed = list(scores)
-    for at in undecided[:MAX_ENCODED_SENTENCES]:
-        if (vector := vectors.get(one.sentences[at])) is not None:
-            weighed[at] = combined_score(known, scores[at] or 0.0, vector.tolist())
+    for at in _undecided_places(scores)[:MAX_ENCODED_SENTENCES]:
+        weighed[at] = combined_score(known, scores[at] or 0.0, vectors[one.sentences[at]].tolist())
     return weighed
 
 
@@ -363,25 +435,23 @@ def _is_undecided(score: float) -> bool:
 # Thresholds and quality -----------------------------------------------------------------------------------
 
 
-def _threshold(examples: list[Example], held: np.ndarray, *, inside: bool = False) -> float:
-    """The lowest that is precise enough on lifelike writers and calm enough on ordinary texts so long."""
-    gaps = np.array([one.gap for one in examples])
-    lifelike = np.array([one.writer in _LIFELIKE_WRITERS and one.inside == inside for one in examples])
-    ordinary = np.array(
-        [one.writer in _ORDINARY and (len(one.sentences) > LONG_MESSAGE) == inside for one in examples]
-    )
-    draw = np.random.default_rng(0)
-    chances = [draw.integers(lifelike.sum(), size=lifelike.sum()) for _ in range(_RESAMPLES)]
-    precise = np.median([_lowest_threshold(held[lifelike][at], gaps[lifelike][at]) for at in chances])
-    calm = np.quantile(held[ordinary], 1 - _MAX_FALSE_ALARMS)
-    _print(f"precise from {precise:.2f}, calm from {calm:.2f}")
-    return round(float(max(precise, calm)), 3)
-
-
-def _lowest_threshold(held: np.ndarray, gaps: np.ndarray) -> float:
-    order = np.argsort(-held)
-    precise = np.cumsum(gaps[order]) / np.arange(1, len(gaps) + 1)
-    return float(held[order][np.flatnonzero(precise >= _MIN_PRECISION)[-1]])
+def _threshold(examples: list[Example], held: np.ndarray, *, is_long: bool) -> float:
+    """The one with the best F1 on messages so long, and that is calm enough on ordinary texts so long."""
+    chosen = [at for at, one in enumerate(examples) if one.is_long == is_long]
+    written = [at for at in chosen if not examples[at].is_ordinary]
+    ordinary = [at for at in chosen if examples[at].is_ordinary]
+    order = sorted(written, key=lambda at: -held[at])
+    right = np.cumsum([examples[at].gap for at in order])
+    best = int(np.argmax(2 * right / (np.arange(1, len(order) + 1) + right[-1])))
+    balanced = held[order[best]]
+    calm = np.quantile(held[ordinary], 1 - (_MAX_LONG_FALSE_ALARMS if is_long else _MAX_FALSE_ALARMS))
+    for name, value in (("best F1", balanced), ("calm", calm)):
+        heard = sum(held[at] >= value for at in written)
+        found = sum(held[at] >= value and examples[at].gap for at in written)
+        shares = f"precision {found / max(1, heard):.3f} recall {found / right[-1]:.3f}"
+        alarms = sum(held[at] >= value for at in ordinary) / len(ordinary)
+        _print(f"{'long' if is_long else 'short'}: {name} from {value:.2f}: {shares} alarms {alarms:.4f}")
+    return round(float(max(balanced, calm)), 3)
 
 
 def _print_quality(examples: list[Example], margins: dict[str, np.ndarray]) -> None:

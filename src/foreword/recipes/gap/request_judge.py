@@ -1,11 +1,11 @@
-"""Whether a sentence of a long message asks for something that its speaker lacks, learned from examples.
+"""Whether a sentence of a message asks for something that its speaker lacks, learned from examples.
 
 Each sentence is judged together with the one before and the one after it, so that a question that is
 answered at once is none. A message asks when one of its sentences does, however long the rest is. The
 features of a sentence are summed with their weights and compared with a threshold; where that is close and
 an encoder is at hand, the vector of the sentence is weighed as well. Many sentences have no word that could
-ask and are passed over at once. `tools/fit_lack.py` writes the weights, which lie beside this module as plain
-JSON; neither a learning library nor an encoder is needed.
+ask and are passed over at once. `tools/fit_requests.py` writes the weights, which lie beside this module as
+plain JSON; neither a learning library nor an encoder is needed.
 
 It hears English best, and German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese from
 fewer examples; `foreword eval --gaps` has the numbers.
@@ -28,7 +28,7 @@ from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, word_group
 
 _log = get_logger("foreword.gap")
 
-WEIGHTS_FILE = "sentence_weights.json"
+WEIGHTS_FILE = "request_weights.json"
 
 UNDECIDED_SCORES = (-2.0, 3.0)
 """The encoder is asked only about sentences whose features score between these two."""
@@ -59,7 +59,7 @@ _COMMON_GROUPS = frozenset({_NO_GROUP, ",", _NAME, _NUMBER, "BE", "THIS"})
 _ASKING_GROUPS = frozenset(
     {
         *("I", "SOMEBODY", "NOBODY", "NOT", "NO", "NOTHING", "WITHOUT", "WH", "IF", "OR", "UNABLE"),
-        *("VAGUE", "LACK", "ENOUGH", "INFO", "ASK", "HOLD", "BUT"),
+        *("VAGUE", "GUESS", "LACK", "ENOUGH", "INFO", "ASK", "GONE", "ACCESS", "HOLD", "BUT"),
     }
 )
 """A sentence without a question mark and without a word of these groups asks for nothing."""
@@ -69,31 +69,31 @@ Encode = Callable[[str], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceWeights:
-    """What was learned, as in `sentence_weights.json`.
+class RequestWeights:
+    """What was learned, as in `request_weights.json`.
 
     A sentence asks when its score, `start` plus its features, is at least `threshold`. With a vector it asks
     when `combined_start`, plus the score times `share`, plus the product with `vector`, is at least
-    `combined_threshold`. Both thresholds are higher by `more_if_long` in a long message, where there is more
-    to mistake.
+    `combined_threshold`. A long message, where there is more to mistake, has thresholds of its own.
     """
 
     start: float
     features: Mapping[str, float]
     threshold: float
+    long_threshold: float
     encoder: str
     combined_start: float
     share: float
     vector: Sequence[float]
     combined_threshold: float
-    more_if_long: float
+    combined_long_threshold: float
 
 
 @cache
-def load_sentence_weights() -> SentenceWeights:
+def load_weights() -> RequestWeights:
     """The weights that come with Foreword; read once."""
     file = resources.files("foreword.recipes.gap").joinpath(WEIGHTS_FILE)
-    return SentenceWeights(**json.loads(file.read_text(encoding="utf-8")))
+    return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
 
 
 def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> float:
@@ -103,30 +103,32 @@ def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> flo
 
 def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
     """For each sentence of a message, how far beyond the threshold it lies."""
-    weights, scores = load_sentence_weights(), sentence_scores(tuple(sentences))
-    more = weights.more_if_long if len(sentences) > LONG_MESSAGE else 0.0
-    margins = [NEVER_ASKS if score is None else score - weights.threshold - more for score in scores]
-    if len(sentences) <= LONG_MESSAGE:  # in a long text, "it is unclear" is more often about the world
+    weights, scores = load_weights(), sentence_scores(tuple(sentences))
+    is_long = len(sentences) > LONG_MESSAGE
+    threshold = weights.long_threshold if is_long else weights.threshold
+    margins = [NEVER_ASKS if score is None else score - threshold for score in scores]
+    if not is_long:  # in a long text, "it is unclear" is more often about the world
         clear = [EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
         margins = [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
         if any(clear):
             return margins
     if encode is None:
         return margins
+    threshold = weights.combined_long_threshold if is_long else weights.combined_threshold
     for at, score in _most_likely_undecided(scores):
         try:
             vector = encode(sentences[at])
         except EmbeddingError as error:
             _log.warning("a message is judged by its words alone", problem=str(error))
             return margins
-        margins[at] = combined_score(weights, score, vector) - weights.combined_threshold - more
+        margins[at] = combined_score(weights, score, vector) - threshold
     return margins
 
 
 @lru_cache(maxsize=1024)
 def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
     """The score of each sentence by its features; None for those that cannot ask."""
-    weights = load_sentence_weights()
+    weights = load_weights()
     return tuple(
         None if features is None else sum_features(weights.features, weights.start, features)
         for features in features_by_sentence(sentences)
@@ -146,7 +148,7 @@ def sum_features(weights: Mapping[str, float], start: float, features: Iterable[
     return start + sum(known) / math.sqrt(len(known) or 1)
 
 
-def combined_score(weights: SentenceWeights, score: float, vector: Sequence[float]) -> float:
+def combined_score(weights: RequestWeights, score: float, vector: Sequence[float]) -> float:
     """The score of a sentence by its features and its vector together."""
     product = sum(weight * value for weight, value in zip(weights.vector, vector, strict=True))
     return weights.combined_start + weights.share * score + product
