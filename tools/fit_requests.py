@@ -15,7 +15,7 @@ then, beside a score that never saw the message, the weights of the bundled enco
 Prints how far to trust it: the writers are in five groups, and each group is judged by a judge that read only
 the others; the reports around a message are of its own group. The thresholds are found in the same way, since
 unknown writers will be judged: those with the best F1, and at which no more than 15 of 1,000 ordinary texts
-are taken for a request, of long ones 20; of kinds of texts that are never read, which are harder than those
+are taken for a request, of long ones 12; of kinds of texts that are never read, which are harder than those
 that are. With --check nothing is written. Needs `pip install '.[learn]'`.
 """
 
@@ -73,7 +73,7 @@ _FEATURE_REGULARISATION, _VECTOR_REGULARISATION = 2.0, 0.5
 _ROUNDS, _ALONE_WEIGHT = 2, 2.0
 _FEW_SENTENCES = 3
 """Up to how many sentences a message is learned from as a whole in the first round."""
-_MAX_FALSE_ALARMS, _MAX_LONG_FALSE_ALARMS = 0.015, 0.02
+_MAX_FALSE_ALARMS, _MAX_LONG_FALSE_ALARMS = 0.015, 0.012
 _DOCSTRINGS, _SECTIONS = 1200, 800
 """How many docstrings and sections of descriptions are read, drawn by lot."""
 _MAX_SHORT, _MAX_REPORT, _MIN_AROUND, _MAX_AROUND = 4, 8, 5, 8

@@ -7,13 +7,13 @@ answer themselves, question marks in code, quotations, requests that were answer
 that gets on. The detector is measured by words alone, and with the bundled encoder for what words leave
 undecided; beside it stands a plain rule: keywords, and two question marks.
 
-The judge of requests was taught by `tools/gap_messages.jsonl`. The requests of the tune half are among its
-lessons, so that its score there says little. The held half is by the same hand; the blind states were written
-by somebody who knew nothing of the detector. Neither is a lesson, but what was judged wrongly in them was
-read, and lessons of the kind were written. What to expect of unknown writers is shown by the writers of the
-lessons, each judged by a judge that never read them. Of the 1,199 messages by the first two, half of which
-ask, words alone find 0.82 with a precision of 0.96, and with the encoder 0.86 with the same. Of 106 calm
-remarks, in a prose unlike any lesson, 16 are taken for requests, with the encoder 12.
+The judge of requests was taught by `tools/gap_messages.jsonl` and `measure/lacks/teach.jsonl`. The requests
+of the tune half are among its lessons, so that its score there says little. The held half is by the same
+hand; the blind states were written by somebody who knew nothing of the detector. Neither is a lesson, but
+what was judged wrongly in them was read, and lessons of the kind were written. What to expect of unknown
+writers is shown by the writers of the lessons, each judged by a judge that never read them. Of the messages
+by the first two, half of which ask, words alone find 0.86 with a precision of 0.95, and with the encoder 0.88
+with 0.97. Of 106 calm remarks, in a prose unlike any lesson, 4 are taken for requests.
 """
 
 from __future__ import annotations

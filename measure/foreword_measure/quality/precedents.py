@@ -166,7 +166,7 @@ def _report(
     wrong = [one for asked in failures.values() for one in asked if not one.is_right]
     notes = (
         f"told: the labelled precedent is among the first {FIRST} of a premortem; silent: nothing is told",
-        "aims: told 17 of 20, silent 8 of 10; the floor was fitted on shop",
+        "aims: told 17 of 20, silent 8 of 10; the floor was fitted on shop and farm",
     )
     columns = ("precedents", "told", "without", "silent")
     rows: tuple[tuple[Cell, ...], ...] = tuple(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
-PRECEDENT_FLOOR = 0.20
+PRECEDENT_FLOOR = 0.205
 """The least fit of a precedent. Fitted on two sets of experiences: `foreword eval --experiences`."""
 
 _AXES: tuple[Axis, ...] = ("full", "surprise", "root_cause")
