@@ -248,7 +248,7 @@ def _open_rows(
         import psycopg
 
         with psycopg.connect(postgres.admin_url, options="-c search_path=foreword") as connection:
-            cursor = connection.cursor("codes", binary=True)  # type: ignore[call-overload]
+            cursor = connection.cursor("codes", binary=True)
             cursor.itersize = 10_000
             yield cursor.execute(query.format("ws, no").replace("?", "%s"), (limit,))
     else:
