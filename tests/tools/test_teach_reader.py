@@ -411,6 +411,7 @@ def test_another_question_is_judged_otherwise(read):
 
 
 def test_matrices_are_rounded_by_column():
+    pytest.importorskip("onnx", reason="onnx is needed for weights: pip install '.[teach]'")
     graph = importlib.import_module("reader_graph")
     # A large column takes nothing from others.
     values = np.array([[0.01, 1000.0], [-0.02, 500.0]], np.float32)
