@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -11,14 +12,19 @@ from hypothesis import HealthCheck, settings
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
+from foreword.spaces import bundled
 from foreword.testing import FixedClock, HashEmbeddings
 
-# The same examples every time, so that a change is judged by what it changed; `make fuzz` looks for new ones.
+# The same examples every time, so that a change is judged by what it changed; `make fuzz` looks for new ones,
+# and ten times as many. A property that needs more than others asks for so many `settings().max_examples`.
+_FUZZ = "FOREWORD_FUZZ" in os.environ
 settings.register_profile(
     "foreword",
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize="FOREWORD_FUZZ" not in os.environ,
+    max_examples=1_000 if _FUZZ else 100,
+    # (Examples are made too slowly on a busy machine.)
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    derandomize=not _FUZZ,
 )
 settings.load_profile("foreword")
 
@@ -26,6 +32,12 @@ settings.load_profile("foreword")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first, so that no long file is begun when the rest is nearly done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +109,28 @@ def no_token_space(request, monkeypatch):
     """Engines made in a test compare no tokens, which takes a second model. The mark `tokens` keeps it."""
     if "tokens" not in request.keywords:
         monkeypatch.setattr("foreword.engine.context_engine.default_token_space", lambda _settings: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_started_once():
+    """The engines of all tests share one session of each bundled model, which only reads."""
+    start, started = bundled.start_session, {}
+
+    def start_once(weights, threads):
+        key = hashlib.sha256(weights).digest(), threads
+        if key not in started:
+            started[key] = start(weights, threads)
+        return started[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "start_session", start_once)
+        yield
+
+
+@pytest.fixture
+def patient_gap(monkeypatch):
+    """Filling a gap waits for as long as a busy machine needs, where users would be answered without."""
+    monkeypatch.setattr("foreword.recipes.gap.stages.TIMEOUT_SECONDS", 120)
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ def _run(block, page):
 
 
 @pytest.mark.reader
+@pytest.mark.usefixtures("patient_gap")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_python_example_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -167,6 +168,7 @@ def test_measured_numbers_stand_in_quality_and_speed_alone(page):
     assert not MEASURES.findall(page.read_text()), f"{page.name} repeats a measurement: link to it"
 
 
+@pytest.mark.usefixtures("patient_gap")
 def test_the_architecture_lists_the_stages_of_every_recipe(project, engine):
     coding = InjectionPipeline(
         engine,

@@ -120,8 +120,10 @@ class World:
                 body = f'def {name}():\n    """{line.replace(chr(34), "")}"""\n    # {line}\n    return {n}\n'
                 (self.folder / f"part{n}.py").write_text(body)
         git = ["git", "-C", str(self.folder)]
-        subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
-        subprocess.run([*git, "fast-import", "--quiet"], input="\n".join(stream).encode(), check=True)
+        subprocess.run([*git, "init", "-q", "-b", "main"], check=True, timeout=120)
+        subprocess.run(
+            [*git, "fast-import", "--quiet"], input="\n".join(stream).encode(), check=True, timeout=120
+        )
         Indexer(self.engine).index(self.folder, self.workspace)
 
     def event(self, name, session, **facts):
@@ -311,8 +313,8 @@ def test_prompts_of_a_dialogue(world):
         assert "Source: Page" in made.formatted
 
 
-def test_gaps_of_an_agent(world, monkeypatch):
-    monkeypatch.setattr("foreword.recipes.gap.stages.TIMEOUT_SECONDS", 60)
+@pytest.mark.usefixtures("patient_gap")
+def test_gaps_of_an_agent(world):
     memory = EngineMemory(world.engine, world.workspace)
     marks = 0
     for subject in SUBJECTS[:5]:

@@ -41,6 +41,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = foreword.Manager
 
 
+@pytest.mark.usefixtures("patient_gap")
 @pytest.mark.parametrize("name", REFERENCE)
 def test_the_example_of_a_reference_page_runs(name):
     outcome = doctest.testmod(importlib.import_module(f"foreword.{name}"), raise_on_error=True)

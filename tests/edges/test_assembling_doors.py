@@ -99,7 +99,6 @@ def engine(home, clock):
         yield engine
 
 
-@pytest.mark.timeout(600)
 def test_a_document_is_the_same_through_every_door(shop, home, serve_application):
     query, types = "How many connections does the pool of connections hold?", ["memories", "experiences"]
     here = ask_python(shop, "assemble_context", query, types)
@@ -116,7 +115,6 @@ def test_a_document_is_the_same_through_every_door(shop, home, serve_application
     assert (told["context"], told["tokens"]) == (here.markdown, here.token_count)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("error", ["", ERROR])
 def test_a_premortem_is_the_same_through_every_door(shop, home, serve_application, error):
     failure = Failure(("test_checkout",), error) if error else None

@@ -51,19 +51,31 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def service(home, until):
-    """The real service as a process."""
-    process = subprocess.Popen([sys.executable, "-m", "foreword.edges.service"], env=os.environ.copy())
+def start_service(home, until):
+    """Start the real service as a process; gives it when it is ready."""
 
     def is_ready():
         options = ["--home", str(home), "--agent", "status", "--deadline-ms", "5000"]
         with contextlib.suppress(OSError, NoAnswer), contextlib.chdir("."):
             return hook_client.ask_service(HookEvent(options, hook_client.time.monotonic()), b"")
 
-    until(is_ready, "the service was never ready")
-    yield process
-    process.terminate()
-    process.wait(60)
+    def start():
+        command = [sys.executable, "-m", "foreword.edges.service"]
+        started.append(subprocess.Popen(command, env=os.environ.copy()))
+        until(is_ready, "the service was never ready")
+        return started[-1]
+
+    started = []
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait(120)
+
+
+@pytest.fixture
+def service(start_service):
+    """The real service as a process."""
+    return start_service()
 
 
 @pytest.fixture
@@ -99,7 +111,9 @@ def test_without_a_pause_the_turn_is_kept(service, tell, home):
 
 
 @pytest.mark.parametrize("words", [("pause",), ("pause", "--for", "2h"), ("pause", "--project")])
-def test_what_is_said_in_a_pause_is_nowhere(service, tell, home, project, monkeypatch, foreword, words):
+def test_what_is_said_in_a_pause_is_nowhere(
+    service, start_service, tell, home, project, monkeypatch, foreword, words
+):
     monkeypatch.chdir(project)
     assert foreword(*words).code == 0
     started = tell("SessionStart", source="startup")
@@ -108,10 +122,11 @@ def test_what_is_said_in_a_pause_is_nowhere(service, tell, home, project, monkey
     assert "foreword resume" in started["systemMessage"]
     say_everything(tell)
     service.terminate()
-    service.wait(60)
+    service.wait(120)
     assert files_with(home) == []
     assert not list((home / "workspaces").rglob("*.db")) if (home / "workspaces").exists() else True
     assert foreword("resume").code == 0
+    start_service()
     say_after = tell("UserPromptSubmit", prompt="Which deploys happen on Tuesdays?")
     assert "systemMessage" not in say_after
 
@@ -282,7 +297,7 @@ def test_excluded_paths_are_never_remembered_from_tool_calls(service, tell, home
         tell("PostToolUse", **facts, tool_response={"stdout": output, "stderr": ""})
     tell("PostToolUse", tool_name="Bash", tool_input={"command": "make harbour"}, tool_response="built")
     service.terminate()
-    service.wait(60)
+    service.wait(120)
     assert files_with(home) == []
     assert files_with(home, "harbour")
 
@@ -322,7 +337,7 @@ def test_what_is_marked_private_in_a_session_is_nowhere(service, tell, home, tex
     tell("Stop", last_assistant_message=text)
     tell("SessionEnd", reason="other")
     service.terminate()
-    service.wait(60)
+    service.wait(120)
     assert files_with(home) == []
     assert files_with(home, "tuesdays")
 
@@ -400,7 +415,7 @@ def test_a_prompt_that_is_forgotten_leaves_its_receipt_with_it(
     (found,) = foreword("search", WORD, "--json").json
     assert foreword("forget", found["id"]).code == 0
     service.terminate()
-    service.wait(60)
+    service.wait(120)
     assert files_with(home) == []
 
 
@@ -419,7 +434,7 @@ def test_a_purge_leaves_nothing_but_the_users_settings(
     assert foreword("purge", "--json").code == 2
     ran = foreword("purge", "--yes", "--json")
     assert (ran.code, ran.json["files"] > 2) == (0, True)
-    service.wait(60)
+    service.wait(120)
     assert sorted(path.name for path in home.rglob("*")) == ["config.toml", "mine.txt"]
     assert foreword("purge", "--yes").code == 1
 

@@ -172,7 +172,9 @@ def test_the_doctor_works_on_a_home_that_cannot_be_written(foreword, monkeypatch
 def test_the_doctor_works_on_a_home_that_is_mounted_read_only(foreword, shop, home):
     command = f'mount -t tmpfs -o size=1m none /mnt && mount --bind "{home}" "{home}" && '
     command += f'mount -o remount,bind,ro "{home}" && exec "{sys.executable}" -m foreword doctor --json'
-    ran = subprocess.run(["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        ["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, check=False, timeout=120
+    )
     if "mount" in ran.stderr or "unshare" in ran.stderr:
         pytest.skip(f"nothing can be mounted here: {ran.stderr}")
     answer = json.loads(ran.stdout)

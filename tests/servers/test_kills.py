@@ -56,8 +56,9 @@ class Client:
 
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
-        self._reader.join()
+        self._process.wait(120)
+        self._reader.join(120)
+        assert not self._reader.is_alive(), "what a killed process said is read for ever"
         self._process.stdout.close()
 
     def replace(self):

@@ -76,7 +76,8 @@ def test_a_backup_made_while_others_write_is_one_state(store):
         made = [store.back_up(HERE, f"by-hand-{number}") for number in range(8)]
     finally:
         stop.set()
-        writer.join()
+        writer.join(120)
+    assert not writer.is_alive(), "the writer does not stop"
     counts = [backups.count_items_in_backup(path, HERE) for path in made]
     assert all(count % 2 == 0 for count in counts)
     assert counts == sorted(counts)

@@ -57,7 +57,7 @@ def test_many_threads_at_once_lose_nothing(narrow):
         return narrow.put(NAMES[at % len(NAMES)], [item(f"text {at}", id=f"i{at}")])[0].new
 
     with ThreadPoolExecutor(8) as people:
-        assert all(people.map(write, range(120)))
+        assert all(people.map(write, range(120), timeout=120))
     counted = [narrow.count(name).items for name in NAMES]
     assert counted == [10] * len(NAMES)
     assert len(narrow._open.names()) <= MOST

@@ -107,8 +107,8 @@ def test_the_service_backs_up_what_it_uses_and_restoring_stops_it(foreword, hook
         hook(prompt="And the session timeout is thirty minutes.", cwd=folder, answered=True, session_id="s2")
         until(lambda: foreword("stats", "--json").json["items"] == 2, "the second prompt was never stored")
         assert foreword("restore", "latest", "--yes").code == 0
-        assert service.wait(60) == 0
+        assert service.wait(120) == 0
         assert foreword("stats", "--json").json["items"] == 1
     finally:
         service.kill()
-        service.wait()
+        service.wait(120)

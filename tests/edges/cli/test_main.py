@@ -273,7 +273,7 @@ def test_a_reader_that_leaves_early_is_no_error(foreword, home):
     lines = "\n".join(json.dumps({"text": f"fact {number} " + "word " * 400}) for number in range(200))
     foreword("import", "-", "-w", "big", stdin=lines.encode())
     process = _start_command(home, "export", "-w", "big")
-    assert select.select([process.stdout], [], [], 60)[0], "nothing was exported within a minute"
+    assert select.select([process.stdout], [], [], 120)[0], "nothing was exported within two minutes"
     assert process.stdout.readline().startswith(b"{")
     process.stdout.close()
     assert process.wait(timeout=120) == 0

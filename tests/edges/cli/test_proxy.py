@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
@@ -15,19 +14,17 @@ from foreword.edges.cli.main import run
 
 
 @pytest.mark.slow
-def test_it_says_where_it_is_and_answers_there_until_it_is_stopped(tmp_path):
+def test_it_says_where_it_is_and_answers_there_until_it_is_stopped(tmp_path, first_json):
     command = [sys.executable, "-m", "foreword", "proxy", "--upstream", "http://127.0.0.1:9/v1"]
     command += ["--port", "0", "--json", "-w", "shop"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         try:
-            lines = []
-            while not lines or lines[-1] != "}":
-                lines.append(process.stdout.readline().rstrip("\n"))
-            facts = json.loads("".join(lines))
+            facts = first_json(process)
             body = {"messages": [{"role": "user", "content": "Hello"}]}
-            answer = httpx2.post(f"{facts['url']}/chat/completions", json=body, timeout=60, trust_env=False)
+            answer = httpx2.post(f"{facts['url']}/chat/completions", json=body, timeout=120, trust_env=False)
         finally:
             process.terminate()
+            process.wait(120)
     assert facts["workspace"] == "shop"
     assert (answer.status_code, answer.json()["error"]["type"]) == (502, "upstream_unreachable")
     assert process.returncode in (0, -signal.SIGTERM)

@@ -28,6 +28,11 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+@pytest.fixture(autouse=True)
+def no_hurry(patient_gap):
+    """A gap is filled however long that takes on a busy machine."""
+
+
 @pytest.fixture
 def scripted():
     """A model with these replies, the last of them for ever."""

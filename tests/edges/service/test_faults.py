@@ -108,6 +108,7 @@ def test_a_prompt_that_a_locked_database_keeps_out_survives_the_death_of_the_ser
     until(lambda: stored_texts("/nowhere"), "the first prompt was not stored")
     path = SqliteStore(Settings(home=home).home / "workspaces").path_of("/nowhere")
     with contextlib.closing(apsw.Connection(str(path))) as other:
+        other.set_busy_timeout(120_000)  # the service may still be writing its receipt
         other.execute("BEGIN IMMEDIATE")
         hook(prompt="Please look at order 12, it was paid twice.", interpreter=sys.executable)
         os.kill(RunFolder(home).running_pid(), signal.SIGKILL)

@@ -109,13 +109,13 @@ def test_a_member_is_told_what_the_token_allows(ask, token_for):
 
 def test_health_and_readiness_need_no_token(team_server):
     with team_server(is_ready=lambda: False) as url:
-        assert httpx.get(f"{url}/health").json()["ok"] is True
-        assert httpx.get(f"{url}/ready").status_code == 503
+        assert httpx.get(f"{url}/health", timeout=120).json()["ok"] is True
+        assert httpx.get(f"{url}/ready", timeout=120).status_code == 503
 
 
 def test_who_asks_too_often_is_told_when_to_come_again(team_server, token_for):
     token, other = token_for("mara"), token_for("ben")
-    with team_server(Limits(0.001, 2)) as url, httpx.Client(base_url=url) as client:
+    with team_server(Limits(0.001, 2)) as url, httpx.Client(base_url=url, timeout=120) as client:
         answers = [_call(client, token, "stats") for _ in range(3)]
         assert [answer.status_code for answer in answers] == [200, 200, 429]
         assert int(answers[-1].headers["retry-after"]) >= 1
@@ -139,7 +139,7 @@ def test_a_bucket_fills_again_at_its_rate():
 
 def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, token_for):
     token = token_for("mara")
-    with team_server(Limits(1000, 1000, items=2)) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with team_server(Limits(1000, 1000, items=2)) as url, httpx.Client(base_url=url, timeout=120) as client:
         headers = {"Authorization": f"Bearer {token}"}
         for number, status in enumerate((200, 200, 507)):
             body = {"workspace": "acme/shop", "text": f"Fact number {number}."}

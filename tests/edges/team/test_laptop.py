@@ -49,9 +49,10 @@ def checkout(tmp_path):
     def make(remote, name="checkout"):
         folder = tmp_path / name
         folder.mkdir()
-        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        subprocess.run(["git", "init", "-q", str(folder)], check=True, timeout=120)
         if remote:
-            subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", remote], check=True)
+            add = ["git", "-C", str(folder), "remote", "add", "origin", remote]
+            subprocess.run(add, check=True, timeout=120)
         return folder
 
     return make

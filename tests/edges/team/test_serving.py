@@ -33,7 +33,7 @@ def certificate(tmp_path_factory):
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", str(key), "-out", str(crt)],
-        check=True, capture_output=True,
+        check=True, capture_output=True, timeout=SECONDS,
     )  # fmt: skip
     return crt, key
 
@@ -53,9 +53,9 @@ def team_process(home, certificate):
     too_late = threading.Timer(SECONDS, process.kill)
     too_late.start()
     line = process.stderr.readline()
+    too_late.cancel()
     assert f"https://127.0.0.1:{port}" in line, line
     yield process, f"https://127.0.0.1:{port}"
-    too_late.cancel()
     process.kill()
     process.wait(SECONDS)
     process.stderr.close()
@@ -68,7 +68,7 @@ def test_a_member_talks_to_it_over_tls_and_it_ends_when_told(team_process, token
     found = link.call("/v1/search", {"workspace": "acme/shop", "query": "when are deploys"})
     assert found["results"][0]["memory"]["id"] == kept["id"]
     trusting = ssl.create_default_context(cafile=certificate[0])
-    assert httpx.get(f"{url}/ready", verify=trusting).status_code == 200
+    assert httpx.get(f"{url}/ready", verify=trusting, timeout=SECONDS).status_code == 200
     process.send_signal(signal.SIGTERM)
     assert process.wait(SECONDS) == 0
     with pytest.raises(TeamAway):

@@ -323,7 +323,7 @@ def test_a_file_that_a_commit_names_but_nobody_wrote_is_changed_all_the_same(tmp
         repository.change(Event(at, "commit", text=f"change {number}", files=("a/b.py",)))
     repository.change(Event(at, "commit", text="nothing changed"))
     command = ["git", "-C", str(repository.folder), "log", "--format=%s %cI", "--name-only"]
-    log = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
+    log = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split("\n")
     assert [line for line in log if line] == [
         "nothing changed 2026-02-02T09:00:00+00:00",
         "change 1 2026-02-02T09:00:00+00:00", "a/b.py",
@@ -439,7 +439,7 @@ def test_our_scores_are_those_of_the_script_beside_the_scenarios(scenario_data, 
     path, outputs = _write(tmp_path / "some.jsonl", chosen), tmp_path / "answers.jsonl"
     report = measure_scenarios(path, outputs=outputs, baselines=False, progress=lambda *_: None)
     command = [sys.executable, str(script), str(path), str(outputs), "--by", "recipe", "--short"]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     for line in told.splitlines():
         group, _, rest = line.partition(" ")
         theirs = json.loads(rest.rpartition(" asks ")[0])

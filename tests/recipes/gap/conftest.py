@@ -4,6 +4,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def no_hurry(monkeypatch):
+def no_hurry(patient_gap):
     """A source is waited for however long it takes on a busy machine."""
-    monkeypatch.setattr("foreword.recipes.gap.stages.TIMEOUT_SECONDS", 60)
