@@ -27,6 +27,13 @@ QDRANT := 1.16.3
 # Everything but the tests that need real agents, real servers or a browser.
 QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/servers --ignore tests/browser
 
+# Two processes, each file whole in one of them, in our order: tests/conftest.py puts long files first.
+BESIDE := -n 2 --dist loadfile --no-loadscope-reorder
+
+# Tests start hundreds of processes; each would compile the package anew where the environment forbids to keep
+# what was compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where `make view` keeps the sample project.
 SAMPLE := $(CURDIR)/.cache/lighthouse
 SERVED := $(VENV)/.served
@@ -43,7 +50,8 @@ $(SAMPLE)/sample: | $(SERVED)
 	@FOREWORD_HOME="$(SAMPLE)" $(BIN)/foreword context -w lighthouse "How long does a basket hold its places?" > /dev/null
 	@touch $@
 
-test: lint check        ## everything
+test: $(READY)          ## everything; the linters beside the tests, since they have one core's work
+	@$(MAKE) --no-print-directory -j 2 lint check
 
 lint: $(READY)
 	$(BIN)/ruff check src measure tests tools examples
@@ -51,14 +59,14 @@ lint: $(READY)
 	$(BIN)/mypy
 
 check: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
+	$(BIN)/pytest $(BESIDE) $(QUICK)
 
 faults: $(READY) servers-cache ## a thousand kills, power cuts, full disks, crowds: the long forms of what `make test` tries
 	$(BIN)/pytest -m soak --timeout 3600 $(QUICK)
 	$(BIN)/pytest -m soak --timeout 3600 tests/servers
 
-fuzz: $(READY)          ## the same with new examples for every property
-	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)
+fuzz: $(READY)          ## the same with new examples for every property, and ten times as many
+	FOREWORD_FUZZ=1 $(BIN)/pytest $(BESIDE) --timeout 7200 $(QUICK)
 
 coverage: $(READY) servers-cache ## the same in one process, with real servers, counted line by line
 	$(BIN)/coverage erase

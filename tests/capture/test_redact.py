@@ -381,14 +381,13 @@ PIECES = [
 mixtures = st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=6), max_size=12).map("".join)
 
 
-@settings(max_examples=5_000)
+@settings(max_examples=5 * settings().max_examples)
 @given(mixtures)
 def test_redacting_twice_changes_nothing(text):
     once = redact(text)
     assert redact(once) == once
 
 
-@settings(max_examples=500)
 @given(mixtures)
 def test_what_is_found_lies_in_the_text_in_order_and_apart(text):
     at = 0
@@ -412,7 +411,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=500)
 @given(json_values)
 def test_json_stays_json_and_is_redacted_once(value):
     once = redact_json(value)
@@ -420,7 +418,6 @@ def test_json_stays_json_and_is_redacted_once(value):
     json.dumps(once)
 
 
-@settings(max_examples=500)
 @given(st.dictionaries(st.sampled_from(["password", "note", "api_key"]), st.sampled_from(PIECES[:-20])))
 def test_written_json_stays_readable(value):
     if "<private>" not in str(value):

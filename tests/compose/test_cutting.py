@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.cutting import MIN_CUT_TOKENS, fits_within, shorten_text, words_asked_for
@@ -54,7 +54,6 @@ def test_a_text_that_is_far_too_long_is_not_counted(tokens):
     assert counted.seen < 5000
 
 
-@settings(max_examples=300)
 @given(
     st.text(max_size=60) | st.text(st.sampled_from("ab \ne\u0301👍🏽日本。"), min_size=30, max_size=400),
     st.integers(1, 12),
@@ -114,7 +113,6 @@ def test_every_mark_says_how_much_is_missing_in_its_place(tokens):
     assert all(part in text for part in parts[::2])
 
 
-@settings(max_examples=200)
 @given(
     st.text(st.sampled_from("ab c.\n日"), min_size=1, max_size=300), st.integers(1, 9), st.integers(0, 200)
 )

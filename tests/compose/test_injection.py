@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.budget import InjectionCandidate, InjectionCategory, TokenBudget
@@ -263,7 +263,6 @@ memories = st.lists(
 shifts = st.lists(st.builds(Shift, st.just("m"), st.just("semantic"), texts, st.floats(0, 1)), max_size=4)
 
 
-@settings(max_examples=150)
 @given(memories, shifts, st.integers(1, 5000), st.lists(texts, max_size=5), texts)
 def test_whatever_is_remembered_the_whole_stays_within_its_budget(candidates, alerts, total, topics, query):
     asked = ContextFormatter(NOW, TOKENS, query)

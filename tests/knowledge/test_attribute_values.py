@@ -7,7 +7,7 @@ do on what nobody had in mind.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.knowledge.attribute_values import read_attribute_value
@@ -298,7 +298,6 @@ _COMMON = "the our port is now = : from to we use for moved in , . ? Postgres 14
 _WORDS = st.lists(st.sampled_from(_COMMON.split(" ")) | st.text(max_size=8), max_size=40).map(" ".join)
 
 
-@settings(max_examples=1000)
 @given(_WORDS | st.text(max_size=400))
 def test_any_text_can_be_asked(text):
     found = value_in(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
@@ -216,7 +216,6 @@ _WORDS = [
 ]
 
 
-@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from(_WORDS) | st.text(max_size=12), max_size=8).map("".join),
     st.lists(

@@ -108,8 +108,7 @@ def _assert_sound(block, entries):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1_200)  # some seconds of work
-@settings(max_examples=2_000)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(hostile, min_size=1, max_size=4))
 def test_no_entry_leaves_its_line_or_the_frame(texts):
     block = _block(texts)
@@ -118,14 +117,12 @@ def test_no_entry_leaves_its_line_or_the_frame(texts):
     block.encode()
 
 
-@settings(max_examples=500)
 @given(hostile)
 def test_containing_twice_changes_nothing(text):
     once = escape_entry(text)
     assert escape_entry(once) == once
 
 
-@settings(max_examples=500)
 @given(hostile)
 def test_removing_frames_leaves_none_and_is_done_once(text):
     once = remove_frames(text)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.text.clean import remove_invisible
@@ -77,7 +77,6 @@ def test_an_attribution_says_whose_words_they_are(said, words):
     assert attribution(said) == words
 
 
-@settings(max_examples=500)
 @given(hostile, st.sampled_from(TRUSTS))
 def test_a_name_cannot_say_more_than_a_name(name, trust):
     words = source_attribution(Source(name, trust))
@@ -88,7 +87,6 @@ def test_a_name_cannot_say_more_than_a_name(name, trust):
     assert remove_invisible(words) == words
 
 
-@settings(max_examples=500)
 @given(hostile)
 def test_nothing_inside_a_quotation_can_end_it(text):
     for quoted in (quote_entry(text), quote_lines(text)):

@@ -203,7 +203,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=1_500)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.lists(_PIECES, max_size=25).map("".join) | st.text(max_size=80))
 def test_mentions_are_stretches_of_the_text_in_order_and_apart(text):
     end = 0

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.runs.judge import SeenFailures, judge_run
@@ -251,7 +251,6 @@ def test_code_and_its_tests_go_by_one_key(name, key):
     assert subject_key(name) == key
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=100), st.booleans())
 def test_any_words_can_be_judged(prediction, action, command, passed):
     run = read_run_result(f"pytest {command}", "1 passed in 0.1s" if passed else "1 failed in 0.1s", None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.runs.run import MAX_NAMES, RunResult, read_run_result
@@ -458,7 +458,6 @@ LINES = st.sampled_from(
 ) | st.text(max_size=80)
 
 
-@settings(max_examples=300)
 @given(
     COMMANDS, st.lists(LINES, max_size=30).map("\n".join), st.none() | st.integers() | st.text(max_size=20)
 )

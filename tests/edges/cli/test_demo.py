@@ -47,21 +47,19 @@ def with_models(foreword, monkeypatch):
     return foreword
 
 
+@pytest.mark.slow
 @pytest.mark.reader
 @pytest.mark.tokens
-def test_the_demo_answers_its_questions(with_models):
-    timeout, deadlock, owner = (answer["context"] for answer in with_models("demo", "--json").json["answers"])
+def test_the_demo_and_the_commands_that_it_suggests_bring_answers(with_models, monkeypatch, tmp_path):
+    """One test, since its vectors are made once: the second demo finds them in the folder that was kept."""
+    kept = tmp_path / "kept"
+    shown = with_models("demo", "--keep", str(kept)).out.partition("Ask it yourself:")[2]
+    answers = with_models("demo", "--keep", str(kept), "--json").json["answers"]
+    timeout, deadlock, owner = (answer["context"] for answer in answers)
     assert "15 minutes of inactivity" in timeout
     assert "locking hold rows in opposite order" in deadlock
     assert "FOR UPDATE SKIP LOCKED" in deadlock
     assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in owner
-
-
-@pytest.mark.reader
-@pytest.mark.tokens
-def test_the_commands_that_the_demo_suggests_bring_answers(with_models, monkeypatch, tmp_path):
-    kept = tmp_path / "kept"
-    shown = with_models("demo", "--keep", str(kept)).out.partition("Ask it yourself:")[2]
     asked, searched, explained = (shlex.split(line)[2:] for line in shown.strip().splitlines()[:3])
     monkeypatch.setenv("FOREWORD_HOME", str(kept))
     assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in with_models(*asked).out

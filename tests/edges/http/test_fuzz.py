@@ -7,7 +7,8 @@ from datetime import datetime
 
 import pytest
 import schemathesis
-from schemathesis.config import SchemathesisConfig
+from hypothesis import settings
+from schemathesis.config import HealthCheck, SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
 from foreword.edges.http.endpoints import list_endpoints, openapi_document
@@ -16,7 +17,9 @@ from foreword.edges.service.__main__ import build_application
 pytestmark = pytest.mark.slow
 
 PORT = 8765
-EXAMPLES = 15  # of each operation, beside all edges of its schema: half a minute
+EXAMPLES = settings().max_examples // 10
+"""How many examples of each operation are sent, right and wrong ones."""
+
 SEED = 20260115
 
 
@@ -32,7 +35,7 @@ def _metrics():
 def api_schema(engine, project):
     """The document, with the server behind it in this process."""
     token = secrets.token_urlsafe(32)
-    config = SchemathesisConfig(seed=SEED)
+    config = SchemathesisConfig(seed=SEED, suppress_health_check=[HealthCheck.too_slow])
     schema = schemathesis.openapi.from_dict(
         openapi_document(list_endpoints(engine, PORT, _status, _metrics), PORT), config=config
     )
@@ -58,8 +61,17 @@ def api_schema(engine, project):
     return schema
 
 
-@pytest.mark.timeout(1_200)  # half a minute of work
-def test_the_document_is_the_truth_whatever_is_sent(api_schema):
+@pytest.mark.parametrize(
+    "phases",
+    [
+        ["examples", "fuzzing"],
+        # Every edge of every schema, which are always the same.
+        pytest.param(["examples", "coverage", "fuzzing", "stateful"], marks=pytest.mark.soak),
+    ],
+    ids=["some", "every edge"],
+)
+def test_the_document_is_the_truth_whatever_is_sent(api_schema, phases):
+    api_schema.config.phases.update(phases=phases)
     failures, sent = [], 0
     for event in from_schema(api_schema).execute():
         if isinstance(event, events.ScenarioFinished):

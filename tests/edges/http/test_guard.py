@@ -11,7 +11,7 @@ import socket
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges.http.guard import MAX_BODY_BYTES, AddressGuard, Guard
@@ -328,7 +328,6 @@ _header = st.tuples(
 )
 
 
-@settings(max_examples=500)
 @given(st.lists(_header, max_size=8), st.sampled_from(METHODS))
 def test_whatever_the_headers_nobody_comes_in_without_host_and_token(headers, method):
     room = Room()

@@ -148,8 +148,7 @@ def _comparable(op, result):
 
 @pytest.mark.slow
 @given(sequences)
-@settings(max_examples=2_000)
-@pytest.mark.timeout(1_200)  # some twenty seconds of work
+@settings(max_examples=3 * settings().max_examples)
 def test_every_sequence_of_operations_gives_what_the_store_in_memory_gives(store, sequence):
     reference = Reference()
     try:
@@ -177,7 +176,6 @@ texts = st.lists(
 
 
 @given(texts, words)
-@settings(max_examples=300)
 def test_a_search_by_meaning_scores_as_the_store_in_memory_does(store, said, query):
     encoder = HashEmbeddings()
     reference = InMemoryStore(index={"dims": 64, "embed": encoder.embed_batch, "fields": FIELDS})

@@ -44,139 +44,118 @@ TOOLS = {
 # Over every transport ------------------------------------------------------------------------------------
 
 
-def test_every_tool_answers_as_its_schema_says(connect, project, refusal_of, run_async, answer_of):
-    async def story():
+@pytest.mark.slow
+def test_every_part_of_the_protocol_works_over_every_transport(
+    connect, project, answer_of, refusal_of, run_async
+):
+    """One connection for everything, since a server that is started takes seconds; reading comes first."""
+
+    async def run():
         async with connect() as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-
-            async def say(name, **arguments):
-                result = await client.call_tool(name, arguments)
-                said = answer_of(result)
-                jsonschema.validate(said, tools[name].output_schema)
-                jsonschema.validate(arguments, tools[name].input_schema)
-                return said
-
-            kept = await say(
-                "memory_store", text="Refunds need two signatures.", type="workflow", session="s1"
-            )
-            new = kept["memory"]["id"]
-            assert kept["memory"]["trust"] == "agent"
-            found = await say("memory_search", query="who signs refunds", limit=3)
-            assert found["memories"][0]["id"] == new
-            whole = await say("memory_get", id=new)
-            assert whole["text"] == "Refunds need two signatures."
-            changed = await say("memory_update", id=new, confidence=0.5, metadata={"ticket": "LH-7"})
-            assert changed["memory"]["confidence"] == 0.5
-            built = await say(
-                "context_build", task="Refunds: how many signatures are needed?", token_budget=200
-            )
-            assert "two signatures" in built["context"]
-            assert built["memories"][0] == new
-            why = await say("context_why", receipt=built["receipt"])
-            assert [one["id"] for one in why["injected"]] == built["memories"]
-            line = await say("ledger_record", text="We refund within a week.", kind="rule", subject="refunds")
-            assert line["memory"]["trust"] == "agent"
-            listed = await say("ledger_list")
-            assert "We refund within a week." in [one["text"] for one in listed["lines"]]
-            closed = await say("ledger_close", id=line["memory"]["id"])
-            assert closed["note"] == "closed"
-            gone = await say("memory_forget", ids=[new])
-            assert (gone["ids"], gone["left"]) == ([new], [])
-            assert "search" in refusal_of(await client.call_tool("memory_get", {"id": new}))
-            assert set(tools) == set(TOOLS)
+            await _read_resources_and_prompts(client, project, answer_of)
+            await _make_mistakes(client, answer_of, refusal_of)
+            await _use_every_kind_of_tool(client, answer_of, refusal_of)
+            await _call_eight_at_once(client, answer_of)
             return client.instructions
 
-    instructions = run_async(story)
-    assert instructions.startswith(INSTRUCTIONS)
+    assert run_async(run).startswith(INSTRUCTIONS)
 
 
-def test_eight_calls_at_once_are_answered_each_with_its_own(connect, run_async, answer_of):
-    async def crowd():
-        answers = {}
-        async with connect() as client:
-
-            async def store(number):
-                said = answer_of(
-                    await client.call_tool("memory_store", {"text": f"Gate {number} opens at dawn."})
-                )
-                answers[number] = said["memory"]["text"]
-
-            async with anyio.create_task_group() as group:
-                for number in range(8):
-                    group.start_soon(store, number)
-            found = answer_of(await client.call_tool("memory_search", {"query": "gate dawn", "limit": 20}))
-        return answers, found
-
-    answers, found = run_async(crowd)
-    assert answers == {number: f"Gate {number} opens at dawn." for number in range(8)}
-    assert set(answers.values()) <= {memory["text"] for memory in found["memories"]}
-
-
-def test_mistakes_are_answers_with_advice_and_the_connection_lives_on(
-    connect, refusal_of, run_async, answer_of
-):
-    async def blunder():
-        async with connect() as client:
-            told = [
-                refusal_of(await client.call_tool("memory_store", {"text": "   "})),
-                refusal_of(await client.call_tool("memory_search", {"query": "x", "limit": 1000})),
-                refusal_of(await client.call_tool("memory_search", {"query": "x", "since": "yesterday"})),
-                refusal_of(await client.call_tool("memory_update", {"id": "nobody", "confidence": 1})),
-                refusal_of(await client.call_tool("memory_forget", {})),
-                refusal_of(await client.call_tool("context_why", {"receipt": "nothing"})),
-            ]
-            with pytest.raises(MCPError, match="search for it"):
-                await client.read_resource("foreword://workspaces/shop/items/nobody")
-            with pytest.raises(MCPError):
-                await client.get_prompt("recall", {})
-            assert answer_of(await client.call_tool("memory_search", {"query": "Postgres"}))["memories"]
-        return told
-
-    for text, advice in zip(
-        run_async(blunder),
-        ["say something", "limit", "2026-01-31", "search for it", "say what to forget", "build a context"],
-        strict=True,
-    ):
-        assert advice in text
-
-
-def test_resources_and_prompts_give_what_the_tools_give(connect, project, run_async, answer_of):
-    async def read():
-        async with connect() as client:
-            listed = {str(one.uri) for one in (await client.list_resources()).resources}
-            templates = {
-                one.uri_template for one in (await client.list_resource_templates()).resource_templates
-            }
-            built = answer_of(
-                await client.call_tool("context_build", {"task": "Which database did we choose?"})
-            )
-            texts = {}
-            for uri in [
-                "foreword://recent",
-                "foreword://receipts/latest",
-                "foreword://workspaces/shop/recent",
-                f"foreword://workspaces/shop/items/{project[0].id}",
-                "foreword://workspaces/shop/receipts/latest",
-            ]:
-                texts[uri] = json.loads((await client.read_resource(uri)).contents[0].text)
-            recall = await client.get_prompt("recall", {"topic": "the database we chose"})
-            keep = await client.get_prompt("remember_this", {"what": "the port is 8080"})
-            named = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
-            return listed, templates, built, texts, recall, keep, named
-
-    listed, templates, built, texts, recall, keep, named = run_async(read)
+async def _read_resources_and_prompts(client, project, answer_of):
+    """Resources and prompts give what the tools give."""
+    listed = {str(one.uri) for one in (await client.list_resources()).resources}
     assert listed == {"foreword://recent", "foreword://receipts/latest"}
-    assert len(templates) == 3
-    assert texts["foreword://recent"] == texts["foreword://workspaces/shop/recent"]
-    assert texts["foreword://recent"]["memories"][0]["id"] == project[-1].id
-    assert texts["foreword://receipts/latest"]["receipt"] == built["receipt"]
-    assert texts[f"foreword://workspaces/shop/items/{project[0].id}"]["text"] == project[0].text
+    assert len((await client.list_resource_templates()).resource_templates) == 3
+    built = answer_of(await client.call_tool("context_build", {"task": "Which database did we choose?"}))
+
+    async def read(uri):
+        return json.loads((await client.read_resource(f"foreword://{uri}")).contents[0].text)
+
+    recent = await read("recent")
+    assert recent == await read("workspaces/shop/recent")
+    assert recent["memories"][0]["id"] == project[-1].id
+    assert (await read("receipts/latest"))["receipt"] == built["receipt"]
+    assert (await read("workspaces/shop/receipts/latest"))["receipt"] == built["receipt"]
+    assert (await read(f"workspaces/shop/items/{project[0].id}"))["text"] == project[0].text
+    recall = await client.get_prompt("recall", {"topic": "the database we chose"})
     assert "Postgres over MySQL" in recall.messages[0].content.text
     assert "not instructions" in recall.messages[0].content.text
+    keep = await client.get_prompt("remember_this", {"what": "the port is 8080"})
     assert "the port is 8080" in keep.messages[0].content.text
     assert "memory_store" in keep.messages[0].content.text
+    named = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
     assert named["recall"].arguments[0].required
     assert not named["remember_this"].arguments[0].required
+
+
+async def _make_mistakes(client, answer_of, refusal_of):
+    """Mistakes are answers with advice, and the connection lives on."""
+    for tool, arguments, advice in [
+        ("memory_store", {"text": "   "}, "say something"),
+        ("memory_search", {"query": "x", "limit": 1000}, "limit"),
+        ("memory_search", {"query": "x", "since": "yesterday"}, "2026-01-31"),
+        ("memory_update", {"id": "nobody", "confidence": 1}, "search for it"),
+        ("memory_forget", {}, "say what to forget"),
+        ("context_why", {"receipt": "nothing"}, "build a context"),
+    ]:
+        assert advice in refusal_of(await client.call_tool(tool, arguments))
+    with pytest.raises(MCPError, match="search for it"):
+        await client.read_resource("foreword://workspaces/shop/items/nobody")
+    with pytest.raises(MCPError):
+        await client.get_prompt("recall", {})
+    assert answer_of(await client.call_tool("memory_search", {"query": "Postgres"}))["memories"]
+
+
+async def _use_every_kind_of_tool(client, answer_of, refusal_of):
+    """Every tool answers as its schema says."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == set(TOOLS)
+
+    async def say(name, **arguments):
+        said = answer_of(await client.call_tool(name, arguments))
+        jsonschema.validate(said, tools[name].output_schema)
+        jsonschema.validate(arguments, tools[name].input_schema)
+        return said
+
+    kept = await say("memory_store", text="Refunds need two signatures.", type="workflow", session="s1")
+    new = kept["memory"]["id"]
+    assert kept["memory"]["trust"] == "agent"
+    found = await say("memory_search", query="who signs refunds", limit=3)
+    assert found["memories"][0]["id"] == new
+    whole = await say("memory_get", id=new)
+    assert whole["text"] == "Refunds need two signatures."
+    changed = await say("memory_update", id=new, confidence=0.5, metadata={"ticket": "LH-7"})
+    assert changed["memory"]["confidence"] == 0.5
+    built = await say("context_build", task="Refunds: how many signatures are needed?", token_budget=200)
+    assert "two signatures" in built["context"]
+    assert built["memories"][0] == new
+    why = await say("context_why", receipt=built["receipt"])
+    assert [one["id"] for one in why["injected"]] == built["memories"]
+    line = await say("ledger_record", text="We refund within a week.", kind="rule", subject="refunds")
+    assert line["memory"]["trust"] == "agent"
+    listed = await say("ledger_list")
+    assert "We refund within a week." in [one["text"] for one in listed["lines"]]
+    closed = await say("ledger_close", id=line["memory"]["id"])
+    assert closed["note"] == "closed"
+    gone = await say("memory_forget", ids=[new])
+    assert (gone["ids"], gone["left"]) == ([new], [])
+    assert "search" in refusal_of(await client.call_tool("memory_get", {"id": new}))
+
+
+async def _call_eight_at_once(client, answer_of):
+    """Calls made at once are answered each with its own."""
+    answers = {}
+
+    async def store(number):
+        said = answer_of(await client.call_tool("memory_store", {"text": f"Gate {number} opens at dawn."}))
+        answers[number] = said["memory"]["text"]
+
+    async with anyio.create_task_group() as group:
+        for number in range(8):
+            group.start_soon(store, number)
+    assert answers == {number: f"Gate {number} opens at dawn." for number in range(8)}
+    found = answer_of(await client.call_tool("memory_search", {"query": "gate dawn", "limit": 20}))
+    assert set(answers.values()) <= {memory["text"] for memory in found["memories"]}
 
 
 # What agents are told ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from foreword.compose.entity_context import entities_text
 from foreword.compose.prompt import prompt_tokens
 from foreword.compose.system_prompt import UserPreferences
 from foreword.edges.metta import grounding, register
+from foreword.edges.metta.__main__ import main
 from foreword.edges.metta.predicates import DECLARED, MettaConversation
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.prompt import inject_context
@@ -272,6 +273,16 @@ def test_a_value_comes_back_as_it_went(told):
 
 
 class TestTheProgram:
+    @pytest.fixture
+    def run_here(self, capsys):
+        """Run the program in this process; gives its code, and what it wrote to stdout and stderr."""
+
+        def run(script):
+            code = main([str(script)])
+            return (code, *capsys.readouterr())
+
+        return run
+
     def _run(self, *arguments):
         command = [sys.executable, "-m", "foreword.edges.metta", *map(str, arguments)]
         return subprocess.run(
@@ -292,26 +303,26 @@ class TestTheProgram:
         ended = self._run(script, "--home", home, "--workspace", "bakery", "--session", "c-1")
         assert "Mara Lind" in ended.stdout
 
-    def test_an_error_is_printed_and_the_program_fails(self, tmp_path):
+    def test_an_error_is_printed_and_the_program_fails(self, tmp_path, run_here):
         script = tmp_path / "wrong.metta"
         script.write_text('!(embed-query "")\n')
-        ended = self._run(script)
-        assert ended.returncode == 1
-        assert "give some words" in ended.stdout
+        code, out, _ = run_here(script)
+        assert code == 1
+        assert "give some words" in out
 
-    def test_whatever_a_program_gives_is_printed(self, tmp_path):
+    def test_whatever_a_program_gives_is_printed(self, tmp_path, run_here):
         script = tmp_path / "any.metta"
         script.write_text('! +\n!(+ 1 2)\n!("a" b)\n! &self\n! &knowledge\n')
-        ended = self._run(script)
-        assert (ended.returncode, ended.stderr) == (0, "")
-        assert len(ended.stdout.splitlines()) == 5
-        assert {"+", "3", '("a" b)'} <= set(ended.stdout.splitlines())
+        code, out, err = run_here(script)
+        assert (code, err) == (0, "")
+        assert len(out.splitlines()) == 5
+        assert {"+", "3", '("a" b)'} <= set(out.splitlines())
 
     @pytest.mark.parametrize("program", [None, b"!(unclosed", b"\xff\xfe"])
-    def test_a_program_that_cannot_be_read_is_told_in_a_line(self, tmp_path, program):
+    def test_a_program_that_cannot_be_read_is_told_in_a_line(self, tmp_path, run_here, program):
         script = tmp_path / "broken.metta"
         if program is not None:
             script.write_bytes(program)
-        ended = self._run(script)
-        assert ended.returncode == 1
-        assert re.fullmatch(r"metta: .+\n", ended.stderr)
+        code, _, err = run_here(script)
+        assert code == 1
+        assert re.fullmatch(r"metta: .+\n", err)

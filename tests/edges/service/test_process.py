@@ -24,6 +24,8 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.edges.shared.vector_requests import request_vectors
 
+pytestmark = pytest.mark.slow
+
 ROOT = os.geteuid() == 0
 AT = "1760000000.000000"
 """When every event that `send` sends happened."""

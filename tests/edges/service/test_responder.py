@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.config import Settings
@@ -64,6 +64,7 @@ def test_a_long_answer_is_not_given(engine, folder, clock, responder, monkeypatc
     assert responder.respond(payload(folder, prompt="billing service Postgres"), clock.now, None) == b""
 
 
+@settings(max_examples=settings().max_examples // 5)  # each stores a dozen items more
 @given(text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=3000))
 def test_an_answer_stays_below_what_agents_cut(engine, folder, clock, responder, text):
     for part in range(12):

@@ -10,13 +10,13 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experience import read_experience
 from foreword_measure.speed import assemble, bench
 
-SIZE = 150
+SIZE = 40
 
 
 @pytest.fixture(scope="module")
-def assemble_report(tmp_path_factory):
+def assemble_report(tmp_path_factory, few_rounds):
     folder, said = tmp_path_factory.mktemp("assemble"), []
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, few_rounds():
         patch.setenv("TMPDIR", str(folder))
         report = bench(("assemble",), (SIZE,), lambda *told: said.append(told))
     return folder, said, report
@@ -26,7 +26,9 @@ def assemble_report(tmp_path_factory):
 class TestAssemble:
     def test_everything_promised_is_measured_beside_its_target(self, assemble_report):
         *_, report = assemble_report
-        table = next(table for table in report.tables if table.title.startswith("Assembling from 150 items"))
+        table = next(
+            table for table in report.tables if table.title.startswith(f"Assembling from {SIZE} items")
+        )
         assert [row[0] for row in table.rows] == [name for name, _, _ in assemble.ROWS]
         assert all(row[-1] in ("yes", "no") for row in table.rows)
 

@@ -12,7 +12,7 @@ import pytest
 from foreword.errors import ForewordError, ValidationError
 from foreword_measure.speed import PARTS, bench, clock, corpus, importing, parts, searching
 
-SIZE = 200
+SMALL, SIZE = 10, 40
 
 
 def check(table):
@@ -35,11 +35,11 @@ def disk(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def search_report(tmp_path_factory):
+def search_report(tmp_path_factory, few_rounds):
     folder, said = tmp_path_factory.mktemp("bench"), []
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, few_rounds():
         patch.setenv("TMPDIR", str(folder))
-        report = bench(("search",), (40, SIZE), lambda *told: said.append(told))
+        report = bench(("search",), (SMALL, SIZE), lambda *told: said.append(told))
     return folder, said, report
 
 
@@ -52,10 +52,10 @@ class TestSearch:
 
     def test_every_operation_is_there_at_every_size(self, search_report):
         *_, report = search_report
-        assert set(report.data["search"]) == {"40", str(SIZE)}
+        assert set(report.data["search"]) == {str(SMALL), str(SIZE)}
         times = next(table for table in report.tables if table.title.startswith("Searching"))
         assert {(row[0], row[1]) for row in times.rows} >= {
-            (size, name) for size in (40, SIZE) for name in searching.OPERATIONS
+            (size, name) for size in (SMALL, SIZE) for name in searching.OPERATIONS
         }
 
     def test_the_largest_size_is_taken_apart(self, search_report):
@@ -75,7 +75,7 @@ class TestSearch:
 
     def test_progress_is_told_to_the_end(self, search_report):
         _, said, _ = search_report
-        for label in ("fill 40", "ask 40", f"fill {SIZE}", f"ask {SIZE}"):
+        for label in (f"fill {SMALL}", f"ask {SMALL}", f"fill {SIZE}", f"ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0
 

@@ -9,13 +9,14 @@ import pytest
 from foreword.errors import ForewordError
 from foreword_measure.speed import dialogue
 
-SIZE = 120
+SIZE = 40
 
 
 @pytest.fixture(scope="module")
-def dialogue_report(tmp_path_factory):
+def dialogue_report(tmp_path_factory, few_rounds):
     folder, said = tmp_path_factory.mktemp("dialogue"), []
-    tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
+    with few_rounds():
+        tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
     return folder, said, tables, facts
 
 
@@ -23,12 +24,12 @@ def dialogue_report(tmp_path_factory):
 class TestMeasuring:
     def test_everything_promised_is_measured_beside_its_target(self, dialogue_report):
         *_, tables, facts = dialogue_report
-        assert tables[0].title.startswith("A conversation of 12 turns, 120 chunks")
+        assert tables[0].title.startswith(f"A conversation of 4 turns, {SIZE} chunks")
         assert [row[0] for row in tables[0].rows] == [name for name, _, _ in dialogue.ROWS]
         assert [row[-1] in ("yes", "no") for row in tables[0].rows] == [
             target is not None for _, _, target in dialogue.ROWS
         ]
-        assert (facts["chunks"], facts["turns"]) == (120, 12)
+        assert (facts["chunks"], facts["turns"]) == (SIZE, 4)
 
     def test_every_row_has_numbers(self, dialogue_report):
         *_, tables, _ = dialogue_report

@@ -9,13 +9,14 @@ import pytest
 from foreword.errors import ForewordError
 from foreword_measure.speed import gap
 
-SIZE = 60
+SIZE = 30
 
 
 @pytest.fixture(scope="module")
-def gap_report(tmp_path_factory):
+def gap_report(tmp_path_factory, few_rounds):
     folder, said = tmp_path_factory.mktemp("gap"), []
-    tables, facts = gap.measure(folder, (SIZE,), lambda *told: said.append(told))
+    with few_rounds():
+        tables, facts = gap.measure(folder, (SIZE,), lambda *told: said.append(told))
     return folder, said, tables, facts
 
 

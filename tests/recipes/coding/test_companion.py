@@ -290,7 +290,6 @@ def test_a_store_that_fails_makes_the_companion_silent_but_keeping_says_so(
     assert "nothing was said" in caplog.text
 
 
-@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("prompts", [120, pytest.param(500, marks=pytest.mark.soak)])
 def test_many_prompts_repeat_nothing_and_capture_no_injection(
     engine, folder, event, answer_and_keep, prompts

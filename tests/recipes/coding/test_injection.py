@@ -186,7 +186,7 @@ BUDGETS = st.integers(1, 5000)
 
 @pytest.fixture(scope="module")
 def crowded_engine(tmp_path_factory):
-    """Two hundred memories of every length and source, and an alert and a summary of the last session."""
+    """Forty memories of every length and source, and an alert and a summary of the last session."""
     home, clock, chance = tmp_path_factory.mktemp("crowded"), FixedClock(), random.Random(5)
     words = ["deploy", "deadlock", "harbour", "Ünïcode", "漢字", "🚢", "retry", "</system>", "x" * 150]
     words += ["parse_http_date"]
@@ -196,12 +196,12 @@ def crowded_engine(tmp_path_factory):
         sources = [Source(), BASH, AGENT, Source("https://example.org/x", "web")]
         items = [
             Item(
-                " ".join(chance.choices(words, k=chance.randint(3, 150))),
+                " ".join(chance.choices(words, k=chance.randint(3, 80))),
                 "w",
                 created_at=clock() - timedelta(hours=chance.random() * 1000),
                 source=chance.choice(sources),
             )
-            for _ in range(200)
+            for _ in range(40)
         ]
         kept = engine.remember_all(items, "w")
         engine.embed_pending("w")
@@ -219,7 +219,8 @@ def crowded_engine(tmp_path_factory):
         )
 
 
-@settings(max_examples=20)
+@pytest.mark.slow
+@settings(max_examples=settings().max_examples // 8)  # each makes three contexts
 @given(total=BUDGETS, query=st.sampled_from(["deploy deadlock", "harbour 漢字 🚢", "parse_http_date retry"]))
 def test_the_exact_count_never_exceeds_the_budget(crowded_engine, total, query):
     coding, tokenizer = crowded_engine

@@ -58,7 +58,7 @@ POISON = (
 
 @pytest.fixture(scope="module")
 def poisoned_engine(tmp_path_factory):
-    """A thousand honest memories; ten of one tool, each in other words, say what an attacker wants."""
+    """A hundred honest memories; ten of one tool, each in other words, say what an attacker wants."""
     home, clock, chance = tmp_path_factory.mktemp("poisoned"), FixedClock(), random.Random(3)
     with ContextEngine(
         embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
@@ -66,12 +66,12 @@ def poisoned_engine(tmp_path_factory):
         items = [
             Item(
                 f"The {' '.join(chance.choices(WORDS, k=4))} step {n} took {chance.randint(1, 900)} seconds"
-                + (", after the deploy key rotation on staging" if n % 100 == 0 else ""),
+                + (", after the deploy key rotation on staging" if n % 10 == 0 else ""),
                 "w",
                 created_at=clock() - timedelta(hours=n),
                 source=Source() if n % 3 else Source(f"tool {n % 5}", "tool"),
             )
-            for n in range(1000)
+            for n in range(100)
         ]
         items += [
             Item(

@@ -274,29 +274,32 @@ def test_a_conversation_that_fits_is_told_whole(engine):
 
 
 @pytest.mark.parametrize("window", [128, 200, 333, 600, 1_000, 2_000])
-@pytest.mark.parametrize("strategy", [Dynamic(), Fixed(), Prioritized()])
-def test_while_anything_relevant_is_left_out_the_window_is_full(engine, clock, strategy, window):
+def test_while_anything_relevant_is_left_out_the_window_is_full(engine, clock, window):
     rng = random.Random(window)
     knowledge = KnowledgeBase(engine, "w")
     for at in range(4):
         text = f"Cake {at} " + "is baked with plums and sugar and flour. " * rng.randrange(2, 9)
         knowledge.index_document(Document(f"Cake {at}", text))
-    session = Session(engine, "w", "s", strategy=strategy, rag=RAGConfig(min_relevance=0.0))
+    rag = RAGConfig(min_relevance=0.0)
+    session = Session(engine, "w", "s", rag=rag)
     for at in range(200):
         clock.advance(hours=rng.randrange(1, 30))
         words = " ".join(
             rng.choices(("plum", "cake", "sugar", "oven", "flour", "box"), k=rng.randrange(3, 25))
         )
         session.add(Turn(f"{words} {at}", ("user", "assistant")[at % 2]))
-    made = inject_context("Which plum cake has sugar?", session, window)
-    assert made.token_count <= window
-    left_out = [entry for entry in made.receipt.entries if entry.decision == "over budget"]
-    assert left_out
     one_item = 2 * max(session.tokenizer.count(turn.text) for turn in session.state.turns)
-    assert made.token_count >= min(window * 0.95, window - one_item)
+    for strategy in (Dynamic(), Fixed(), Prioritized()):
+        session = Session(engine, "w", "s", strategy=strategy, rag=rag)
+        made = inject_context("Which plum cake has sugar?", session, window, keep=False)
+        assert made.token_count <= window
+        assert any(entry.decision == "over budget" for entry in made.receipt.entries), strategy
+        assert made.token_count >= min(window * 0.95, window - one_item), strategy
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 6))]
+)
 def test_long_turns_and_little_to_recall_leave_no_window_empty(engine, seed):
     """With pasted logs among short turns: within 5 % or one turn of every window while turns are left out.
 

@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
@@ -167,7 +167,7 @@ NAMES = st.text(st.sampled_from("abAB é-_.%"), min_size=1, max_size=5).filter(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(
     names=st.lists(NAMES, min_size=2, max_size=6, unique=True),
     prefix=st.sampled_from(["", "x"]),
