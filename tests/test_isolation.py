@@ -6,7 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.config import Settings
@@ -164,6 +164,7 @@ def _seals_in(answer, but):
     return [workspace for workspace in WORKSPACES if workspace != but and _seal(workspace) in said]
 
 
+@settings(max_examples=settings().max_examples // 2)  # each asks everything that can be asked
 @given(
     mine=st.sampled_from(WORKSPACES),
     theirs=st.sampled_from(WORKSPACES),
