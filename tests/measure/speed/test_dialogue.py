@@ -13,10 +13,9 @@ SIZE = 40
 
 
 @pytest.fixture(scope="module")
-def dialogue_report(tmp_path_factory, few_rounds):
+def dialogue_report(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("dialogue"), []
-    with few_rounds():
-        tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
+    tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
     return folder, said, tables, facts
 
 
