@@ -82,7 +82,7 @@ def test_the_document_is_the_truth_whatever_is_sent(api_schema, phases):
             failures += list(_failures(event.recorder))
         assert not isinstance(event, events.NonFatalError | events.FatalError), event
     assert not failures, "\n\n".join(failures[:5])
-    assert sent > 100, "hardly anything was sent; is the document empty?"
+    assert sent > 50, "hardly anything was sent; is the document empty?"
 
 
 def _failures(recorder):
