@@ -20,8 +20,9 @@ from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.rag import RAGConfig
 from foreword.recipes.dialogue.session import Session
 from foreword.recipes.dialogue.turns import ConversationTurns
-from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReader
+from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
+from foreword.spaces.reader import BundledReader
 from foreword.store.base import Amend
 from foreword.testing import FixedClock
 from foreword.types import Filters, Turn

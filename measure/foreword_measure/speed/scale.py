@@ -24,7 +24,7 @@ from foreword_measure.report import Table
 from foreword_measure.speed import corpus, scale_data
 from foreword_measure.speed.clock import both_clocks, milliseconds, resident_bytes, spread
 from foreword_measure.speed.corpus import WORKSPACE
-from foreword_measure.speed.parts import met, run_task, send
+from foreword_measure.speed.parts import run_task, send, target_verdict
 from foreword_measure.speed.scale_data import ENGINES
 
 if TYPE_CHECKING:
@@ -242,7 +242,17 @@ def _asking_table(facts: Sequence[dict[str, Any]]) -> Table:
             if "session" not in name:
                 recall = round(one["recall"]["one kind" if "kind" in name else "everything"], 4)
             shown = (round(times[key], 1) for key in ("p50", "p99", "cpu"))
-            rows.append((one["engine"], one["size"], name, *shown, target, met(times["p50"], target), recall))
+            rows.append(
+                (
+                    one["engine"],
+                    one["size"],
+                    name,
+                    *shown,
+                    target,
+                    target_verdict(times["p50"], target),
+                    recall,
+                )
+            )
     return Table(
         "One client, milliseconds apart from encoding",
         (

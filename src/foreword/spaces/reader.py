@@ -80,7 +80,7 @@ class BundledReader(BundledReranker):
 
 def _tokens(loaded: LoadedModel, text: str) -> list[int]:
     """The tokens of a text, between those that stand for a beginning and an end."""
-    return cast("list[int]", loaded.tokenizer.encode(clean_text(text)).ids)
+    return loaded.tokenizer.encode(clean_text(text)).ids
 
 
 def _run(loaded: LoadedModel, first: Sequence[int], others: Iterable[Sequence[int]], output: str) -> Any:  # noqa: ANN401
