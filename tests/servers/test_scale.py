@@ -56,5 +56,12 @@ def test_a_filling_that_was_interrupted_goes_on_where_it_ended(tmp_path):
 def test_what_cannot_be_kept_or_has_no_room_is_refused(tmp_path):
     with pytest.raises(ValidationError, match="only `scale` keeps its data"):
         bench(("search",), (SIZE,), data=tmp_path)
+    with pytest.raises(ValidationError, match="only `scale` keeps its data"):
+        bench(("search",), (SIZE,), stores=("sqlite",))
     with pytest.raises(ValidationError, match="name fewer sizes"):
         bench(("scale",), (10**12,), data=tmp_path)
+
+
+def test_only_the_stores_that_are_named_are_looked_at(tmp_path):
+    report = bench(("scale",), (SIZE,), data=tmp_path, stores=("sqlite",), only_fill=True)
+    assert [facts["engine"] for facts in report.data["scale"].values()] == ["SQLite"]

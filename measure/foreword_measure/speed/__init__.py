@@ -47,15 +47,19 @@ def bench(
     progress: Progress = lambda _label, _done, _total: None,
     data: Path | None = None,
     *,
+    stores: tuple[str, ...] = (),
     only_fill: bool = False,
 ) -> Report:
     """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most.
 
     `data` is a folder in which `scale` keeps what it filled, for the next time; with `only_fill` that is all.
+    `stores` are those that `scale` looks at (sqlite, postgres, qdrant); without any, all.
     """
     _check_arguments(parts, sizes)
-    if (data is not None or only_fill) and parts != ("scale",):
-        raise ValidationError("only `scale` keeps its data; run: foreword bench scale --data DIR")
+    if (data is not None or stores or only_fill) and parts != ("scale",):
+        raise ValidationError(
+            "only `scale` keeps its data and has stores; run: foreword bench scale --data DIR"
+        )
     tables: list[Table] = []
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="foreword-bench-", dir=_folder_on_disk()) as name:
@@ -66,7 +70,7 @@ def bench(
         wanted = frozenset(parts) or frozenset(PARTS) - ONLY_IF_NAMED
         for part in (part for part in PARTS if part in wanted):
             module = import_module(f"{__name__}.{_MODULES[part]}")
-            options = {"only_fill": only_fill} if part == "scale" else {}
+            options = {"stores": stores, "only_fill": only_fill} if part == "scale" else {}
             more, found[part] = module.measure(_make_folder(data) or folder, sizes, progress, **options)
             tables += more
     return Report(tuple(tables), found)

@@ -25,7 +25,7 @@ from foreword_measure.speed import corpus, scale_data
 from foreword_measure.speed.clock import both_clocks, milliseconds, resident_bytes, spread
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import run_task, send, target_verdict
-from foreword_measure.speed.scale_data import ENGINES
+from foreword_measure.speed.scale_data import ENGINES, STORES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,15 +55,22 @@ _RECALL_AT = 50
 
 
 def measure(
-    folder: Path, sizes: tuple[int, ...], progress: Progress, *, only_fill: bool = False
+    folder: Path,
+    sizes: tuple[int, ...],
+    progress: Progress,
+    *,
+    stores: tuple[str, ...] = (),
+    only_fill: bool = False,
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Fill what a folder lacks of every store at every size, and unless that is all, ask each."""
+    """Fill what a folder lacks of some stores, or all, at every size, and unless that is all, ask each."""
     scale_data.check_room(folder, sizes)
     found: dict[str, dict[str, Any]] = {}
     for size in sorted(set(sizes)):
         home = folder / str(size)
         home.mkdir(exist_ok=True)
         for place, engine in enumerate(ENGINES):
+            if stores and STORES[place] not in stores:
+                continue
             label = f"{engine}, {size:,} items"
             filled = scale_data.read_facts(home, engine)
             filled = filled or _run(home, "fill", size, place, f"{label}: fill", progress)

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     Server = PostgresServer | QdrantServer
 
 ENGINES = ("SQLite", "PostgreSQL", "PostgreSQL + Qdrant")
+STORES = ("sqlite", "postgres", "qdrant")
+"""How each is named on the command line. What Qdrant has comes from PostgreSQL's rows: fill these first."""
+
 _BULK = 5_000
 _BYTES_PER_ITEM = 20_000
 """What an item takes in all three stores together, about, with what servers need beside it."""

@@ -95,7 +95,7 @@ def test_progress_of_eval_goes_to_a_terminal_on_stderr(foreword, evaluation_call
 def test_bench_measures_the_parts_and_sizes_that_were_asked_for(foreword, monkeypatch):
     calls = []
 
-    def bench(parts, sizes, progress, data, *, only_fill):
+    def bench(parts, sizes, progress, data, *, stores, only_fill):
         progress("writing", 1, 1)
         calls.append((parts, sizes))
         return REPORT

@@ -163,9 +163,21 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
     metavar="DIR",
     help="With `scale`: keep there what was filled; what is there already is only measured.",
 )
+@click.option(
+    "--store",
+    "stores",
+    multiple=True,
+    type=click.Choice(("sqlite", "postgres", "qdrant")),
+    help="With `scale`: only this store; may be repeated.",
+)
 @click.option("--fill", "only_fill", is_flag=True, help="With --data: fill, and measure another time.")
 def bench(
-    call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...], data: Path | None, only_fill: bool
+    call: CliCall,
+    parts: tuple[str, ...],
+    sizes: tuple[int, ...],
+    data: Path | None,
+    stores: tuple[str, ...],
+    only_fill: bool,
 ) -> None:
     """Measure speed.
 
@@ -179,7 +191,7 @@ def bench(
     if only_fill and data is None:
         raise click.UsageError("--fill keeps what it filled: name the folder with --data DIR")
     with show.progress_bars(counts=data is not None) as progress:
-        report = measure(parts, sizes, progress, data, only_fill=only_fill)
+        report = measure(parts, sizes, progress, data, stores=stores, only_fill=only_fill)
     if call.as_json:
         show.json(report.as_json())
     else:
