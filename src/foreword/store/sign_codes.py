@@ -1,7 +1,7 @@
 """The signs of many codes, one bit a number: a first look at very many vectors, an eighth as much to read.
 
 Vectors that differ much in sign are seldom near. So the codes whose signs agree most with the question are
-taken, a hundred for each answer, and these alone are compared exactly. Nothing is left out beforehand: every
+taken, ten thousand at least, and these alone are compared exactly. Nothing is left out beforehand: every
 vector is looked at for every question, under any filter, so that no answer is lost to the shape of an index.
 """
 
