@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from foreword_measure.quality.secret_texts import SecretFormat, SecretText
     from foreword_measure.report import Cell
 
+MIN_RECALL = 0.97
+"""The least share of secrets that must be found."""
+
 _DRAWS = 10
 _PIECE = 6
 _SURE = 9

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import tiktoken
 
 
@@ -112,17 +110,13 @@ class TiktokenTokenizer:
 
     def __init__(self, model: str = "o200k_base") -> None:
         self.encoding = encoding_of_model(model)
-        self._count_line: Callable[[str], int] = functools.lru_cache(_MAX_COUNTED_LINES)(self._count_tokens)
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
         return sum(
-            self._count_line(line) if len(line) <= _MAX_LINE_CHARACTERS else self._count_tokens(line)
+            _count_line(self.encoding, line) if len(line) <= _MAX_LINE_CHARACTERS else len(self.encode(line))
             for line in _LINE_START.split(text)
         )
-
-    def _count_tokens(self, text: str) -> int:
-        return len(self.encode(text))
 
     def encode(self, text: str) -> list[int]:
         """The text as token ids; text that looks like a special token is ordinary text."""
@@ -131,6 +125,12 @@ class TiktokenTokenizer:
     def decode(self, tokens: list[int]) -> str:
         """The text that these ids stand for."""
         return _load_encoding(self.encoding).decode(tokens)
+
+
+@functools.lru_cache(_MAX_COUNTED_LINES)
+def _count_line(encoding: str, line: str) -> int:
+    """How many tokens a line is."""
+    return len(_load_encoding(encoding).encode_ordinary(line))
 
 
 class CharacterTokenizer:

@@ -30,7 +30,7 @@ def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
         assert seen == VALID_GAP_REASONS
 
 
-STRANGERS = 0.02
+STRANGERS = 0.06
 """How much worse an unknown writer's words may be judged than ours, at most."""
 
 
