@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 CONFIRMED = "confirmed_at"
 """In an item's metadata: when somebody last said that it is right."""
 
-_MIN_REPLACED = 0.5
+_MIN_REPLACED = 0.7
+"""The least confidence with which what an item is judged to replace counts as a version of it."""
+
 _MAX_VERSIONS = 50
 _MAX_RELATED = 24
 _MAX_NAMED_RECEIPTS = 5

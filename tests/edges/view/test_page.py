@@ -154,11 +154,16 @@ def test_prompts_show_what_was_asked_said_and_left_out(get, engine):
 
 def test_the_list_of_prompts_reads_no_items(get, engine, monkeypatch):
     fill(engine)
-    asked = []
-    run = engine.store.batch
-    monkeypatch.setattr(engine.store, "batch", lambda ops: asked.extend(ops) or run(ops))
+    asked, run = set(), engine.store.batch
+
+    def record(operations):
+        if threading.current_thread().name != "foreword-embedder":  # which works on beside the page
+            asked.update(type(operation).__name__ for operation in operations)
+        return run(operations)
+
+    monkeypatch.setattr(engine.store, "batch", record)
     assert "When do deploys happen?" in get("prompts").text
-    assert {type(op).__name__ for op in asked} == {"ListReceiptFacts", "ListReceipts", "Count"}
+    assert asked == {"ListReceiptFacts", "ListReceipts", "Count"}
 
 
 def test_other_parts_are_there_while_a_doctor_examines(engine):
