@@ -182,7 +182,7 @@ def test_a_projects_installation_works_in_that_project(world, claude):
     world.serve()
     world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     assert WORD in world.model.texts[-1]
-    assert "foreword" in (world.project / ".claude" / "settings.json").read_text(encoding="utf-8")
+    assert "foreword" in (world.project / ".claude" / "settings.local.json").read_text(encoding="utf-8")
 
 
 def test_the_memory_tools_connect(world, claude):
