@@ -114,7 +114,7 @@ class TurnWording:
         key = (id(turn), style)
         known = self._worded.get(key)
         if known is None:
-            known = self._format(turn, _escaped(turn.text), style)
+            known = self._format(turn, _escape_text(turn.text), style)
             if len(turn.text) <= _LONGEST_REMEMBERED:
                 if len(self._worded) >= _REMEMBERED_TURNS:
                     self._worded.clear()
@@ -135,7 +135,7 @@ class TurnWording:
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = shorten_text(turn.text, inside, self._tokenizer, asked)
-            worded = self._format(turn, _escaped(short), style) if short else None
+            worded = self._format(turn, _escape_text(short), style) if short else None
             made = worded if worded is not None and worded.tokens <= room else None
             inside = inside * 9 // 10
         if made is None and turn.parts:
@@ -173,16 +173,16 @@ def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
 
 def is_told_in_full(worded: FormattedTurn) -> bool:
     """Whether a line has all the words of its turn."""
-    return worded.content == _escaped(worded.turn.text)
+    return worded.content == _escape_text(worded.turn.text)
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     """The words of a turn as its line has them."""
-    return _escaped_short(text) if len(text) <= _LONGEST_REMEMBERED else escape_headings(text).strip()
+    return _escape_short_text(text) if len(text) <= _LONGEST_REMEMBERED else escape_headings(text).strip()
 
 
 @functools.lru_cache(_REMEMBERED_TURNS)
-def _escaped_short(text: str) -> str:
+def _escape_short_text(text: str) -> str:
     """The same for a short text; the same turns come with every prompt."""
     return escape_headings(text).strip()
 

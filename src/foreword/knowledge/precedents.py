@@ -119,7 +119,7 @@ def find_precedents(
     unrelated = _unrelated_score(engine)
     asked = _stems(words)
     fits = {
-        name: _fit(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
+        name: _fit_score(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
         + _WORDS_BONUS * _share_of_words(asked, result)
         for name, result in found.items()
     }
@@ -196,7 +196,7 @@ def _unrelated_score(engine: Engine) -> float:
     return _USUAL_UNRELATED if measured is None else measured
 
 
-def _fit(by_words: float, by_lines: float, unrelated: float) -> float:
+def _fit_score(by_words: float, by_lines: float, unrelated: float) -> float:
     score = (1 - _LINES_SHARE) * by_words + _LINES_SHARE * by_lines
     return (score - unrelated) / (1 - unrelated)
 

@@ -44,7 +44,7 @@ class SignCodes:
     def __len__(self) -> int:
         return self._count
 
-    def extended(self, numbers: NDArray[np.int64], codes: NDArray[np.int8]) -> SignCodes:
+    def with_codes(self, numbers: NDArray[np.int64], codes: NDArray[np.int8]) -> SignCodes:
         """The same with the codes that come next in the file; these are written behind what is here."""
         count = self._count + len(numbers)
         number_room, sign_room = self._number_room, self._sign_room

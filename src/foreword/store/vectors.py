@@ -368,7 +368,7 @@ class CodeFile:
         if self._signs_inode != self._inode or len(self._signs) > len(records):
             self._signs, self._signs_inode = SignCodes.of_none(self.dimensions), self._inode
         if fresh := len(records) - len(self._signs):
-            self._signs = self._signs.extended(records["no"][-fresh:], records["code"][-fresh:])
+            self._signs = self._signs.with_codes(records["no"][-fresh:], records["code"][-fresh:])
         return self._signs
 
     def _compute_cosines(

@@ -237,7 +237,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
                     "a",
                     el(
                         "text",
-                        _cut(text),
+                        _shorten_label(text),
                         x=_n(x + (-10 if anchor == "end" else 10)),
                         y=_n(y - 2),
                         text_anchor=anchor,
@@ -256,7 +256,9 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
             ]
     shapes += [
         _rect(268, middle - 20, 184, 40, "centre", rx="8"),
-        el("text", _cut(centre, 24), x="360", y=_n(middle + 5), text_anchor="middle", class_="name"),
+        el(
+            "text", _shorten_label(centre, 24), x="360", y=_n(middle + 5), text_anchor="middle", class_="name"
+        ),
     ]
     label = f"Related to {len(spokes)} items"
     return el(
@@ -264,7 +266,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
     )
 
 
-def _cut(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
+def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
     line = " ".join(clean_text(text).split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
