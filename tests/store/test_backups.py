@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from datetime import UTC, datetime
@@ -124,6 +125,30 @@ def test_what_is_forgotten_in_the_midst_of_a_copy_ends_it_without_an_error(store
     assert store.back_up(HERE, "by-hand") is None
     assert backups.list_backups(store.path_of(HERE)) == []
     assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+
+
+def test_copies_removed_late_end_a_backup_that_began_after_the_forget(store, monkeypatch):
+    """Whoever forgets removes the copies after its commit, and a backup may have begun by then."""
+    store.put(HERE, [item(f"a {number} " + "b" * 5000, id=f"i{number}") for number in range(30)])
+
+    def copy_slowly(source, target):
+        with target.backup("main", source, "main") as backup:
+            backup.step(1)
+            backups.remove_backups(store.path_of(HERE))
+            while not backup.done:
+                backup.step(1)
+
+    monkeypatch.setattr(backups, "_copy_content", copy_slowly)
+    assert store.back_up(HERE, "by-hand") is None
+    assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+
+
+def test_a_finished_backup_leaves_the_unfinished_one_of_another_process(store):
+    store.put(HERE, [item("tuesdays")])
+    other = store.path_of(HERE).with_name(f"memory.by-hand.backup.{os.getpid()}7")
+    other.write_bytes(b"begun")
+    assert store.back_up(HERE, "by-hand") is not None
+    assert other.exists()
 
 
 def test_what_is_only_replaced_stays_in_backups(store):

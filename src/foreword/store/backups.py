@@ -83,11 +83,12 @@ def make_backup(db: apsw.Connection, database: Path, label: str, *, check: bool 
                 check_soundness(copy, fresh)
         return target if _give_name(db, fresh, target, before) else None
     except (apsw.Error, StorageError, OSError):
-        if _read_fact(db, "forgets") == before:
+        # Whoever forgets removes every copy a moment after its commit, perhaps one begun in between.
+        if fresh.exists() and _read_fact(db, "forgets") == before:
             raise
-        return None  # who forgot something has removed the copy while it was being written
+        return None
     finally:
-        for left in fresh.parent.glob(f"{fresh.name}*"):
+        for left in [fresh, *fresh.parent.glob(f"{fresh.name}-*")]:
             left.unlink(missing_ok=True)
 
 
