@@ -212,6 +212,8 @@ def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
 
 def retrieve(draft: _SearchDraft) -> _SearchDraft:
     """Ask all spaces, in one round trip to the store."""
+    if draft.kit.token_space is not None:
+        draft.kit.token_space.encode_soon(draft.query.text)
     depth = max(DEPTH, draft.query.limit)
     found = retrieve_found(draft.query, draft.kit.store, draft.kit.spaces, depth)
     return replace(draft, found=found, notes=(*draft.notes, *found.notes))

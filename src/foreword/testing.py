@@ -59,6 +59,9 @@ class WordMatch:
         """The words of each item."""
         return [" ".join(content_words(item.searchable)).encode() for item in items]
 
+    def encode_soon(self, question: str) -> None:
+        """Nothing is encoded."""
+
     def compare(
         self, question: str, codes: Sequence[bytes], expires: float | None = None
     ) -> list[float] | None:

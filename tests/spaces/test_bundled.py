@@ -207,7 +207,7 @@ def test_time_that_is_up_leaves_what_was_read_in_time():
     texts = [f"text number {number}" for number in range(64)]
     read = reranker.scores("which", texts, expires=clock.now + 0.45)
     assert 0 < len(read) < 64
-    assert len(read) % 8 == 0
+    assert len(read) % bundled.BATCH_PAIRS == 0
     assert reranker.scores("another", texts, expires=clock.now - 1) == []
 
 

@@ -66,6 +66,29 @@ def test_a_long_question_is_compared_by_its_beginning(encoder, codes):
     assert best(encoder, codes, "Who brings the projector? " + "Tell me. " * 2000) == 0
 
 
+def test_a_question_begun_early_is_encoded_once_and_gives_the_same(encoder, codes, monkeypatch):
+    expected = encoder.compare("who sails on Sundays", codes)
+    encoder.clear()
+    runs = []
+    run = tokens.run_batch
+    monkeypatch.setattr(tokens, "run_batch", lambda *given: runs.append(1) or run(*given))
+    encoder.encode_soon("who sails on Sundays")
+    assert encoder.compare("who sails on Sundays", codes) == expected
+    assert len(runs) == 1
+
+
+def test_a_question_that_cannot_be_encoded_early_fails_where_it_is_compared(encoder, codes, monkeypatch):
+    encoder.clear()
+
+    def fail(*_):
+        raise EmbeddingError("no memory")
+
+    monkeypatch.setattr(tokens, "run_batch", fail)
+    encoder.encode_soon("who sails")
+    with pytest.raises(EmbeddingError):
+        encoder.compare("who sails", codes)
+
+
 def test_a_model_that_is_not_there_in_time_gives_no_answer(codes):
     assert TokenEncoder().compare("Who?", codes, expires=time.monotonic() - 1) is None
 

@@ -481,6 +481,8 @@ class ContextEngine:
         check_workspace(workspace)
         if self._embedder:
             self._embedder.embed_soon(workspace)
+            if options.deadline_ms is not None:
+                self._embedder.postpone()
         expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
         return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)
 

@@ -4,7 +4,7 @@ A thread takes what was stored, looks for vectors of the same text first, has th
 hands them to the store. Many items at once are taken by length, since a batch costs what its longest text
 costs; of identical texts one is encoded. Each batch is kept as soon as it is made: what a killed process left
 without vectors is found again the next time its workspace is opened. Failures are logged and tried again with
-the next write; nothing waits for this thread.
+the next write; nothing waits for this thread, and it waits until no question is being answered in a hurry.
 
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -54,6 +55,10 @@ LISTED = 16 * BATCH
 CLOSE_TIMEOUT_SECONDS = 10.0
 """How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
+
+_QUIET_SECONDS = 0.25
+_MAX_POSTPONED_SECONDS = 3.0
+"""How long ago the last hurried question must have been asked, and at most how long that is waited for."""
 
 TALK = ("turn", "memory")
 """The kinds of item that are compared token by token."""
@@ -93,6 +98,11 @@ class Embedder:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._encoding = threading.Lock()
+        self._asked_at = -_QUIET_SECONDS
+
+    def postpone(self) -> None:
+        """Leave the processor to a question that is to be answered by a deadline."""
+        self._asked_at = time.monotonic()
 
     def embed_soon(self, workspace: str, items: Sequence[Item] = (), *, again: bool = False) -> None:
         """Embed these soon; and, the first time a workspace is seen or `again`, whatever else it lacks."""
@@ -267,8 +277,16 @@ class Embedder:
             steps = (self.embed(workspace, batch) for batch in _split_into_batches(items))
         else:
             steps = self._embed_missing_batches(workspace)
+        self._wait_until_quiet()
         while not self._stopping.is_set() and next(steps, None) is not None:
-            pass
+            self._wait_until_quiet()
+
+    def _wait_until_quiet(self) -> None:
+        """Wait until no hurried question was asked for a moment; at most some seconds, or until closed."""
+        until = time.monotonic() + _MAX_POSTPONED_SECONDS
+        while (seconds := min(until, self._asked_at + _QUIET_SECONDS) - time.monotonic()) > 0:
+            if self._stopping.wait(seconds):
+                return
 
 
 def _split_into_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

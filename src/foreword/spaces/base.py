@@ -73,6 +73,9 @@ class TokenSpace(Protocol):
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
         """The codes of items, in order."""
 
+    def encode_soon(self, question: str) -> None:
+        """Begin to encode a question, which will be compared in a moment, without waiting for it."""
+
     def compare(
         self, question: str, codes: Sequence[bytes], expires: float | None = None
     ) -> list[float] | None:

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -137,7 +137,7 @@ MINILM = BundledModel(
     },
 )
 MAX_PAIR_TOKENS = 256
-BATCH_PAIRS = 8
+BATCH_PAIRS = 6
 _MAX_CACHED_SCORES = 4096
 _SLOWDOWN_ALLOWED = 1.4
 """A batch is started only if it would be done in time though it took this much longer than the last."""
@@ -148,10 +148,21 @@ _PACE_QUESTION, _PACE_TEXTS = "How fast is this machine?", ("It is as fast as it
 _MIN_SECONDS_PER_TOKEN = 1e-6
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Texts that are scored together: under which keys, by which call, and how many tokens it reads."""
+
+    keys: tuple[tuple[str, str], ...]
+    run: Callable[[], Any]
+    tokens: int
+
+
 class BundledReranker:
     """A cross-encoder in int8, from the package itself; loaded on first use.
 
-    Texts are scored in their order until time runs out. Scores are cached by question and text.
+    Texts are scored in their order until time runs out. Scores are cached by question and text. Each batch is
+    scored by one thread, several batches at once: that takes three quarters of the time of sharing out each
+    batch to all threads, and less of the processor.
     """
 
     def __init__(
@@ -172,7 +183,7 @@ class BundledReranker:
         """Load the model now rather than on first use; loading twice is harmless."""
         with self._lock:
             if self._loaded is None:
-                loaded = load_model(self._bundle, self._threads, MAX_PAIR_TOKENS)
+                loaded = load_model(self._bundle, 1, MAX_PAIR_TOKENS)
                 self._seconds_per_token = self._measure_pace(loaded)
                 self._loaded = loaded
             return self._loaded
@@ -206,22 +217,49 @@ class BundledReranker:
         unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
         if unscored and (loaded := self._load_before(expires)) is not None:
             lengths, run = self._prepare(loaded, query, [texts[at] for at in unscored])
-            for batch in self._batches_in_time(lengths, expires):
-                tokens = len(batch) * max(lengths[at] for at in batch)
-                if not self._is_time_for(tokens, expires):
-                    break
-                self._score_batch([keys[unscored[at]] for at in batch], partial(run, batch), tokens)
+            batches = [
+                _Batch(tuple(keys[unscored[at]] for at in places), partial(run, places), tokens)
+                for places, tokens in self._batches_in_time(lengths, expires)
+            ]
+            self._score_in_threads(batches, expires)
         known = (self._score_cache.get(key) for key in keys)
         return list(takewhile(lambda score: score is not None, known))  # type: ignore[arg-type]
 
-    def _batches_in_time(self, lengths: Sequence[int], expires: float | None) -> list[list[int]]:
-        """Texts of like length together, which wastes least; in their order if there is not time for all."""
-        batches = list(group_by_length(lengths, BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS))
-        tokens = sum(len(batch) * max(lengths[at] for at in batch) for batch in batches)
-        if self._is_time_for(tokens, expires):
+    def _batches_in_time(
+        self, lengths: Sequence[int], expires: float | None
+    ) -> list[tuple[Sequence[int], int]]:
+        """The places of texts by batches, each with the number of its tokens, padding included.
+
+        Texts of like length are together, which wastes least; in their order if there is not time for all.
+        """
+
+        def count_tokens(places: Sequence[int]) -> tuple[Sequence[int], int]:
+            return places, len(places) * max(lengths[at] for at in places)
+
+        by_length = group_by_length(lengths, BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS)
+        batches = [count_tokens(places) for places in by_length]
+        if self._is_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
             return batches
-        places = range(len(lengths))
-        return [list(places[start : start + BATCH_PAIRS]) for start in places[::BATCH_PAIRS]]
+        in_order = range(len(lengths))
+        return [count_tokens(in_order[start : start + BATCH_PAIRS]) for start in in_order[::BATCH_PAIRS]]
+
+    def _score_in_threads(self, batches: Sequence[_Batch], expires: float | None) -> None:
+        """Score batches in their order until there is no time for another."""
+        waiting = iter(batches)
+
+        def score_next_batches() -> None:
+            for batch in waiting:  # each is taken by one thread: the next of a list is taken under a lock
+                if not self._is_time_for(batch.tokens, expires):
+                    return
+                self._score_batch(batch)
+
+        workers = min(self._threads, len(batches))
+        if workers == 1:
+            score_next_batches()
+            return
+        with ThreadPoolExecutor(workers, thread_name_prefix="foreword-scores") as pool:
+            for work in [pool.submit(score_next_batches) for _ in range(workers)]:
+                work.result()
 
     def _seconds_for(self, tokens: int) -> float:
         return _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token
@@ -229,12 +267,12 @@ class BundledReranker:
     def _is_time_for(self, tokens: int, expires: float | None) -> bool:
         return expires is None or self._clock() + self._seconds_for(tokens) <= expires
 
-    def _score_batch(self, keys: Sequence[tuple[str, str]], run: Callable[[], Any], tokens: int) -> None:
+    def _score_batch(self, batch: _Batch) -> None:
         """Score one batch into the cache, and note how long it took."""
         started = self._clock()
-        logits = run()
-        self._seconds_per_token = (self._seconds_per_token + (self._clock() - started) / tokens) / 2
-        for key, logit in zip(keys, logits.reshape(len(keys), -1)[:, 0].tolist(), strict=True):
+        logits = batch.run()
+        self._seconds_per_token = (self._seconds_per_token + (self._clock() - started) / batch.tokens) / 2
+        for key, logit in zip(batch.keys, logits.reshape(len(batch.keys), -1)[:, 0].tolist(), strict=True):
             self._score_cache[key] = logit
         while len(self._score_cache) > _MAX_CACHED_SCORES:
             self._score_cache.popitem(last=False)

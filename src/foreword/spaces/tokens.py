@@ -17,6 +17,8 @@ import string
 import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -73,7 +75,7 @@ class TokenEncoder:
         self._threads = threads or default_threads()
         self._lock = threading.Lock()
         self._model: LoadedModel | None = None
-        self._questions: OrderedDict[str, Any] = OrderedDict()
+        self._questions: OrderedDict[str, Future[Any]] = OrderedDict()
 
     @cached_property
     def digest(self) -> str:
@@ -140,19 +142,41 @@ class TokenEncoder:
             number for token, number in vocabulary.items() if set(token.removeprefix("##")) <= marks
         )
 
+    def encode_soon(self, question: str) -> None:
+        """Begin to encode a question in a thread, so that `compare` finds it, if the model is loaded."""
+        if (model := self._model) is not None and question.strip():
+            # No daemon: a process that ends within a native encoder aborts.
+            threading.Thread(
+                target=self._try_to_encode, args=(model, question), name="foreword-tokens"
+            ).start()
+
+    def _try_to_encode(self, model: LoadedModel, question: str) -> None:
+        with suppress(EmbeddingError):  # `compare` will try again, and raise it
+            self._question_vectors(model, question)
+
     def _question_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
-        """The vectors of a question's tokens; from the cache if it was asked lately."""
+        """The vectors of a question's tokens; from the cache if it was asked lately, or is being encoded."""
         key = text_hash(question)
-        if (known := self._questions.get(key)) is not None:
-            return known
+        with self._lock:
+            vectors = self._questions.get(key)
+            is_first = vectors is None
+            if vectors is None:
+                vectors = self._questions[key] = Future()
+                while len(self._questions) > _MAX_CACHED_QUESTIONS:
+                    self._questions.popitem(last=False)
+        if is_first:
+            try:
+                vectors.set_result(self._encode_question(model, question))
+            except BaseException as error:
+                self._questions.pop(key, None)
+                vectors.set_exception(error)
+                raise
+        return vectors.result()
+
+    def _encode_question(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         *ids, last = model.tokenizer.encode(clean_text(question)).ids
         ids = _mark([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_MARK)
-        vectors = _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
-        with self._lock:
-            self._questions[key] = vectors
-            while len(self._questions) > _MAX_CACHED_QUESTIONS:
-                self._questions.popitem(last=False)
-        return vectors
+        return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
 
     def _to_codes(self, states: Any) -> bytes:  # noqa: ANN401
         """The states of an item's tokens as they are kept: projected, few enough, in int8."""
