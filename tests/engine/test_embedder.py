@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from foreword.engine import embedder as embedder_module
 from foreword.engine.embedder import BATCH, Embedder
 from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Delete, ListUnembedded, Search
@@ -202,3 +203,27 @@ def test_what_another_process_stored_is_embedded_in_the_background_when_asked_ag
     assert done.wait(120)
     embedder.close()
     assert store.count(HERE).vectors == {"semantic": 1}
+
+
+def test_a_hurried_question_comes_first_and_closing_does_not_wait_for_quiet(store, encoder, monkeypatch):
+    monkeypatch.setattr(embedder_module, "_QUIET_SECONDS", 3600.0)
+    monkeypatch.setattr(embedder_module, "_MAX_POSTPONED_SECONDS", 3600.0)
+    embedder = Embedder(store, DenseSpace(encoder))
+    embedder.postpone()
+    embedder.embed_soon(HERE, put(store, "Harbour lamps"))
+    embedder.close()
+    assert encoder.seen == []
+    assert Embedder(store, DenseSpace(encoder)).embed_missing(HERE) == 1, "what was left is found again"
+
+
+def test_questions_without_end_postpone_vectors_for_some_seconds_at_most(store, encoder, monkeypatch):
+    monkeypatch.setattr(embedder_module, "_QUIET_SECONDS", 3600.0)
+    monkeypatch.setattr(embedder_module, "_MAX_POSTPONED_SECONDS", 0.01)
+    done = threading.Event()
+    plain = encoder.embed_batch
+    monkeypatch.setattr(encoder, "embed_batch", lambda texts: (plain(texts), done.set())[0])
+    embedder = Embedder(store, DenseSpace(encoder))
+    embedder.postpone()
+    embedder.embed_soon(HERE, put(store, "Harbour lamps"))
+    assert done.wait(120)
+    embedder.close()

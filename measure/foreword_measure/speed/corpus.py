@@ -187,6 +187,9 @@ class FreeTokens:
         sizes = [(min(MAX_VECTORS, 4 + len(item.text.split())), TOKEN_DIMENSIONS) for item in items]
         return [rng.integers(-127, 128, size, np.int8).tobytes() for size in sizes]
 
+    def encode_soon(self, question: str) -> None:
+        """Nothing is encoded."""
+
     def compare(self, question: str, codes: Sequence[bytes], expires: float | None = None) -> list[float]:
         """The comparing alone."""
         del expires

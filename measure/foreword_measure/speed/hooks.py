@@ -7,6 +7,7 @@ of the items mean nothing, those of the prompts are real; both cost what they co
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -98,7 +99,9 @@ def measure(
     try:
         starts = [_time_start(hooks) for _ in range(_START_RUNS)]
         with _service(hooks) as pid:
-            times, answered = _take_turns(hooks, corpus.questions(size), runs, progress)
+            # No prompt is asked twice: the encoders and the reader remember what they were asked.
+            prompts = iter([question.text for question in corpus.questions(size, runs)])
+            times, answered = _take_turns(hooks, prompts, runs, progress)
             os.kill(pid, signal.SIGSTOP)
             faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
             os.kill(pid, signal.SIGCONT)
@@ -119,18 +122,17 @@ def measure(
 
 
 def _take_turns(
-    hooks: Hooks, questions: list[corpus.Question], runs: int, progress: Progress
+    hooks: Hooks, prompts: Iterator[str], runs: int, progress: Progress
 ) -> tuple[dict[str, list[float]], float]:
     """Times of bare interpreters and of hooks, alone and together; and how many prompts got an answer."""
     times: dict[str, list[float]] = defaultdict(list)
     answers: list[bytes] = []
     lock = threading.Lock()
-    asked = iter(range(10**9))
+    numbers = itertools.count()
 
     def hook() -> None:
         with lock:
-            number = next(asked)
-        prompt = questions[number % len(questions)].text
+            number, prompt = next(numbers), next(prompts)
         said = hooks.run("UserPromptSubmit", 250, prompt, f"session-{number // _PROMPTS_A_SESSION}")
         answers.append(said)
 
