@@ -157,6 +157,7 @@ class TokenBudgetManager:
         return self._divide_dynamically(query_tokens, _dynamic_weights(turns, entities, available_chunks))
 
     def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
+        """Each part's percentage of the total; a longer query takes tokens from the others."""
         percentages = [strategy.of(category) for category in CATEGORIES]
         *others, query = _divide_by_weights(self.total_budget, percentages, of=100)
         if query_tokens > query:
@@ -166,6 +167,7 @@ class TokenBudgetManager:
         return TokenBudget(system, history, entities, rag, query)
 
     def _divide_dynamically(self, query_tokens: int, weights: Sequence[float]) -> TokenBudget:
+        """The query with a reserve, the usual size of the system prompt, the rest by weight."""
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
@@ -173,6 +175,7 @@ class TokenBudgetManager:
         return TokenBudget(system, history, entities, rag, query)
 
     def _divide_by_priority(self, order: Sequence[BudgetCategory], query_tokens: int) -> TokenBudget:
+        """The usual size for each part in order, while tokens last; the first gets the remainder."""
         given: dict[BudgetCategory, int] = dict.fromkeys(CATEGORIES, 0)
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         left = self.total_budget - given["query"]

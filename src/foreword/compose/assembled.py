@@ -187,6 +187,7 @@ def _word_value(item: Item) -> str:
 
 
 def _word_commit(item: Item) -> str:
+    """The Markdown of a commit: its id, author and date, its message, and a few of its files."""
     sha, author = _first_text(item.metadata, "sha"), _first_text(item.metadata, "author")
     files = _changed_files(item.metadata)
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
@@ -323,11 +324,11 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class FormattedContext:
-    """A context ready to be put before a prompt; empty when there is nothing to say.
+    """A context ready to be put before a prompt; empty if nothing was found.
 
     `items` are those in it, as worded there, most relevant first; `sources_used` counts them by the name
-    under which a source is asked for ("memories", "code"…).
-    `over_by` says how many tokens it has beyond the limit it was asked to keep, `notes` what went wrong.
+    under which a source is asked for ("memories", "code"…). `over_by` is the number of tokens beyond the
+    limit that was asked for, `notes` say what went wrong.
     """
 
     markdown: str

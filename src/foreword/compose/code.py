@@ -50,7 +50,7 @@ class _Span:
 
 def word_place(item: Item) -> str:
     """The path, line and name of a piece of code: `shop/holds.py:12 Hold.renew`."""
-    return _word_heading(item, _line_number(item, "start_line"))
+    return _format_heading(item, _line_number(item, "start_line"))
 
 
 def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
@@ -61,16 +61,16 @@ def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
     end = _line_number(item, "end_line")
     place: str | None = None
     if start is not None and end is not None and end - start + 1 == len(lines):
-        place = ", ".join(_word_range(start + span.first, start + span.end - 1) for span in spans)
+        place = ", ".join(_format_line_range(start + span.first, start + span.end - 1) for span in spans)
     elif (
         start is not None and end is not None
     ):  # parts of a class: their lines have other numbers in the file
-        place = _word_range(start, end)
+        place = _format_line_range(start, end)
     indentation = _common_indentation(lines)
-    told = [_word_lines(lines[span.first : span.end], indentation) for span in spans]
+    told = [_format_code_lines(lines[span.first : span.end], indentation) for span in spans]
     whole = spans[-1].end == len(lines)
     return "\n".join(
-        (_word_heading(item, place), f"\n{_SKIPPED}\n".join(told), *([] if whole else [_SKIPPED]))
+        (_format_heading(item, place), f"\n{_SKIPPED}\n".join(told), *([] if whole else [_SKIPPED]))
     )
 
 
@@ -94,7 +94,7 @@ def word_commit(item: Item, message: str = "") -> str:
     return f"{text} (in {listed})" if listed else text
 
 
-def _word_heading(item: Item, place: object) -> str:
+def _format_heading(item: Item, place: object) -> str:
     """The path, the place in it and the name of a piece of code, as far as they are known."""
     path, name = item.metadata.get("path"), item.metadata.get("qualified_name")
     where = f"{path}:{place}" if path and place is not None else str(path or "")
@@ -103,7 +103,7 @@ def _word_heading(item: Item, place: object) -> str:
     )
 
 
-def _word_range(first: int, last: int) -> str:
+def _format_line_range(first: int, last: int) -> str:
     return f"{first}-{last}" if last > first else f"{first}"
 
 
@@ -112,12 +112,12 @@ def _line_number(item: Item, key: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _word_lines(lines: Sequence[str], indentation: int) -> str:
+def _format_code_lines(lines: Sequence[str], indentation: int) -> str:
     """Lines of code without their common indentation, each escaped, so that none can pass for structure."""
-    return "\n".join(_word_line(line[indentation:]) for line in lines)
+    return "\n".join(_format_code_line(line[indentation:]) for line in lines)
 
 
-def _word_line(line: str) -> str:
+def _format_code_line(line: str) -> str:
     """One line of code, escaped, indented and cut if it is very long."""
     expanded = line.expandtabs(4).rstrip()
     inside = escape_entry(expanded)

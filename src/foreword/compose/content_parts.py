@@ -113,7 +113,7 @@ def anthropic_parts(turn: Turn, text: str) -> list[dict[str, Any]]:
 
 
 def _parts_with_text(turn: Turn, text: str) -> list[Part]:
-    """The turn's parts, if the text ends with all they say; else the text and then the images."""
+    """The turn's parts after the lead of the text, if it ends with all they say; else text and images."""
     told = parts_text(turn.parts).strip()
     if told and text.endswith(told):
         return _prepend_text(text.removesuffix(told), turn.parts)

@@ -21,7 +21,7 @@ from foreword.compose.turns import (
     TurnStyle,
     TurnWording,
     exchange_blocks,
-    is_told_in_full,
+    is_unshortened,
     question_and_answer,
     sort_by_time,
     turn_identity,
@@ -384,7 +384,7 @@ class HistoryFormatter:
         return heading + _token_sum(worded) + sum(map(self._heading_tokens, new_days))
 
     def _is_beyond_recent_limit(self, draft: _HistoryDraft, start: int) -> bool:
-        """Whether a turn lies before the last `verbatim_turns` turns, if these are limited."""
+        """Whether a turn comes before the last `verbatim_turns` turns, if there is such a limit."""
         most = self.config.verbatim_turns
         return most is not None and len(draft.turns) - start > most
 
@@ -517,7 +517,7 @@ class _HistoryDraft:
         return {turn_identity(worded.turn) for block in self.recent for worded in block}
 
     def drop_least_needed(self) -> None:
-        """Drop the oldest recent block, the summary or a recalled turn; the last exchange goes last."""
+        """Drop one thing, in this order: an old recent block, the summary, a recalled turn, any turn."""
         if len(self.recent) > self.exchange:
             self.recent.pop()
         elif self.summary or self.reserved:
@@ -537,7 +537,7 @@ def _has_room_for_longer_turns(history: FormattedHistory, spare: int, max_tokens
     """Whether a turn was shortened although enough tokens are left over."""
     if spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
         return False
-    return not all(map(is_told_in_full, (*history.recalled, *history.recent_turns)))
+    return not all(map(is_unshortened, (*history.recalled, *history.recent_turns)))
 
 
 def _choose_fuller(one: FormattedHistory, other: FormattedHistory) -> FormattedHistory:

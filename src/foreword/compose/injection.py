@@ -193,7 +193,7 @@ class ContextFormatter:
     def fit_brief(
         self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
     ) -> FittedSections:
-        """One line of the first few memories that fit into the budget, or into that of a brief context."""
+        """One line of the first few memories that fit, within the budget and that of a brief context."""
         over: list[InjectionCandidate] = []
         while True:
             chosen = self._choose_for_brief(_exclude(candidates, over), budget)
@@ -276,10 +276,11 @@ def describe_age(created_at: datetime, now: datetime) -> str:
         return _age_in_words(minutes, "minute")
     if days < 1 or hours < _EARLIER_TODAY:
         return _age_in_words(hours, "hour")
-    return "Yesterday" if days == 1 else _days_ago(days)
+    return "Yesterday" if days == 1 else _describe_days_ago(days)
 
 
-def _days_ago(days: int) -> str:
+def _describe_days_ago(days: int) -> str:
+    """An age of at least two days in the largest unit that fits: days, weeks, months or years."""
     for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
         if days >= length:
             return _age_in_words(days // length, unit)
@@ -291,7 +292,7 @@ def _age_in_words(number: int, unit: str) -> str:
 
 
 def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:
-    """Which candidates may be included without foreign words exceeding their share."""
+    """For each candidate, whether it may be included without foreign words exceeding their share."""
     return within_share([Portion(one.token_count, one.source, one.is_exempt) for one in candidates])
 
 

@@ -139,7 +139,7 @@ def _collapse_spaces(text: str) -> str:
 
 
 def knowledge_text(chunks: Sequence[KnowledgeChunk]) -> str:
-    """All chunks as they stand in a prompt, a blank line between them."""
+    """The text of all chunks in a prompt, with blank lines between them."""
     return "\n\n".join(chunk.formatted for chunk in chunks)
 
 

@@ -46,7 +46,7 @@ def find_exempt(results: Sequence[SearchResult]) -> frozenset[str]:
     return frozenset(
         result.memory.id
         for result in results
-        if _is_code(result.memory)
+        if _is_repository_code(result.memory)
         or (result is best and (only_printed or not _is_from_tool_or_page(result.memory.source)))
         or (best is not None and _is_wanted_file_or_commit(result, best))
     )
@@ -67,12 +67,12 @@ def _is_from_tool_or_page(source: Source) -> bool:
     return source.trust in ("tool", "web")
 
 
-def _is_code(item: Item) -> bool:
+def _is_repository_code(item: Item) -> bool:
     return item.kind == "code" and item.source.trust == "repository"
 
 
 def within_share(portions: Sequence[Portion]) -> list[bool]:
-    """Which portions may be included; earlier portions are preferred.
+    """For each portion, whether it may be included; earlier portions are preferred.
 
     An exempt portion of a tool or a page is included, and uses up tokens of the others' share.
     """

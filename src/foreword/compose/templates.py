@@ -100,7 +100,7 @@ def _variable_values(result: SearchResult, *, one_line: bool) -> dict[str, str]:
     memory = result.memory
     content = _memory_content(memory, result.excerpt, one_line=one_line)
     return {
-        "content": _word_link(result.link) + content + _word_history(result),
+        "content": _describe_link(result.link) + content + _describe_replaced(result),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -111,7 +111,7 @@ def _variable_values(result: SearchResult, *, one_line: bool) -> dict[str, str]:
     }
 
 
-def _word_link(link: RelationLink | None) -> str:
+def _describe_link(link: RelationLink | None) -> str:
     """The relation that led to a memory, as words before it: `“the origin…” fixed by: `; "" without one."""
     if link is None:
         return ""
@@ -122,7 +122,7 @@ def _word_link(link: RelationLink | None) -> str:
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
 
 
-def _word_history(result: SearchResult) -> str:
+def _describe_replaced(result: SearchResult) -> str:
     """The statements that the memory replaced, on the same line and escaped; "" if there are none."""
     told = describe_history(result.history, result.later)
     return f" {escape_entry(told)}" if told else ""

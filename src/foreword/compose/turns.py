@@ -176,7 +176,7 @@ def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
     return sum(images_tokens(sent_parts(worded.turn)) for worded in turns if worded.turn.parts)
 
 
-def is_told_in_full(worded: FormattedTurn) -> bool:
+def is_unshortened(worded: FormattedTurn) -> bool:
     """Whether a line has all the words of its turn."""
     return worded.content == _escape_turn_text(worded.turn.text)
 

@@ -263,6 +263,7 @@ class _Choice:
         )
 
     def _build_history(self) -> FormattedHistory:
+        """The history without the dropped turns, with the summary of those that were dropped."""
         history = self.content.history
         recalled = self._kept_parts("recalled", history.recalled)
         recent = self._kept_parts("recent", history.recent_turns)

@@ -21,7 +21,7 @@ from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import SURROGATE
-from foreword.compose.turns import is_told_in_full, word_turns_within
+from foreword.compose.turns import is_unshortened, word_turns_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
@@ -374,7 +374,7 @@ def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> Con
     Nothing that stands in the turns that the content tells in full.
     """
     turns = (*content.history.recalled, *content.history.recent_turns)
-    in_view = {turn.turn_id for turn in turns if is_told_in_full(turn)}
+    in_view = {turn.turn_id for turn in turns if is_unshortened(turn)}
     places = {place for place, turn in enumerate(draft.state.turns) if turn.turn_id in in_view}
     lines = [line for line in draft.user.lines if line.turn_id not in in_view]
     user = word_user_lines(lines, room, draft.conversation.tokenizer)
