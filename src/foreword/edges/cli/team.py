@@ -1,4 +1,4 @@
-"""Team: who may use a team's service, and who has; `foreword serve --team` serves it."""
+"""Team: who may use a team's service, and who has used it; `foreword serve --team` runs it."""
 
 from __future__ import annotations
 
