@@ -178,6 +178,19 @@ def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
+_UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    """A click callback that reads a duration such as 30m, 2h or 1d as seconds."""
+    if value is None:
+        return None
+    parts = re.fullmatch(r"(\d{1,6})([mhdw])", value, re.ASCII)
+    if parts is None or not int(parts[1]):
+        raise click.BadParameter(f"{value!r} is not a length of time such as 30m, 2h, 1d or 1w")
+    return int(parts[1]) * float(_UNIT_SECONDS[parts[2]])
+
+
 # The engine ----------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import time
@@ -15,7 +14,7 @@ from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import find_home, load_settings
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command
+from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
 
@@ -23,19 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OUR_FOLDERS = ("workspaces", "spool", "run")
 """The folders in the data folder that are Foreword's own, beside the pauses and the user's settings."""
-
-
-def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    """A click callback that reads a duration such as 30m, 2h or 1d as seconds."""
-    if value is None:
-        return None
-    parts = re.fullmatch(r"(\d{1,6})([mhdw])", value, re.ASCII)
-    if parts is None or not int(parts[1]):
-        raise click.BadParameter(f"{value!r} is not a length of time such as 30m, 2h, 1d or 1w")
-    return int(parts[1]) * float(_SECONDS[parts[2]])
 
 
 def _is_for_project_only(context: click.Context, project: bool) -> bool:
