@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from foreword.compose.assembled import (
     CONTEXT,
     context_item,
-    document,
-    facts,
+    item_facts,
     premortem_title,
+    render_document,
     truncation_note,
     word_item,
     word_warning,
@@ -84,7 +84,9 @@ def golden(name):
 def test_a_context_reads_as_the_document_has_it():
     titles = ("Memories", "Code", "Experiences", "Values", "Commits")
     sections = [(title, [word_item(item)]) for title, item in zip(titles, ALL, strict=True)]
-    assert document(CONTEXT, sections, context_footer(pieces_of(*ALL))) == golden("assembled_context.md")
+    assert render_document(CONTEXT, sections, context_footer(pieces_of(*ALL))) == golden(
+        "assembled_context.md"
+    )
 
 
 def test_a_premortem_reads_as_the_document_has_it():
@@ -96,14 +98,14 @@ def test_a_premortem_reads_as_the_document_has_it():
         ("Relevant Principles", [word_item(VALUE)]),
     ]
     footer = premortem_footer(pieces_of(EXPERIENCE, EXPERIENCE, EXPERIENCE, VALUE))
-    text = document(premortem_title("debugging", "read-the-error"), sections, footer)
+    text = render_document(premortem_title("debugging", "read-the-error"), sections, footer)
     assert text == golden("assembled_premortem.md")
 
 
 def test_what_was_stored_by_hand_is_worded_as_far_as_it_is_known():
     bare = [Item(f"Only words, {kind}.", "shop", kind=kind, id=kind, created_at=AT) for kind in KINDS[:7]]
     pieces = [word_item(item) for item in bare]
-    assert document(CONTEXT, [("Memories", pieces)], "") == golden("assembled_bare.md")
+    assert render_document(CONTEXT, [("Memories", pieces)], "") == golden("assembled_bare.md")
 
 
 def test_whose_words_an_item_of_a_page_holds_is_said_for_each_kind():
@@ -128,7 +130,7 @@ def test_whose_words_an_item_of_a_page_holds_is_said_for_each_kind():
     ],
 )
 def test_an_item_carries_the_facts_of_its_source(item, expected):
-    assert facts(item).items() >= expected.items()
+    assert item_facts(item).items() >= expected.items()
 
 
 def test_a_result_becomes_an_item_with_its_relevance():
@@ -139,10 +141,12 @@ def test_a_result_becomes_an_item_with_its_relevance():
 
 
 def test_a_cut_item_says_where_the_whole_of_it_is():
-    assert truncation_note("code", facts(CODE)) == "*(truncated, see full at shop/holds.py:12)*"
-    assert truncation_note("experience", facts(EXPERIENCE)) == "*(truncated, full experience ID: e7)*"
-    assert truncation_note("commit", facts(COMMIT)) == "*(truncated, see full with git show abcdef123456)*"
-    assert truncation_note("memory", facts(MEMORY)) == "*(truncated, full memory ID: m1)*"
+    assert truncation_note("code", item_facts(CODE)) == "*(truncated, see full at shop/holds.py:12)*"
+    assert truncation_note("experience", item_facts(EXPERIENCE)) == "*(truncated, full experience ID: e7)*"
+    assert (
+        truncation_note("commit", item_facts(COMMIT)) == "*(truncated, see full with git show abcdef123456)*"
+    )
+    assert truncation_note("memory", item_facts(MEMORY)) == "*(truncated, full memory ID: m1)*"
     assert truncation_note("code", {}) == "*(truncated)*"
 
 
@@ -156,11 +160,11 @@ def test_files_are_found_where_only_their_number_is_called_changed():
     held = {"files": ["a.py", "b.py"], "files_changed": 2}
     item = Item("x", "shop", kind="commit", created_at=AT, metadata=held)
     assert word_item(item).endswith("*Files: a.py, b.py*")
-    assert facts(item)["files_changed"] == ["a.py", "b.py"]
+    assert item_facts(item)["files_changed"] == ["a.py", "b.py"]
 
 
 def test_nothing_makes_no_document():
-    assert document(CONTEXT, [("Memories", [])], "x") == ""
+    assert render_document(CONTEXT, [("Memories", [])], "x") == ""
 
 
 LETTERS = st.sampled_from("ab#*-=>`~<>/\n\u2028| ") | st.characters(exclude_categories=["Cs"])
@@ -176,7 +180,7 @@ HELD = st.dictionaries(
 @given(st.sampled_from(KINDS), WORDS, HELD, WORDS)
 def test_no_text_and_no_metadata_breaks_the_document(kind, text, held, label):
     item = Item(text, "shop", kind=kind, id="i", type=label, metadata=held, created_at=AT)
-    whole = document(CONTEXT, [("Memories", [word_item(item)])], "*end*")
+    whole = render_document(CONTEXT, [("Memories", [word_item(item)])], "*end*")
     outside, fence = [], ""
     for line in whole.split("\n"):
         ticks = line[: len(line) - len(line.lstrip("`"))]

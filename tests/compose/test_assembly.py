@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.assembled import CONTEXT, SPARE, TITLES, ContextItem, FormattedContext
+from foreword.compose.assembled import CONTEXT, DISPENSABLE_LINES, TITLES, ContextItem, FormattedContext
 from foreword.compose.assembly import (
     MAX_ITEM_FRACTION,
     MIN_COST_TOKENS,
@@ -107,9 +107,9 @@ def test_free_tokens_go_to_what_was_cut_before_what_was_left_out():
 
 
 def test_a_list_that_is_no_experience_keeps_all_its_lines_whatever_they_are_called():
-    said = "**Memory**: The plan\n" + "\n".join(f"- **{name}**: {'word ' * 90}" for name in SPARE)
+    said = "**Memory**: The plan\n" + "\n".join(f"- **{name}**: {'word ' * 90}" for name in DISPENSABLE_LINES)
     plan = Piece("a", ContextItem("memory", said, 0.5, {"id": "a"}), TITLES["memory"], 0.5)
-    assert all(f"**{name}**: word" in fit([plan], 800).text for name in SPARE)
+    assert all(f"**{name}**: word" in fit([plan], 800).text for name in DISPENSABLE_LINES)
 
 
 def test_what_is_left_out_is_told():

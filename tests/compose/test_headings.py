@@ -11,7 +11,7 @@ from foreword.compose.quoting import (
     escape_headings,
     escape_headings_only,
     heading_and_text,
-    remove_half_characters,
+    remove_surrogates,
 )
 
 HEADING = re.compile(
@@ -76,4 +76,4 @@ def test_no_text_can_open_a_part_whichever_way_it_breaks_its_lines(text):
 
 @given(ANYTHING)
 def test_only_halves_of_characters_are_not_whole(text):
-    assert remove_half_characters(text) == "".join(each for each in text if not "\ud800" <= each <= "\udfff")
+    assert remove_surrogates(text) == "".join(each for each in text if not "\ud800" <= each <= "\udfff")

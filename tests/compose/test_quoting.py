@@ -37,7 +37,7 @@ def test_blank_lines_go_so_that_an_item_is_one_block():
 
 
 def test_the_first_line_is_free_when_a_label_stands_before_it():
-    assert quote_prose("# Rules\n# More", begun=True) == "# Rules\n\\# More"
+    assert quote_prose("# Rules\n# More", after_label=True) == "# Rules\n\\# More"
 
 
 @given(HOSTILE)

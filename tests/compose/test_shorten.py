@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.assembled import SPARE
+from foreword.compose.assembled import DISPENSABLE_LINES
 from foreword.compose.assembly import shorten_markdown
 from foreword.compose.quoting import fence_code, quote_prose
 from foreword.text.tokens import TiktokenTokenizer
@@ -77,7 +77,7 @@ def names_in(text):
 
 @pytest.mark.parametrize("tokens", range(60, 400, 9))
 def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_something(tokens):
-    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, DISPENSABLE_LINES)
     assert TOKENS.count(short) <= tokens
     assert {"Outcome", "Surprise", "Root cause"} <= set(names_in(short))
     assert all(len(line) > 40 for line in short.split("\n") if line.startswith("- "))
@@ -85,23 +85,31 @@ def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_someth
 
 def test_what_is_missed_least_goes_first():
     lost = [
-        next(iter(set(NAMES) - set(names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
+        next(
+            iter(
+                set(NAMES) - set(names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, DISPENSABLE_LINES)))
+            ),
+            None,
+        )
         for tokens in range(250, 150, -1)
     ]
     assert next(filter(None, lost)) == "Action"
-    few = [names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
+    few = [
+        names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, DISPENSABLE_LINES))
+        for tokens in (200, 140, 110)
+    ]
     assert all(set(less) < set(more) for more, less in itertools.pairwise(few))
 
 
 def test_the_note_goes_before_a_line_does_that_cannot_be_spared():
-    short = shorten_markdown(STORY, 50, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, 50, NOTE, TOKENS, DISPENSABLE_LINES)
     assert names_in(short) == ["Outcome", "Surprise", "Root cause"]
     assert NOTE not in short
 
 
 @pytest.mark.parametrize("tokens", range(24, 46, 3))
 def test_with_hardly_any_room_it_is_the_outcome_that_is_begun(tokens):
-    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, DISPENSABLE_LINES)
     assert TOKENS.count(short) <= tokens
     assert short.split("\n")[1].startswith("- **Outcome**")
 
@@ -126,7 +134,9 @@ def test_with_no_room_for_a_note_there_is_none():
     st.integers(20, 120),
 )
 def test_whatever_is_cut_is_within_its_tokens_whole_in_form_and_text(text, code, tokens):
-    item = f"**Memory**: {quote_prose(text, begun=True)}" if not code else "**code**\n" + fence_code(text)
+    item = (
+        f"**Memory**: {quote_prose(text, after_label=True)}" if not code else "**code**\n" + fence_code(text)
+    )
     short = shorten_markdown(item, tokens, NOTE, TOKENS)
     assert TOKENS.count(short) <= max(tokens, 12)
     assert fences(short) is None

@@ -1,1 +1,1 @@
-"""Act six: candidates become context. Pure functions: no clock, no store, no network."""
+"""Act six: turn candidates into the text of a context. Pure functions: no clock, no store, no network."""

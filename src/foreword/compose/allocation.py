@@ -1,9 +1,9 @@
-"""How a prompt's tokens are divided among its parts before anything is worded.
+"""Divide a prompt's tokens among its parts before their text is written.
 
-Three ways: by fixed percentages, by what the conversation looks like, or in an order of importance. Whatever
-the way: no part is negative, together they are no more than the whole, and the query has room, because the
-rest of the prompt is there for it. Knows numbers only; what a part leaves over goes to the others by
-`redistribute`.
+There are three strategies: fixed percentages (`Fixed`), weights that follow the length of the conversation
+(`Dynamic`), and an order of importance (`Prioritized`). With each of them no part is negative, the parts sum
+to at most the total, and the query always gets its tokens. `redistribute` gives the tokens that a part does
+not need to the others. This module knows numbers only, and no texts.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CATEGORIES: tuple[BudgetCategory, ...] = get_args(BudgetCategory)
 MAX_TOKENS = 10_000_000
 
 _QUERY_RESERVE = 100
-"""How many tokens are kept beside the query: for headings, and for what joining the parts costs."""
+"""How many tokens are added to those of the query, for headings and for joining the parts."""
 
 _SYSTEM, _SYSTEM_PERCENT = 400, 10
-"""How many tokens instructions usually need, and at most which percentage of a small budget they take."""
+"""How many tokens instructions usually need, and the largest percentage of a small budget that they take."""
 
 _SHORT, _MEDIUM = 3, 10
 _MANY_ENTITIES, _ENTITY_BOOST = 10, 1.3
@@ -37,7 +37,7 @@ _MANY_ENTITIES, _ENTITY_BOOST = 10, 1.3
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """The tokens of each part of a prompt; the defaults are for a model with 4096."""
+    """The tokens of each part of a prompt; the defaults are for a model with a window of 4096 tokens."""
 
     system: int = 500
     history: int = 1000
@@ -51,7 +51,7 @@ class TokenBudget:
 
     @property
     def total(self) -> int:
-        """All parts together."""
+        """The tokens of all parts together."""
         return sum(self.of(category) for category in CATEGORIES)
 
     def of(self, category: BudgetCategory) -> int:
@@ -65,9 +65,9 @@ _USUAL = TokenBudget()
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Every part has its percentage of the whole, and one with 0 stays out, whatever others leave over.
+    """Every part gets its percentage of the whole; a part with 0 is never in the prompt.
 
-    A query that needs more than its percentage takes it from the others.
+    A query that needs more than its percentage takes tokens from the other parts.
     """
 
     system_pct: float = 100 * _USUAL.system / _USUAL.total
@@ -91,13 +91,13 @@ class Fixed:
         return percentage
 
     def leaves_out(self, category: BudgetCategory) -> bool:
-        """Whether a part is not to be in the prompt, however much room there is; never the query."""
+        """Whether a part is never in the prompt, even if tokens are free; always false for the query."""
         return category != "query" and self.of(category) == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """The longer the conversation, the more of it and the less of documents."""
+    """The longer the conversation, the more tokens go to its history and the fewer to documents."""
 
     def leaves_out(self, category: BudgetCategory) -> bool:  # noqa: ARG002
         """No part is left out."""
@@ -106,10 +106,10 @@ class Dynamic:
 
 @dataclass(frozen=True, slots=True)
 class Prioritized:
-    """Parts are filled to their usual size in this order until nothing is left; the first takes what is over.
+    """Parts get their usual size in this order while tokens last; the first part gets the remainder.
 
-    The query comes first wherever it stands. A part that is not named, or has nothing to say, gets nothing,
-    whatever others leave over: name `system`, or there are no instructions.
+    The query comes first, wherever the order names it. A part that the order does not name, or that has no
+    content, gets no tokens even if some are free: without `system` there are no instructions.
     """
 
     order: tuple[BudgetCategory, ...] = ("query", "system", "history", "rag", "entities")
@@ -123,7 +123,7 @@ class Prioritized:
             raise ValidationError(f"order {list(self.order)} must name parts once each; there are: {there}")
 
     def leaves_out(self, category: BudgetCategory) -> bool:
-        """Whether a part is not to be in the prompt, however much room there is; never the query."""
+        """Whether a part is never in the prompt, even if tokens are free; always false for the query."""
         return category != "query" and category not in self.order
 
 
@@ -132,7 +132,7 @@ AllocationStrategy = Fixed | Dynamic | Prioritized
 
 @dataclass(frozen=True, slots=True)
 class TokenBudgetManager:
-    """Divides one total by one strategy."""
+    """Divides a total number of tokens among the parts of a prompt, by one strategy."""
 
     total_budget: int
     tokenizer: Tokenizer
@@ -143,7 +143,7 @@ class TokenBudgetManager:
         check_strategy(self.strategy)
 
     def allocate(self, query: str, dialogue_state: DialogueState, available_chunks: int) -> TokenBudget:
-        """The parts' tokens; refuses a query that is more than the whole."""
+        """The tokens of each part; raises QueryTooLarge if the query alone has more than the total."""
         query_tokens = self.tokenizer.count(query)
         if query_tokens > self.total_budget:
             raise QueryTooLarge(query_tokens, self.total_budget)
@@ -157,6 +157,7 @@ class TokenBudgetManager:
         return self._divide_dynamically(query_tokens, _dynamic_weights(turns, entities, available_chunks))
 
     def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
+        """Each part's percentage of the total; a longer query takes tokens from the others."""
         percentages = [strategy.of(category) for category in CATEGORIES]
         *others, query = _divide_by_weights(self.total_budget, percentages, of=100)
         if query_tokens > query:
@@ -166,6 +167,7 @@ class TokenBudgetManager:
         return TokenBudget(system, history, entities, rag, query)
 
     def _divide_dynamically(self, query_tokens: int, weights: Sequence[float]) -> TokenBudget:
+        """The query with a reserve, the usual size of the system prompt, the rest by weight."""
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
@@ -173,6 +175,7 @@ class TokenBudgetManager:
         return TokenBudget(system, history, entities, rag, query)
 
     def _divide_by_priority(self, order: Sequence[BudgetCategory], query_tokens: int) -> TokenBudget:
+        """The usual size for each part in order, while tokens last; the first gets the remainder."""
         given: dict[BudgetCategory, int] = dict.fromkeys(CATEGORIES, 0)
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         left = self.total_budget - given["query"]
@@ -185,7 +188,7 @@ class TokenBudgetManager:
 
 
 def _dynamic_weights(turns: int, entity_count: int, chunks: int) -> tuple[float, float, float]:
-    """How history, entities and documents share what is left for them, by how much each has to say."""
+    """The weights by which history, entities and documents share tokens, in this order."""
     if turns <= _SHORT:
         history, entities, rag = 15.0, 15.0, 60.0
     elif turns <= _MEDIUM:
@@ -201,16 +204,16 @@ def _dynamic_weights(turns: int, entity_count: int, chunks: int) -> tuple[float,
 
 
 def check_strategy(strategy: object) -> AllocationStrategy:
-    """One of the ways to divide a window, or an error that names them."""
+    """Return the strategy if it is one of the three; else raise an error that names them."""
     if not isinstance(strategy, AllocationStrategy):
         raise ValidationError(f"strategy is Dynamic(), Fixed(…) or Prioritized((…)), not {strategy!r}")
     return strategy
 
 
-def reserve(budget: TokenBudget, category: BudgetCategory, tokens: int) -> TokenBudget:
-    """The same total with exactly `tokens` for one part; the others give or take in proportion.
+def reserve_tokens(budget: TokenBudget, category: BudgetCategory, tokens: int) -> TokenBudget:
+    """The same total with exactly `tokens` for one part; the other parts grow or shrink in proportion.
 
-    The query keeps what it has as long as the others have anything to give.
+    The query keeps its tokens as long as the other parts have any to give.
     """
     tokens = min(tokens, budget.total)
     query = 0 if category == "query" else min(budget.query, budget.total - tokens)
@@ -221,10 +224,11 @@ def reserve(budget: TokenBudget, category: BudgetCategory, tokens: int) -> Token
 
 
 def redistribute(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudget:
-    """The same tokens where they are of use: what a part does not want goes to those that want more.
+    """A budget in which tokens that a part does not want go to the parts that want more.
 
-    They share it in proportion to what they have, none beyond what it wants. A part that `wanted` does not
-    name keeps what it has. What nobody wants is left out, so the whole may shrink; it never grows.
+    These parts share them in proportion to the tokens they have, and none gets more than it wants. A part
+    that `wanted` does not name keeps its tokens. Tokens that no part wants are dropped, so the total may
+    shrink; it never grows.
     """
     wants = {name: max(0, wanted.get(name, budget.of(name))) for name in CATEGORIES}
     given = {name: min(budget.of(name), wants[name]) for name in CATEGORIES}
@@ -243,7 +247,10 @@ def _is_percentage(value: object) -> bool:
 
 
 def _divide_by_weights(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:
-    """Whole numbers in proportion to the weights, which sum to exactly their part of the whole."""
+    """Whole numbers of tokens in proportion to the weights.
+
+    They sum to `whole_tokens`. With `of`, each weight is a part of that number, and the sum may be less.
+    """
     total = sum(weights) if of is None else of
     if total <= 0:
         return [0] * len(weights)

@@ -1,7 +1,8 @@
-"""How a coding agent's token budget is divided among categories, and what fits into it.
+"""How a coding agent's token budget is divided among categories, and which candidates fit into it.
 
-Every part has its own tokens; what one part leaves over goes to the others, most urgent first. The whole,
-less what is reserved for headings, is never exceeded. Counts are the caller's, made by the exact tokenizer.
+Every category has its own tokens; those that one leaves over go to the others, the most urgent first. The
+total, less what is reserved for headings, is never exceeded. Token counts come from the caller, made by the
+exact tokenizer.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from typing import Self
 
 CLUSTER_AGREEMENT = 2.5
-"""From this weighted agreement on, the spaces agree that a memory matters."""
+"""A memory with at least this weighted agreement belongs to the high relevance cluster."""
 
 
 class InjectionCategory(Enum):
-    """Why something is injected: its priority (1 comes first) and its share of the default budget."""
+    """Why a memory is injected: the category's priority (1 is first) and its share of the default budget."""
 
     DIVERGENCE_ALERT = "divergence alert"
     HIGH_RELEVANCE_CLUSTER = "high relevance cluster"
@@ -34,28 +35,28 @@ class InjectionCategory(Enum):
 
     @property
     def priority(self) -> int:
-        """Its place among the categories, from 1."""
+        """The place of this category in the order of urgency, from 1."""
         return list(InjectionCategory).index(self) + 1
 
     @property
     def budget(self) -> int:
-        """Its tokens in the default budget."""
+        """The tokens of this category in the default budget."""
         return DEFAULT_TOKEN_BUDGET.of(self)
 
     @classmethod
     def of(cls, weighted_agreement: float) -> InjectionCategory:
-        """The category of a memory that was searched for, by how far the spaces agree on it."""
+        """The category of a memory that a search found, by how far the spaces agree on it."""
         agreed = weighted_agreement >= CLUSTER_AGREEMENT
         return cls.HIGH_RELEVANCE_CLUSTER if agreed else cls.SINGLE_SPACE_MATCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionCandidate:
-    """A memory on its way into the context; `priority` is relevance × recency × diversity, once weighed.
+    """A memory that may be injected; `priority` is relevance × recency × diversity, once computed.
 
-    `in_lines`: its content is worded already, code under its place, and is told line by line. `author` says
-    whose words it holds, where its source alone does not say it well; `history` is told after them. What
-    `is_exempt` was asked for, and may be more than a third of a context whoever wrote it.
+    With `in_lines`, the content is code that is formatted already, its place on the first line. `author`
+    names whose words these are, where the source alone does not say it well; `history` is shown after them.
+    An exempt candidate (`is_exempt`) was asked for: it does not count against the share of foreign words.
     """
 
     memory_id: str
@@ -76,7 +77,7 @@ class InjectionCandidate:
     is_exempt: bool = False
 
     def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
-        """The candidate with its factors, and the priority that follows from them."""
+        """A copy with these factors and the priority that follows from them."""
         return replace(
             self,
             recency_factor=recency_factor,
@@ -122,7 +123,7 @@ class TokenBudget:
 
     @property
     def available(self) -> int:
-        """What memories and alerts may take together."""
+        """The tokens that memories and alerts may take together."""
         return self.total - self.reserved
 
     def of(self, category: InjectionCategory) -> int:
@@ -139,16 +140,16 @@ class TokenBudget:
 DEFAULT_TOKEN_BUDGET = TokenBudget()
 
 _NO_OVERFLOW = (InjectionCategory.DIVERGENCE_ALERT, InjectionCategory.TEMPORAL_ENRICHMENT)
-"""Alerts and badges accompany memories; what is left over is for memories."""
+"""Categories that get no tokens beyond their own: alerts and badges only accompany memories."""
 
 
 def select_within_budget(
     candidates: Sequence[InjectionCandidate], budget: TokenBudget
 ) -> list[InjectionCandidate]:
-    """The candidates that fit, by category, in the order given within each.
+    """The candidates that fit, by category; within a category in the order given.
 
-    First every category takes what its own tokens hold; what does not fit is skipped, and the rest goes on.
-    Then tokens that nobody took go to what was skipped, most urgent category first.
+    First every category takes the candidates that its own tokens hold; one that does not fit is skipped, and
+    the next is tried. Then the tokens left over go to skipped candidates, the most urgent category first.
     """
     ordered = sorted(candidates, key=lambda candidate: candidate.category.priority)
     own = {category: budget.of(category) for category in InjectionCategory}

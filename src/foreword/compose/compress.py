@@ -1,9 +1,9 @@
-"""Make a prompt that is over its budget smaller: by degrees, from what is least missed on.
+"""Make a prompt that is over its budget smaller, beginning with what is missed least.
 
-First goes what costs nothing: white space, and chunks that another contains. Then items leave by their worth
-(`worth.py`), until the target is met; what the last one leaves free is filled again. How much is over is the
-level. The query and the system prompt are never touched: when they alone are too much, that is an error. What
-was lost is told in words.
+First the reductions that lose no information: needless white space, and chunks that another chunk contains.
+Then parts are dropped by their worth (`worth.py`) until the target is met, and tokens that the last dropped
+part leaves free are filled again. The level says how much is over. The query and the system prompt are never
+changed: if they alone are too long, that is an error. What was lost is described in words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foreword.compose.summary import Summary, summarise
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
 from foreword.compose.user_context import word_user_lines
-from foreword.compose.worth import count_of, reduce_to
+from foreword.compose.worth import count_in_words, reduce_to_target
 from foreword.errors import CannotCompress
 
 if TYPE_CHECKING:
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReductionTools:
-    """What steps work with."""
+    """The summarizer and the tokenizer that reductions work with."""
 
     summarizer: DialogueSummarizer
     tokenizer: Tokenizer
 
     def summarise_turns(self, before: str, older: Sequence[Turn], tokens: int) -> Summary:
-        """What a summary said before and what these turns say, half the tokens for each."""
+        """One summary of an earlier summary and of these turns, about half the tokens for each."""
         new = summarise(self.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
         kept = shorten_text(before, tokens - self.tokenizer.count(new.text) - 1, self.tokenizer)
         return replace(new, text=shorten_text(f"{kept} {new.text}".strip(), tokens, self.tokenizer))
 
 
 Reduction = Callable[[ContextContent, ReductionTools], tuple[ContextContent, str]]
-"""From a content to a smaller one, and what is lost; no words when nothing is."""
+"""A function from a content to a smaller one, with a description of what is lost; empty if nothing is."""
 
 
 def tidy_turns(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
-    """Turns without white space that says nothing."""
+    """Remove needless white space from the turns."""
     history = content.history
     recalled, recent = (
         tuple(tidy_turn(turn, tools.tokenizer) for turn in turns)
@@ -66,7 +66,7 @@ def tidy_turns(content: ContextContent, tools: ReductionTools) -> tuple[ContextC
 
 
 def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
-    """Chunks that no better chunk contains."""
+    """Drop the chunks that an earlier chunk contains."""
     kept: list[str] = []
     chunks = []
     for chunk in content.rag_chunks:
@@ -75,25 +75,25 @@ def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tupl
             kept.append(words)
             chunks.append(chunk)
     lost = len(content.rag_chunks) - len(chunks)
-    return replace(content, rag_chunks=tuple(chunks)), count_of(lost, "repeated knowledge chunk")
+    return replace(content, rag_chunks=tuple(chunks)), count_in_words(lost, "repeated knowledge chunk")
 
 
 def keep_top_chunks(most: int) -> Reduction:
-    """The step that keeps the `most` best chunks, in the order they have."""
+    """A reduction that keeps the `most` best chunks, in their order."""
 
     def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
         best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
         chunks = tuple(chunk for chunk in content.rag_chunks if chunk in best)[:most]
         lost = len(content.rag_chunks) - len(chunks)
-        return replace(content, rag_chunks=chunks), count_of(lost, "knowledge chunk")
+        return replace(content, rag_chunks=chunks), count_in_words(lost, "knowledge chunk")
 
     return step
 
 
 def summarise_older(keep: int, tokens: int) -> Reduction:
-    """The step that keeps about `keep` of the recent turns and tells the others in `tokens` tokens.
+    """A reduction that keeps about `keep` recent turns and summarises the others in `tokens` tokens.
 
-    The summary is at most half of what it replaces, or the step would be none.
+    The summary has at most half as many tokens as what it replaces; else nothing would be gained.
     """
 
     def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
@@ -106,7 +106,7 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
         half = (tools.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
         summary = tools.summarise_turns(before, [turn.turn for turn in older], min(tokens, half))
         how = "but for a summary" if summary.text else "without a summary"
-        lost = f"{count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
+        lost = f"{count_in_words(len(older), 'older turn')} {how}" if older else "some of the summary"
         made = _replace_history(content, tools, summary=summary.text, recent=recent)
         problem = summary.problem or history.problem
         return replace(made, history=replace(made.history, problem=problem)), lost
@@ -115,7 +115,7 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
 
 
 def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
-    """Where the newest turns begin, about `keep` of them; a call and its answers are not parted."""
+    """The place where the newest turns begin, about `keep` of them; calls stay with their answers."""
     turns = [turn.turn for turn in history.recent_turns]
     first = len(turns)
     for start, _ in exchange_blocks(turns):
@@ -133,7 +133,7 @@ def _replace_history(
     recalled: tuple[FormattedTurn, ...] | None = None,
     recent: tuple[FormattedTurn, ...] | None = None,
 ) -> ContextContent:
-    """The content with some part of its history replaced, and the history worded anew."""
+    """The content with some parts of its history replaced, and the text of the history made anew."""
     history = content.history
     made = make_history(
         history.summary if summary is None else summary,
@@ -147,7 +147,7 @@ def _replace_history(
 
 
 class CompressionLevel(IntEnum):
-    """How much has to go: nothing, less than 20, 40 or 60 percent of a prompt, or more."""
+    """How much of a prompt has to go: nothing, less than 20, 40 or 60 percent, or more."""
 
     NONE = 0
     LIGHT = 1
@@ -157,12 +157,12 @@ class CompressionLevel(IntEnum):
 
 
 _UP_TO = {0.2: CompressionLevel.LIGHT, 0.4: CompressionLevel.MEDIUM, 0.6: CompressionLevel.HEAVY}
-"""The share of a prompt that is over, and the level below it."""
+"""Shares of a prompt, and the level if less than that share is over the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A prompt within its target, how much of it had to go, and in words what was lost."""
+    """A prompt within its target, with the level of compression and, in words, what was lost."""
 
     content: ContextContent
     token_count: int
@@ -171,7 +171,7 @@ class Compressed:
 
 
 def expected_level(tokens: int, target: int) -> CompressionLevel:
-    """How much of a prompt of `tokens` has to go to reach the target."""
+    """The level of compression that a prompt of `tokens` needs to reach the target."""
     if tokens <= target:
         return CompressionLevel.NONE
     over = (tokens - target) / tokens
@@ -180,13 +180,13 @@ def expected_level(tokens: int, target: int) -> CompressionLevel:
 
 @dataclass(frozen=True, slots=True)
 class DynamicCompressor:
-    """Compresses prompts; the summarizer tells what turns have said."""
+    """Compresses prompts; the summarizer sums up the turns that are dropped."""
 
     summarizer: DialogueSummarizer
     tokenizer: Tokenizer
 
     def compress(self, content: ContextContent, target_tokens: int) -> Compressed:
-        """The content in at most `target_tokens`, and what that has cost."""
+        """The content in at most `target_tokens`, and what was lost; raises CannotCompress if impossible."""
         tokens = prompt_tokens(content, self.tokenizer)
         level = expected_level(tokens, target_tokens)
         if level is CompressionLevel.NONE:
@@ -199,7 +199,7 @@ class DynamicCompressor:
             tokens = prompt_tokens(content, self.tokenizer)
             if tokens <= target_tokens:
                 return Compressed(content, tokens, level, tuple(lost))
-        content, more = reduce_to(content, target_tokens, self.tokenizer, tools.summarise_turns)
+        content, more = reduce_to_target(content, target_tokens, self.tokenizer, tools.summarise_turns)
         tokens = prompt_tokens(content, self.tokenizer)
         if tokens > target_tokens:
             raise CannotCompress(tokens, target_tokens)
@@ -212,10 +212,11 @@ class DynamicCompressor:
 def handle_overflow(
     content: ContextContent, budget: TokenBudget, compressor: DynamicCompressor
 ) -> ContextContent:
-    """The content with no part over its own budget; a part that is within it stays as it is, to the letter.
+    """The content with no part over its own budget; a part within its budget is not changed at all.
 
-    The system prompt then ends with a sentence that still fits, the conversation is told more briefly, and
-    entities and chunks go by relevance. The query is never touched, and the whole may still be too much.
+    A system prompt that is too long is cut at the end of a sentence, the conversation is summarised, and
+    entities and chunks are dropped by relevance. The query is never changed, so the whole may still be too
+    long.
     """
     tokenizer, system = compressor.tokenizer, content.system
     fits = tokenizer.count(system) <= budget.system
@@ -224,21 +225,21 @@ def handle_overflow(
         content,
         system=system if fits else cut_instructions(system, budget.system, tokenizer),
         history=_shorten_conversation(content.history, budget.history, compressor),
-        entities=_drop_entities(content.entities, budget.entities - user.token_count, tokenizer),
+        entities=_entities_that_fit(content.entities, budget.entities - user.token_count, tokenizer),
         user=user,
-        rag_chunks=_drop_chunks(content.rag_chunks, budget.rag, tokenizer),
+        rag_chunks=_chunks_that_fit(content.rag_chunks, budget.rag, tokenizer),
     )
 
 
 def cut_instructions(instructions: str, most: int, tokenizer: Tokenizer) -> str:
-    """Instructions up to the last sentence that is within `most` tokens."""
+    """The instructions up to the last sentence that fits into `most` tokens."""
     return SystemPromptBuilder(instructions, Custom(""), tokenizer=tokenizer).build(most)
 
 
 def _shorten_conversation(
     history: FormattedHistory, most: int, compressor: DynamicCompressor
 ) -> FormattedHistory:
-    """The conversation alone, compressed like a prompt that holds nothing else."""
+    """The history in at most `most` tokens, compressed as if it were the whole prompt."""
     if history.token_count <= most:
         return history
     around = prompt_tokens(ContextContent(""), compressor.tokenizer)
@@ -247,10 +248,10 @@ def _shorten_conversation(
     return worded if worded.token_count <= most else NO_HISTORY
 
 
-def _drop_entities(
+def _entities_that_fit(
     entities: Sequence[EntityContext], most: int, tokenizer: Tokenizer
 ) -> tuple[EntityContext, ...]:
-    """The most relevant that fit: with their details, else by name and type, else not at all."""
+    """The most relevant entities that fit: with their details, else by name and type, else left out."""
     if tokenizer.count(entities_text(entities)) <= most:
         return tuple(entities)
     chosen: list[EntityContext] = []
@@ -262,10 +263,10 @@ def _drop_entities(
     return tuple(chosen)
 
 
-def _drop_chunks(
+def _chunks_that_fit(
     chunks: Sequence[KnowledgeChunk], most: int, tokenizer: Tokenizer
 ) -> tuple[KnowledgeChunk, ...]:
-    """The most relevant that fit, in the order they had."""
+    """The most relevant chunks that fit, in the order they had."""
     if tokenizer.count(knowledge_text(chunks)) <= most:
         return tuple(chunks)
     chosen: list[KnowledgeChunk] = []

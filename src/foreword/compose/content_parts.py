@@ -1,9 +1,9 @@
-"""The parts of a message that is more than text: texts, images and files, in their places.
+"""The parts of a message that is more than text: texts, images and files, in their order.
 
-Reads parts as OpenAI's and Anthropic's APIs have them, and words each for either. In a text an image is a
-mark. What an image costs follows the rules that both document: of these the dearest counts, so that a prompt
-is within its window whoever answers it. Sizes are read from the first bytes of the image; one that is only an
-address may be of any size, and counts as the largest.
+Reads parts in the formats of OpenAI's and Anthropic's APIs, and writes them in either. In plain text an image
+is a mark such as `[image]`. The tokens of an image follow the rules that both providers document, and the
+higher number counts, so that a prompt is within its window whichever model answers. Sizes are read from the
+first bytes of the image; an image that is only an address may be of any size, and counts as the largest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Image:
 
     @property
     def address(self) -> str:
-        """The image as OpenAI's API takes it: an address, which may hold the bytes themselves."""
+        """The image as OpenAI's API takes it: a URL, which may hold the bytes themselves."""
         return self.url or f"data:{self.media_type};base64,{self.data}"
 
 
@@ -73,7 +73,7 @@ def read_image(part: Part) -> Image | None:
 
 
 def part_text(part: Part) -> str:
-    """What a part says; for anything but text, a mark that says what stands here."""
+    """The text of a part; for anything but text, a mark such as `[image]` or `[file]`."""
     if part.get("type") in _TEXT_TYPES and isinstance(part.get("text"), str):
         return str(part["text"])
     image = read_image(part)
@@ -90,7 +90,7 @@ def parts_text(parts: Iterable[Part]) -> str:
 
 
 def sent_parts(turn: Turn) -> Sequence[Part]:
-    """The parts that are sent with a turn: a user's; of others' turns the APIs take the text alone."""
+    """The parts that are sent with a turn of a user; none for others, of which APIs take text alone."""
     return turn.parts if turn.role == "user" else ()
 
 
@@ -103,26 +103,26 @@ def has_more_than_text(parts: Iterable[Part]) -> bool:
 
 
 def openai_parts(turn: Turn, text: str) -> list[dict[str, Any]]:
-    """The content of a turn for OpenAI's chat API, with what is worded of it as `text`."""
-    return [_openai_part(part) for part in _place_text(turn, text)]
+    """The content of a turn for OpenAI's chat API; `text` is its text as the prompt words it."""
+    return [_openai_part(part) for part in _parts_with_text(turn, text)]
 
 
 def anthropic_parts(turn: Turn, text: str) -> list[dict[str, Any]]:
-    """The same for Anthropic's API."""
-    return [_anthropic_part(part) for part in _place_text(turn, text)]
+    """The content of a turn for Anthropic's API; `text` is its text as the prompt words it."""
+    return [_anthropic_part(part) for part in _parts_with_text(turn, text)]
 
 
-def _place_text(turn: Turn, text: str) -> list[Part]:
-    """The parts of a turn: as they came where the text tells all of them, else the text and the images."""
+def _parts_with_text(turn: Turn, text: str) -> list[Part]:
+    """The turn's parts after the lead of the text, if it ends with all they say; else text and images."""
     told = parts_text(turn.parts).strip()
     if told and text.endswith(told):
-        return _parts_after(text.removesuffix(told), turn.parts)
+        return _prepend_text(text.removesuffix(told), turn.parts)
     images = [part for part in turn.parts if read_image(part) is not None]
     return [*([{"type": "text", "text": text}] if text.strip() else []), *images]
 
 
-def _parts_after(lead: str, parts: Sequence[Part]) -> list[Part]:
-    """The parts with something before them: in their first text, if they begin with one."""
+def _prepend_text(lead: str, parts: Sequence[Part]) -> list[Part]:
+    """The parts with a text before them, joined to the first part if that is a text."""
     if not lead.strip():
         return list(parts)
     first, *rest = parts
@@ -157,18 +157,18 @@ def _anthropic_part(part: Part) -> dict[str, Any]:
 
 
 def images_tokens(parts: Sequence[Part]) -> int:
-    """What the images among some parts cost, beside their marks."""
+    """The tokens of the images among some parts, without those of their marks."""
     images = (read_image(part) for part in parts) if parts else ()
     return sum(image_tokens(image) for image in images if image is not None)
 
 
 def image_tokens(image: Image) -> int:
-    """What an image costs by the dearest of the documented rules."""
+    """The tokens of an image by the more expensive of the two documented rules."""
     return max(openai_image_tokens(image), anthropic_image_tokens(image))
 
 
 def openai_image_tokens(image: Image) -> int:
-    """By OpenAI's rules: tiles of 512 pixels after scaling, or patches of 32, whichever is more."""
+    """The tokens of an image by OpenAI's rules: tiles of 512 pixels or patches of 32, whichever is more."""
     if image.detail == "low":
         return _LOW_DETAIL_TOKENS
     width, height = _scale_within(image.size or _UNKNOWN_SIZE, _SQUARE)
@@ -179,7 +179,7 @@ def openai_image_tokens(image: Image) -> int:
 
 
 def anthropic_image_tokens(image: Image) -> int:
-    """By Anthropic's rule: a token for 750 pixels, after the long edge was scaled to 1,568."""
+    """The tokens of an image by Anthropic's rule: one for 750 pixels, the long edge at most 1,568."""
     if image.size is None:
         return _MAX_ANTHROPIC_TOKENS
     width, height = _scale_within(image.size, _LONG_EDGE)
@@ -187,7 +187,7 @@ def anthropic_image_tokens(image: Image) -> int:
 
 
 def _scale_within(size: tuple[int, int], edge: int) -> tuple[float, float]:
-    """The size scaled down so that its longer side is no longer than the edge."""
+    """The size scaled down so that neither side is longer than the edge."""
     scale = min(1.0, edge / max(1, *size))
     return size[0] * scale, size[1] * scale
 
@@ -196,7 +196,7 @@ def _scale_within(size: tuple[int, int], edge: int) -> tuple[float, float]:
 
 
 def _image_size(data: str) -> tuple[int, int] | None:
-    """Width and height from the first bytes of a PNG, GIF, JPEG or WebP; None where they do not tell."""
+    """The width and height from the first bytes of a PNG, GIF, JPEG or WebP; None if they are not there."""
     head = data[:_HEAD_CHARACTERS]
     try:
         read = base64.b64decode(head[: len(head) // 4 * 4])

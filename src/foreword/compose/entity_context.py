@@ -1,10 +1,10 @@
-"""Who and what a question is about, worded within a number of tokens.
+"""The entities that a question is about, worded within a number of tokens.
 
-`format` words the entities that the question means, by the confidence in that, and those that the
-conversation is about, by their salience, weighted a little less. `format_what_holds` words only those that
-the question means, with the words by which it does, and of what is known of them only what does not stand
-in view. What is not relevant enough is left out. An entity that does not fit with all its details is worded
-by name and type alone; if that does not fit either, the next is tried.
+`format` words the entities that the question means, ranked by confidence, and those that the conversation is
+about, ranked by salience with a lower weight. `format_what_holds` words only those that the question means,
+and of their details only those that the turns in view do not show. Entities below the minimum relevance are
+left out. An entity that does not fit with all its details is worded by name and type alone; if that does not
+fit either, the next is tried.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, Entity, EntityRelationship, ResolvedEntity
 
 SALIENT_WEIGHT = 0.7
-"""The weight of an entity's salience, against that of being named in the question."""
+"""The weight of an entity's salience, compared with that of being named in the question."""
 
 _FIRST_ATTRIBUTES = ("email", "phone", "title", "department", "location")
 _HEADING = "What holds:"
@@ -47,7 +47,7 @@ DEFAULT_TEMPLATE = EntityTemplate()
 
 @dataclass(frozen=True, slots=True)
 class EntityContextConfig:
-    """At most how many entities are worded, and how much of each."""
+    """How many entities are worded at most, and how much of each."""
 
     max_entities: int = 10
     min_relevance: float = 0.2
@@ -83,7 +83,7 @@ class EntityContext:
 
 @dataclass(frozen=True, slots=True)
 class EntityContextFormatter:
-    """Chooses and words entities."""
+    """Chooses entities and words them."""
 
     tokenizer: Tokenizer
     config: EntityContextConfig = EntityContextConfig()
@@ -91,9 +91,9 @@ class EntityContextFormatter:
     def format(
         self, dialogue_state: DialogueState, resolved_entities: Sequence[ResolvedEntity], max_tokens: int
     ) -> tuple[EntityContext, ...]:
-        """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
-        wanted = self._entities_to_tell(dialogue_state, resolved_entities)
-        return self._entities_within(
+        """The entities that fit, the most relevant first; their `entities_text` has at most `max_tokens`."""
+        wanted = self._relevant_entities(dialogue_state, resolved_entities)
+        return self._entities_that_fit(
             (self._word_entity(entity, relevance, dialogue_state) for entity, relevance in wanted), max_tokens
         )
 
@@ -104,19 +104,22 @@ class EntityContextFormatter:
         max_tokens: int,
         in_view: Collection[int] = (),
     ) -> tuple[EntityContext, ...]:
-        """Whom the question means, and what is known of them now; nothing that stands in the turns in view.
+        """The entities that the question means, with details that the turns in view do not show.
 
-        `in_view` are the places of turns that the prompt tells in full. A detail has the day of its turn.
+        `in_view` are the places of the turns that the prompt has in full. A detail is followed by the day of
+        its turn.
         """
         best: dict[str, ResolvedEntity] = {}
         for one in sorted(resolved_entities, key=lambda one: -one.confidence):
             if one.confidence >= self.config.min_relevance:
                 best.setdefault(one.entity_id, one)
-        worded = (self._word_what_holds(one, dialogue_state, in_view) for one in best.values())
-        return self._entities_within(filter(None, worded), max_tokens)
+        worded = (self._word_unseen_details(one, dialogue_state, in_view) for one in best.values())
+        return self._entities_that_fit(filter(None, worded), max_tokens)
 
-    def _entities_within(self, wanted: Iterable[EntityContext], max_tokens: int) -> tuple[EntityContext, ...]:
-        """As many of the worded entities as fit, those that do not by name and type alone."""
+    def _entities_that_fit(
+        self, wanted: Iterable[EntityContext], max_tokens: int
+    ) -> tuple[EntityContext, ...]:
+        """As many entities as fit; one that does not fit is reduced to name and type."""
         chosen: list[EntityContext] = []
         room = max_tokens - self.tokenizer.count(_HEADING) - _TOKENS_TO_JOIN
         for whole in wanted:
@@ -131,19 +134,19 @@ class EntityContextFormatter:
             chosen.pop()  # the tokens of parts do not add up exactly to those of the whole
         return tuple(chosen)
 
-    def _word_what_holds(
+    def _word_unseen_details(
         self, meant: ResolvedEntity, state: DialogueState, in_view: Collection[int]
     ) -> EntityContext | None:
-        """An entity with what does not stand in view; None where that is nothing."""
+        """An entity with the details that are not in view; None if there are none."""
         entity = state.entity_registry.get(meant.entity_id)
         if entity is None:
             return None
         unseen = {
-            name: f"{value}{_day_of(entity.said_in.get(name), state)}"
+            name: f"{value}{_day_in_brackets(entity.said_in.get(name), state)}"
             for name, value in entity.attributes.items()
             if entity.said_in.get(name, entity.last_mention) not in in_view
         }
-        attributes = self._attribute_pairs(replace(entity, attributes=unseen))
+        attributes = self._choose_attributes(replace(entity, attributes=unseen))
         related = tuple(
             one for one in state.entity_registry.relationships(entity.id) if one.turn not in in_view
         )
@@ -153,9 +156,9 @@ class EntityContextFormatter:
         if not (attributes or related or (is_described and entity.last_mention not in in_view)):
             return None
         mention = escape_heading_line(meant.mention) if is_described else ""
-        return self._word(entity, meant.confidence, mention, "", attributes, related)
+        return self._build_entity_context(entity, meant.confidence, mention, "", attributes, related)
 
-    def _entities_to_tell(
+    def _relevant_entities(
         self, state: DialogueState, resolved: Sequence[ResolvedEntity]
     ) -> list[tuple[Entity, float]]:
         """The entities that are relevant enough, once each, the most relevant first."""
@@ -171,12 +174,15 @@ class EntityContextFormatter:
         return sorted(relevant, key=lambda pair: -pair[1])
 
     def _word_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
+        """An entity with its aliases, attributes and relationships."""
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
         aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]
         description = f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else ""
-        return self._word(entity, relevance, "", description, self._attribute_pairs(entity), related)
+        return self._build_entity_context(
+            entity, relevance, "", description, self._choose_attributes(entity), related
+        )
 
-    def _word(
+    def _build_entity_context(
         self,
         entity: Entity,
         relevance: float,
@@ -185,7 +191,7 @@ class EntityContextFormatter:
         attributes: tuple[tuple[str, str], ...],
         related: Sequence[EntityRelationship],
     ) -> EntityContext:
-        """An entity and its details as lines; `mention` are the question's words for it, if they differ."""
+        """An entity with its lines; `mention` is the question's name for it, if that differs."""
         name, template = escape_heading_line(entity.canonical_name), self.config.template
         lines = [description] if description else []
         lines += [f"{key}: {value}" for key, value in attributes]
@@ -207,8 +213,8 @@ class EntityContextFormatter:
             token_count=self.tokenizer.count(formatted),
         )
 
-    def _attribute_pairs(self, entity: Entity) -> tuple[tuple[str, str], ...]:
-        """The most useful first, then the others in the order they were said."""
+    def _choose_attributes(self, entity: Entity) -> tuple[tuple[str, str], ...]:
+        """Names and values of the first few attributes: the most useful, then in the order of mention."""
         first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
         names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
         return tuple(
@@ -217,14 +223,14 @@ class EntityContextFormatter:
         )
 
 
-def _day_of(turn: int | None, state: DialogueState) -> str:
-    """The day of a turn, in brackets, where it is known."""
+def _day_in_brackets(turn: int | None, state: DialogueState) -> str:
+    """The day of a turn in brackets; empty if it is not known."""
     when = state.turns[turn].timestamp if turn is not None and turn < len(state.turns) else None
     return f" ({when.day} {when:%B %Y})" if when else ""
 
 
 def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:
-    """The same entity with its first line only: name and type."""
+    """The same entity reduced to its first line: name and type."""
     name = context.formatted.partition("\n")[0]
     return replace(
         context,
@@ -237,5 +243,5 @@ def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityConte
 
 
 def entities_text(contexts: Sequence[EntityContext]) -> str:
-    """All entities as they stand in a prompt; empty for none."""
+    """All entities under one heading, as the prompt has them; empty for none."""
     return "\n".join((_HEADING, *(each.formatted for each in contexts))) if contexts else ""

@@ -1,7 +1,7 @@
-"""Fit worded memories into a token budget, best first: what does not fit is skipped, and the rest goes on.
+"""Fit memories into a token budget, best first: one that does not fit is skipped, and the next is tried.
 
-The budget is hard. Pieces are added by their own counts, which is quick, and the whole is then counted once
-more as it stands, because tokens do not add up exactly; what is over is taken from the end.
+The budget is hard. Texts are added by their own token counts, which is quick. Then the whole is counted once
+more, because tokens do not add up exactly, and memories are taken from the end until it fits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A text within its budget: its lines, what was dropped, and what it costs."""
+    """A text within its budget: its tokens, its lines, and the results that were dropped."""
 
     text: str = ""
     tokens: int = 0
@@ -67,6 +67,7 @@ def _fit_exactly(
     budget: int,
     tokenizer: Tokenizer,
 ) -> FittedText:
+    """The chosen lines as one text within the budget by its exact count; others are dropped from the end."""
     exempt = find_exempt([candidate.result for candidate in chosen])
     while True:
         chosen, over = split_by_share(chosen, exempt)
@@ -82,7 +83,7 @@ def _fit_exactly(
 def split_by_share(
     chosen: Sequence[ContextLine], exempt: frozenset[str]
 ) -> tuple[list[ContextLine], list[ContextLine]]:
-    """The lines that may be said together, and the foreign ones that are more than their share."""
+    """Split lines into those that are kept and foreign ones that would exceed their share."""
     portions = [Portion(line.tokens, line.result.memory.source, line.id in exempt) for line in chosen]
     allowed = within_share(portions)
     kept = [line for line, fits in zip(chosen, allowed, strict=True) if fits]

@@ -1,11 +1,11 @@
 """The conversation so far, worded within a number of tokens: whole, if it fits.
 
-Else three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on
-the present question (found elsewhere, handed in; a question with its answer), and the recent turns as they
-were said. In a small room the last exchange comes first, then what was recalled, then the summary, then more
-of the recent turns, then what else was recalled. A very long turn, such as a pasted log, is told by its ends
-and by what the question names, so that it does not push out all others. The text is counted as it stands,
-joins included, and is never over. Only turns that may fit are looked at.
+Else it has three parts, each under its heading: a summary of the older turns, earlier turns that are relevant
+to the question (found elsewhere and passed in, a question with its answer), and the recent turns. Where
+tokens are short, they go first to the last exchange, then to recalled turns, the summary, more recent turns
+and more recalled turns. A very long turn, such as a pasted log, is shortened to its ends and the lines that
+the question names, so that it does not push out all others. The finished text is counted exactly and never
+exceeds the limit. Turns that cannot fit are not read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from foreword.compose.turns import (
     TurnStyle,
     TurnWording,
     exchange_blocks,
-    is_told_in_full,
+    is_unshortened,
     question_and_answer,
     sort_by_time,
     turn_identity,
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
-_JOIN = 2
-"""At most how many tokens a line costs beside its own."""
+_JOIN_TOKENS = 2
+"""At most how many tokens it costs to join a line to the others."""
 
 _LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
-"""Where not all fits, a turn may have this share of the tokens, and this many in any case: more is shortened.
-The last exchange may have more."""
+"""Where not everything fits, a turn may have this share of the tokens, and at least this many; a longer one
+is shortened. Turns of the last exchange may have more."""
 
 _SPARE_SHARE = 0.03
-"""With more than this share of the tokens left over, long turns are told at greater length."""
+"""If more than this share of the tokens is left over, long turns are shortened less."""
 
 _MAX_LENGTHENINGS = 6
-"""How often a greater length is tried; each time by half as much."""
+"""How often a higher limit for long turns is tried; each time by half as much."""
 
 _MAX_FILLS, _MIN_FILL = 4, 12
-"""How often more is taken into room that was left over, and the least room that is worth it."""
+"""How often more turns are taken into tokens left over, and the fewest tokens that are worth it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryTemplate:
-    """What stands around the parts of a history; `{}` in `summary` is where the summary goes."""
+    """The headings of the parts of a history; in `summary`, `{}` is replaced by the summary."""
 
     summary: str = "[Conversation summary: {}]"
     recalled: str = "Earlier in this conversation:"
@@ -72,9 +72,9 @@ DEFAULT_TEMPLATE = HistoryTemplate()
 
 @dataclass(frozen=True, slots=True)
 class HistoryFormatterConfig:
-    """How a conversation is worded; the shares say how much of the room a part may take from the others.
+    """How a conversation is worded; the shares limit how much of the tokens a part may take.
 
-    `verbatim_turns` is the most recent turns that are told; without it, as many as there is room for.
+    `verbatim_turns` is the largest number of recent turns; None means as many as fit.
     """
 
     verbatim_turns: int | None = None
@@ -97,9 +97,9 @@ class HistoryFormatterConfig:
 class FormattedHistory:
     """A worded conversation; recalled and recent turns are oldest first.
 
-    `token_count` is that of `text`, and of the images of recent turns, which are sent with them; `reserved`
-    is the room for a summary that is not made yet. `problem` says why there is no summary, or not all of it,
-    where the summarizer failed.
+    `token_count` includes the text and the images of recent turns, which are sent with them; `reserved` is
+    the number of tokens for a summary that is not made yet. `problem` says why the summary is missing or
+    incomplete, if the summarizer failed.
     """
 
     summary: str | None = None
@@ -120,7 +120,7 @@ def make_history(
     template: HistoryTemplate = DEFAULT_TEMPLATE,
     problem: str = "",
 ) -> FormattedHistory:
-    """The parts as one text, counted."""
+    """A history made of these parts, with its text and token count."""
     text = history_text(summary, recalled, recent, template)
     tokens = tokenizer.count(text) + turns_images_tokens(recent)
     return FormattedHistory(summary or None, tuple(recalled), tuple(recent), text, tokens, template, problem)
@@ -132,7 +132,7 @@ def history_text(
     recent: Sequence[FormattedTurn],
     template: HistoryTemplate,
 ) -> str:
-    """The parts that are there under their headings, a blank line between them."""
+    """The parts that are not empty, under their headings, with blank lines between them."""
     parts = [template.summary.replace("{}", indent_lines(escape_headings(summary), 2))] if summary else []
     for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
         if turns:
@@ -141,7 +141,7 @@ def history_text(
 
 
 def _lines_by_day(turns: Sequence[FormattedTurn]) -> Iterator[str]:
-    """The lines of turns, the first of each day after the day."""
+    """The lines of turns, with a heading before the first turn of each day."""
     day = ""
     for turn in turns:
         if turn.day and turn.day != day:
@@ -151,7 +151,7 @@ def _lines_by_day(turns: Sequence[FormattedTurn]) -> Iterator[str]:
 
 
 class HistoryFormatter:
-    """Words conversations; keeps nothing of them but the token counts of some turns."""
+    """Words conversations; stores nothing of them but a cache of some turns."""
 
     def __init__(
         self,
@@ -179,23 +179,28 @@ class HistoryFormatter:
     ) -> FormattedHistory:
         """The conversation in at most `max_tokens`; `recalled` are earlier turns, the best first.
 
-        Of a turn that is too long, what the query names stays. Without its summary, which takes longest to
-        make, it has room for one: enough to see what it leaves to other parts.
+        A turn that is too long keeps the lines with words of the query. Without `with_summary` the summary,
+        which takes longest, is not made; tokens are only reserved for it, to show how many are left for other
+        parts.
         """
         asked, turns = words_asked_for(query), dialogue_state.turns
-        draft = self._compose_at_length(turns, max_tokens, recalled, asked, self.config.max_summary_tokens)
+        draft = self._compose_using_spare_tokens(
+            turns, max_tokens, recalled, asked, self.config.max_summary_tokens
+        )
         if not with_summary:
-            return replace(draft.made, reserved=draft.reserved)
+            return replace(draft.formatted, reserved=draft.reserved)
         is_summarised = bool(draft.reserved)
-        made = self._add_summary(draft, recalled, max_tokens)
-        if is_summarised and _has_room_for_longer_turns(made, max_tokens - made.token_count, max_tokens):
-            # The summary is shorter than the room that was kept for it.
+        history = self._add_summary(draft, recalled, max_tokens)
+        if is_summarised and _has_room_for_longer_turns(
+            history, max_tokens - history.token_count, max_tokens
+        ):
+            # The summary has fewer tokens than were reserved for it.
             summary = self._tokenizer.count(draft.summary)
-            longer = self._compose_at_length(turns, max_tokens, recalled, asked, summary)
-            made = _fuller(made, self._add_summary(longer, recalled, max_tokens))
-        return made
+            longer = self._compose_using_spare_tokens(turns, max_tokens, recalled, asked, summary)
+            history = _choose_fuller(history, self._add_summary(longer, recalled, max_tokens))
+        return history
 
-    def _compose_at_length(
+    def _compose_using_spare_tokens(
         self,
         turns: Sequence[Turn],
         max_tokens: int,
@@ -203,21 +208,25 @@ class HistoryFormatter:
         asked: Collection[str],
         max_summary: int,
     ) -> _HistoryDraft:
-        """The conversation, long turns at as great a length as leaves no room empty."""
+        """A draft with as high a limit for long turns as the tokens allow."""
         longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
-        draft = self._compose(turns, max_tokens, recalled, asked, longest, max_summary)
+        draft = self._compose_with_turn_limit(turns, max_tokens, recalled, asked, longest, max_summary)
         more = max_tokens
         for _ in range(_MAX_LENGTHENINGS):
             spare = max_tokens - draft.tokens
-            if not _has_room_for_longer_turns(draft.made, spare, max_tokens):
+            if not _has_room_for_longer_turns(draft.formatted, spare, max_tokens):
                 break
             more = min(more // 2, spare)
-            longer = self._compose(turns, max_tokens, recalled, asked, longest + more, max_summary)
-            if longer.tokens > draft.tokens and len(longer.made.recent_turns) >= len(draft.made.recent_turns):
+            longer = self._compose_with_turn_limit(
+                turns, max_tokens, recalled, asked, longest + more, max_summary
+            )
+            if longer.tokens > draft.tokens and len(longer.formatted.recent_turns) >= len(
+                draft.formatted.recent_turns
+            ):
                 draft, longest = longer, longest + more
         return draft
 
-    def _compose(
+    def _compose_with_turn_limit(
         self,
         turns: Sequence[Turn],
         max_tokens: int,
@@ -226,9 +235,9 @@ class HistoryFormatter:
         longest: int,
         max_summary: int,
     ) -> _HistoryDraft:
-        """The conversation with no turn but those of the last exchange above `longest`, unless all fits.
+        """A draft in which only turns of the last exchange may exceed `longest`, unless all fit.
 
-        For a summary, where one is needed, there is room.
+        If a summary is needed, tokens are reserved for it.
         """
         room = max_tokens - self._heading_tokens(self.config.template.recent)
         draft = _HistoryDraft(turns, room, asked)
@@ -239,15 +248,17 @@ class HistoryFormatter:
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
-        self._take_more(draft, min(max_summary, int(max_tokens * self.config.summary_share)))
+        self._take_recent_leaving_summary_room(
+            draft, min(max_summary, int(max_tokens * self.config.summary_share))
+        )
         self._reserve_summary(draft, max_summary)
-        self._fill(draft, recalled, max_tokens)
+        self._fill_remaining_tokens(draft, recalled, max_tokens)
         return draft
 
-    def _fill(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> None:
-        """Take more of what was recalled, then of the recent turns, while there is room.
+    def _fill_remaining_tokens(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> None:
+        """Take more recalled turns, then more recent turns, while tokens are left.
 
-        Room is reckoned with a little to spare for every line; what is left over shows in the exact count.
+        Costs are estimated with a little to spare for every line, so the exact count shows tokens left over.
         """
         self._shrink_to_exact_count(draft, max_tokens)
         for _ in range(_MAX_FILLS):
@@ -257,33 +268,36 @@ class HistoryFormatter:
                 break
             if self.config.recalled_share:
                 self._take_recalled(draft, recalled, draft.left)
-            if len(draft.recalled) == chosen and not self._take_recent(draft):
+            if len(draft.recalled) == chosen and not self._take_more_recent_turns(draft):
                 break
             self._shrink_to_exact_count(draft, max_tokens)
 
     def _add_summary(
         self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int
     ) -> FormattedHistory:
-        """The draft with its summary; what it leaves of its room goes to turns, and then it is made anew."""
+        """The history with its summary; tokens left over go to more turns.
+
+        If these turns were part of the summary, it is made again without them.
+        """
         if not draft.reserved:
-            return draft.made
+            return draft.formatted
         self._summarise_earlier(draft, draft.reserved - self._heading_tokens(self.config.template.summary))
         draft.reserved, summarised = 0, draft.first
-        self._fill(draft, recalled, max_tokens)
+        self._fill_remaining_tokens(draft, recalled, max_tokens)
         if draft.summary and draft.first < summarised:
             self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
             self._shrink_to_exact_count(draft, max_tokens)
-        return draft.made
+        return draft.formatted
 
-    def _take_recent(self, draft: _HistoryDraft) -> bool:
-        """More of the recent turns; returns whether there were any."""
+    def _take_more_recent_turns(self, draft: _HistoryDraft) -> bool:
+        """Add earlier blocks to the recent turns of the draft; return whether there were any."""
         blocks = self._earlier_blocks(draft, draft.left) if draft.recent else []
         for start, worded in blocks:
             draft.add(start, worded)
         return bool(blocks)
 
     def _take_whole_conversation(self, draft: _HistoryDraft, recalled: Sequence[Turn]) -> bool:
-        """All turns, if they fit and nothing was recalled from elsewhere; returns whether they do."""
+        """Take all turns if they fit and all recalled turns are among them; return whether they do."""
         blocks = self._earlier_blocks(draft, draft.left)
         start = blocks[-1][0] if blocks else len(draft.turns)
         if next(exchange_blocks(draft.turns, start), None) is not None:
@@ -297,13 +311,13 @@ class HistoryFormatter:
         return True
 
     def _take_last_exchange(self, draft: _HistoryDraft, room: int) -> None:
-        """The newest turns back to what the user said last; of a turn that is too long alone, what fits."""
+        """Take the newest turns back to the user's last turn; shorten the newest if it is too long."""
         for start, block in exchange_blocks(draft.turns):
-            if self._is_long_ago(draft, start):
+            if self._is_beyond_recent_limit(draft, start):
                 break
-            worded = self._take_whole_block(block, room)
+            worded = self._word_whole_block(block, room)
             if worded is None and not draft.recent:
-                worded = self._take_shortened_block(draft, block, room)
+                worded = self._word_shortened_block(draft, block, room)
             if worded is None:
                 break
             draft.add(start, worded)
@@ -313,18 +327,18 @@ class HistoryFormatter:
         draft.exchange = len(draft.recent)
 
     def _take_recalled(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
-        """As many of the recalled as fit, best first, and with a question its answer.
+        """Take as many recalled turns as fit, best first, each question with its answer.
 
-        The best is shortened rather than left out.
+        If not even the best one fits, it is shortened.
         """
         room = left = min(allowed, draft.left)
         known = draft.recent_turn_keys() | {turn_identity(worded.turn) for worded in draft.recalled}
         days = {worded.day for worded in draft.recalled}
         for rank, turn in enumerate(recalled):
-            if left <= _JOIN:
+            if left <= _JOIN_TOKENS:
                 break
             if turn_identity(turn) not in known:
-                unit = [one for one in draft.exchange_of(turn) if turn_identity(one) not in known]
+                unit = [one for one in draft.with_question_or_answer(turn) if turn_identity(one) not in known]
                 worded = self._word_recalled(draft, unit, turn, left, days)
                 left -= self._recalled_cost(draft, worded, days)
                 known |= {turn_identity(line.turn) for line in worded}
@@ -335,9 +349,9 @@ class HistoryFormatter:
     def _word_recalled(
         self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int, days: Collection[str]
     ) -> list[FormattedTurn]:
-        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing.
+        """A recalled turn with its question or answer; alone, if both do not fit; else empty.
 
-        `days` are those that have their headings already.
+        If nothing has been recalled yet, the turn is shortened instead. `days` already have their headings.
         """
         for turns in (unit, [turn]):
             limit = min(room, draft.longest)
@@ -347,13 +361,13 @@ class HistoryFormatter:
         if draft.recalled:
             return []
         day = self._recalled.day_heading(turn)
-        inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN
+        inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN_TOKENS
         inside -= self._heading_tokens(day) if day else 0
         short = self._wording.shorten(turn, self._recalled, inside, draft.asked)
         return [short] if short is not None else []
 
     def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
-        """A recalled turn; one that is very long is told in part."""
+        """A recalled turn within the limit, if need be shortened; None if it does not fit."""
         worded = self._wording.word(turn, self._recalled, limit)
         if worded is None and limit == draft.longest:
             worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
@@ -362,20 +376,20 @@ class HistoryFormatter:
     def _recalled_cost(
         self, draft: _HistoryDraft, worded: Sequence[FormattedTurn], days: Collection[str]
     ) -> int:
-        """What more recalled turns cost, with the headings that are not there yet; nothing for none."""
+        """The tokens of more recalled turns, with the headings they need in addition; 0 for none."""
         if not worded:
             return 0
         heading = 0 if draft.recalled else self._heading_tokens(self.config.template.recalled)
         new_days = {line.day for line in worded} - {"", *days}
         return heading + _token_sum(worded) + sum(map(self._heading_tokens, new_days))
 
-    def _is_long_ago(self, draft: _HistoryDraft, start: int) -> bool:
-        """Whether a turn is not one of the recent turns, where there is a most of these."""
+    def _is_beyond_recent_limit(self, draft: _HistoryDraft, start: int) -> bool:
+        """Whether a turn comes before the last `verbatim_turns` turns, if there is such a limit."""
         most = self.config.verbatim_turns
         return most is not None and len(draft.turns) - start > most
 
-    def _take_more(self, draft: _HistoryDraft, summary: int) -> None:
-        """More of the recent turns: all that were said, if they fit, else fewer, to leave a summary room."""
+    def _take_recent_leaving_summary_room(self, draft: _HistoryDraft, summary: int) -> None:
+        """Take all earlier turns if they fit; else fewer, to leave tokens for a summary."""
         if not draft.recent:
             return
         more = self._earlier_blocks(draft, draft.left)
@@ -387,16 +401,18 @@ class HistoryFormatter:
             draft.add(start, worded)
 
     def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
-        """The blocks before those of the draft that fit, newest first; of very long turns, a part."""
+        """The blocks before those of the draft that fit, newest first; very long turns shortened."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
         for start, block in exchange_blocks(draft.turns, draft.first):
-            if self._is_long_ago(draft, start):
+            if self._is_beyond_recent_limit(draft, start):
                 break
-            room += sum(recalled.get(turn_identity(turn), 0) for turn in block)  # they need not be recalled
-            worded = self._take_whole_block(block, room)
+            room += sum(
+                recalled.get(turn_identity(turn), 0) for turn in block
+            )  # these are no longer recalled
+            worded = self._word_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
-                worded = self._take_shortened_block(draft, block, room)
+                worded = self._word_shortened_block(draft, block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
@@ -404,60 +420,61 @@ class HistoryFormatter:
         return fitting
 
     def _reserve_summary(self, draft: _HistoryDraft, most: int) -> None:
-        """Keep room for what came before the recent turns, if anything did and there is room."""
+        """Reserve tokens for a summary of the turns before the recent ones, if enough tokens are left."""
         heading = self._heading_tokens(self.config.template.summary)
         room = min(most, draft.left - heading)
         if draft.first and room >= MIN_CUT_TOKENS:
             draft.reserved = room + heading
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
-        """What came before the recent turns, in at most `room` tokens; nothing if nothing did."""
+        """Summarise the turns before the recent ones in at most `room` tokens."""
         earlier = draft.turns[: draft.first]
         summary = summarise(self._summarizer, earlier, room) if earlier else Summary()
         draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
         draft.problem = summary.problem
 
-    def _take_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
-        """The turns of a block, if all of them fit together."""
+    def _word_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+        """The lines of a block of turns, if all of them fit together; else None."""
         worded: list[FormattedTurn] = []
         for turn in block:
-            line = self._wording.word(turn, self._recent, room - _JOIN)
+            line = self._wording.word(turn, self._recent, room - _JOIN_TOKENS)
             if line is None:
                 return None
             worded.append(line)
             room -= _token_sum([line])
         return worded
 
-    def _take_shortened_block(
+    def _word_shortened_block(
         self, draft: _HistoryDraft, block: Sequence[Turn], room: int
     ) -> list[FormattedTurn] | None:
-        """The turns of a block with the same room for each, at most that of a long turn; longer ones cut."""
-        each = min(room // len(block) - _JOIN, draft.longest if draft.recent else room)
+        """The lines of a block, its turns cut to equal shares of the tokens; None if one cannot be."""
+        each = min(room // len(block) - _JOIN_TOKENS, draft.longest if draft.recent else room)
         worded = [
             line for turn in block if (line := self._wording.shorten(turn, self._recent, each, draft.asked))
         ]
         return worded if len(worded) == len(block) else None
 
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:
-        """Put the draft into text; tokens do not add up exactly, so what is over goes, least needed first."""
+        """Make the text of the draft, and drop the least needed turns while its exact count is too high."""
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
             recalled = sort_by_time(draft.recalled, draft.turns)
-            draft.made = make_history(
+            draft.formatted = make_history(
                 draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
             )
-            if draft.tokens <= max_tokens or not (draft.made.text or draft.reserved):
+            if draft.tokens <= max_tokens or not (draft.formatted.text or draft.reserved):
                 return
-            draft.drop()
+            draft.drop_least_needed()
 
     def _heading_tokens(self, text: str) -> int:
-        return self._wording.count(text) + _JOIN
+        """The tokens of a heading with its line break."""
+        return self._wording.count(text) + _JOIN_TOKENS
 
 
 class _HistoryDraft:
-    """What has been chosen so far: recent blocks newest first, recalled turns best first.
+    """The turns chosen so far: recent blocks newest first, recalled turns best first.
 
-    `reserved` is the room that is kept for a summary, with its heading; `made` is the rest as it is worded.
+    `reserved` is the number of tokens for a summary with its heading; `formatted` is the history without it.
     """
 
     def __init__(self, turns: Sequence[Turn], room: int, asked: Collection[str] = ()) -> None:
@@ -470,17 +487,17 @@ class _HistoryDraft:
         self.recalled: list[FormattedTurn] = []
         self.summary = self.problem = ""
         self.reserved = 0
-        self.made = FormattedHistory()
+        self.formatted = FormattedHistory()
         self.exchange = 0
         self._places: dict[Hashable, int] | None = None
 
     @property
     def tokens(self) -> int:
-        """What it costs as it is worded, with the room for a summary."""
-        return self.made.token_count + self.reserved
+        """The tokens of the formatted history and those reserved for a summary."""
+        return self.formatted.token_count + self.reserved
 
     def add(self, start: int, block: list[FormattedTurn]) -> None:
-        """One block more of the recent turns, from that place on; what is in it need not be recalled."""
+        """Add an earlier block, from place `start` on, to the recent turns; they are no longer recalled."""
         self.first = start
         self.recent.append(block)
         self.left -= _token_sum(block)
@@ -488,8 +505,8 @@ class _HistoryDraft:
         self.left += _token_sum([worded for worded in self.recalled if turn_identity(worded.turn) in said])
         self.recalled = [worded for worded in self.recalled if turn_identity(worded.turn) not in said]
 
-    def exchange_of(self, turn: Turn) -> list[Turn]:
-        """A turn with the answer to its question, or the question to its answer, in the order of the talk."""
+    def with_question_or_answer(self, turn: Turn) -> list[Turn]:
+        """A turn with the answer to its question, or the question to its answer, in their order."""
         if self._places is None:
             self._places = {turn_identity(one): place for place, one in enumerate(self.turns)}
         place = self._places.get(turn_identity(turn))
@@ -499,8 +516,8 @@ class _HistoryDraft:
         """The keys of the recent turns; see `turn_identity`."""
         return {turn_identity(worded.turn) for block in self.recent for worded in block}
 
-    def drop(self) -> None:
-        """Drop what is needed least: an old recent turn, the summary, a recalled turn, at last any turn."""
+    def drop_least_needed(self) -> None:
+        """Drop one thing, in this order: an old recent block, the summary, a recalled turn, any turn."""
         if len(self.recent) > self.exchange:
             self.recent.pop()
         elif self.summary or self.reserved:
@@ -512,17 +529,18 @@ class _HistoryDraft:
 
 
 def _token_sum(turns: Sequence[FormattedTurn]) -> int:
-    return sum(turn.tokens + _JOIN for turn in turns)
+    """The tokens of some lines, with those that join them."""
+    return sum(turn.tokens + _JOIN_TOKENS for turn in turns)
 
 
-def _has_room_for_longer_turns(made: FormattedHistory, spare: int, max_tokens: int) -> bool:
-    """Whether a turn was cut though there is room to spare."""
+def _has_room_for_longer_turns(history: FormattedHistory, spare: int, max_tokens: int) -> bool:
+    """Whether a turn was shortened although enough tokens are left over."""
     if spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
         return False
-    return not all(map(is_told_in_full, (*made.recalled, *made.recent_turns)))
+    return not all(map(is_unshortened, (*history.recalled, *history.recent_turns)))
 
 
-def _fuller(one: FormattedHistory, other: FormattedHistory) -> FormattedHistory:
-    """The other, if it uses more of the room and tells no fewer of the recent turns."""
+def _choose_fuller(one: FormattedHistory, other: FormattedHistory) -> FormattedHistory:
+    """The second history, if it uses more tokens and has no fewer recent turns; else the first."""
     is_fuller = other.token_count > one.token_count and len(other.recent_turns) >= len(one.recent_turns)
     return other if is_fuller else one

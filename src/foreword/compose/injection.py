@@ -1,9 +1,9 @@
-"""How a coding agent reads what is remembered: in sections, one memory a line, with its age and its author.
+"""The context of a coding agent: sections with one memory a line, each with its age and its author.
 
-A memory is data. It stays on its line, cannot leave the frame around the context, and says whose words it
-holds unless they are the user's own; those of files, tools and pages are quoted, and have their share. What
-does not fit into the budget is left out, least urgent first, until the exact count of the whole, frame and
-all, is within it.
+A memory is data. It stays on its line, cannot close the frame around the context, and names its author unless
+that is the user; words of files, tools and pages are quoted, and limited to their share. What does not fit
+into the budget is left out, the least urgent first, until the exact count of the whole with its frame is
+within the budget.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LONG_WORD, _PIECE = 64, 8
 """A run of more than `_LONG_WORD` characters counts as a word for every `_PIECE` of them."""
 
 _CHARACTERS_AFTER = 40
-"""How many characters after a cut are read, to know whether a sentence ends there."""
+"""How many characters after a cut are read, to see whether a sentence ends there."""
 
 _MINUTE, _HOUR = 60, 3600
 _EARLIER_TODAY = 12
@@ -68,9 +68,9 @@ class Alert(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FittedSections:
-    """The sections within their budget: what they cost, what is in them and what is not.
+    """The sections within their budget: their tokens, what is in them and what is left out.
 
-    `over_share` are foreign words that would have been more than their share.
+    `over_share` are the candidates that were dropped because foreign words would exceed their share.
     """
 
     text: str = ""
@@ -83,7 +83,7 @@ class FittedSections:
 
 @dataclass(frozen=True, slots=True)
 class ContextFormatter:
-    """Words a context. Ages are told from `now`, in its zone; with a `query`, alerts speak of it."""
+    """Words a context. Ages are relative to `now`, in its time zone; alerts mention the `query`, if given."""
 
     now: datetime
     tokenizer: Tokenizer
@@ -97,15 +97,15 @@ class ContextFormatter:
         sources: Mapping[str, Source] | None = None,
         topics: Sequence[str] = (),
     ) -> str:
-        """The sections that have something to say, in order; nothing at all when none has.
+        """The sections that are not empty, in order; an empty text if all are.
 
-        `sources` says who wrote the memories that alerts are about, by their ids.
+        `sources` has the source of each memory that an alert is about, by the memory's id.
         """
         sections = (
-            (_CLUSTER, self._lines_of(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
-            (_SINGLE, self._lines_of(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
+            (_CLUSTER, self._category_lines(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
+            (_SINGLE, self._category_lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
             (_SHIFT, self._shift_lines(alerts, sources or {})),
-            (_SESSION, self._lines_of(candidates, InjectionCategory.RECENT_SESSION)),
+            (_SESSION, self._category_lines(candidates, InjectionCategory.RECENT_SESSION)),
             (_TOPICS, [f"- {line}" for line in map(escape_entry, topics) if line]),
         )
         worded = ["\n".join((heading, *body)) for heading, body in sections if body]
@@ -114,20 +114,20 @@ class ContextFormatter:
     def format_brief_context(
         self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
     ) -> str:
-        """The first few memories on one line, within the budget; nothing when none fits."""
+        """The first few memories on one line, within the budget; empty if none fits."""
         return self.fit_brief(candidates, budget).text
 
     @staticmethod
     def format_divergence_alert(alert: Alert, source: Source = Source()) -> str:  # noqa: B008  (frozen)
-        """One line about a shift of activity; `source` wrote the memory it is about."""
-        plain = f'"{_summary(alert.summary, _ALERT_WORDS)}"'
+        """One line about a shift of activity; `source` is that of the memory it is about."""
+        plain = f'"{_escaped_summary(alert.summary, _ALERT_WORDS)}"'
         said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_foreign(source) else plain
         where = f"Recent activity in {escape_entry(alert.space)}{_attribution_before_colon(source)}"
         return f"{where}: {said} (similarity: {alert.similarity:.2f})"
 
     @staticmethod
     def summarize_memory(content: str, max_words: int = SUMMARY_MAX_WORDS) -> str:
-        """The first words, up to the end of a sentence if one ends in their second half; "..." if cut."""
+        """The first words, up to the end of a sentence in their second half, if any; "..." marks a cut."""
         if max_words < 1:
             raise FormattingError(f"a summary has at least one word, not {max_words}")
         text = join_lines(remove_invisible(content))
@@ -140,24 +140,24 @@ class ContextFormatter:
         return text[:end].rstrip(" .,;:") + "..."
 
     def line(self, candidate: InjectionCandidate) -> str:
-        """One memory: its age, its badges, its author, its words."""
+        """The line of one memory: its age, its badges, its author and its words."""
         when = describe_age(candidate.created_at, self.now)
         badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
         marks = f" {badges}" if badges else ""
         after = _attribution_before_colon(candidate.source, candidate.author)
         if candidate.in_lines:
             place, *lines = candidate.content.split("\n")
-            # A place in the repository is its attribution.
+            # The place of a repository's file already names whose words these are.
             return "\n".join((f"- {place}{'' if candidate.source.trust == 'repository' else after}", *lines))
         if candidate.category is InjectionCategory.SINGLE_SPACE_MATCH:
             text = _attributed_words(candidate, SUMMARY_MAX_WORDS)
             return f"- {text} ({when[0].lower()}{when[1:]}){marks}"
         last = candidate.category is InjectionCategory.RECENT_SESSION
-        text = _words(candidate, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
+        text = _first_words_and_history(candidate, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
         return f"- **{when}**{marks}{after}: {text}"
 
     def with_cost(self, candidate: InjectionCandidate) -> InjectionCandidate:
-        """The candidate with what its line costs."""
+        """A copy of the candidate with the tokens of its line."""
         return replace(candidate, token_count=self.tokenizer.count(self.line(candidate) + "\n"))
 
     def fit_budget(
@@ -169,47 +169,47 @@ class ContextFormatter:
         sources: Mapping[str, Source] | None = None,
         topics: Sequence[str] = (),
     ) -> FittedSections:
-        """The context that the budget holds: what is selected, less what is over once all is counted."""
+        """The context within the budget: the candidates that fit, fewer if the whole text is too long."""
         warnings = [self._alert_candidate(alert, sources or {}) for alert in alerts]
         counted = [self.with_cost(candidate) for candidate in candidates]
         chosen = {id(portion) for portion in select_within_budget([*warnings, *counted], budget)}
-        heard = [alert for alert, cost in zip(alerts, warnings, strict=True) if id(cost) in chosen]
+        kept_alerts = [alert for alert, cost in zip(alerts, warnings, strict=True) if id(cost) in chosen]
         kept = [candidate for candidate in counted if id(candidate) in chosen]
         kept.sort(key=lambda candidate: candidate.category.priority)
-        said, text = list(topics), ""
+        kept_topics, text = list(topics), ""
         over: list[InjectionCandidate] = []
-        while heard or kept or said:
-            over += [one for one, fits in zip(kept, _share_of(kept), strict=True) if not fits]
-            kept = _leave_out(kept, over)
-            text = self.format_full_context(kept, heard, sources=sources, topics=said)
+        while kept_alerts or kept or kept_topics:
+            over += [one for one, fits in zip(kept, _allowed_by_share(kept), strict=True) if not fits]
+            kept = _exclude(kept, over)
+            text = self.format_full_context(kept, kept_alerts, sources=sources, topics=kept_topics)
             if self.tokenizer.count(wrap_in_frame(text)) <= budget.total:
                 break
-            (said or kept or heard).pop()
+            (kept_topics or kept or kept_alerts).pop()
             text = ""
-        left_out = tuple(_leave_out(counted, [*kept, *over]))
+        left_out = tuple(_exclude(counted, [*kept, *over]))
         tokens = self.tokenizer.count(text)
-        return FittedSections(text, tokens, tuple(kept), tuple(heard), left_out, tuple(over))
+        return FittedSections(text, tokens, tuple(kept), tuple(kept_alerts), left_out, tuple(over))
 
     def fit_brief(
         self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
     ) -> FittedSections:
-        """One line of the first few memories that fit into the budget, and never more than is brief."""
+        """One line of the first few memories that fit, within the budget and that of a brief context."""
         over: list[InjectionCandidate] = []
         while True:
-            chosen = self._choose_for_brief(_leave_out(candidates, over), budget)
+            chosen = self._choose_for_brief(_exclude(candidates, over), budget)
             counted = [replace(one, token_count=self.tokenizer.count(self.brief(one))) for one in chosen]
-            beyond = [one for one, fits in zip(chosen, _share_of(counted), strict=True) if not fits]
+            beyond = [one for one, fits in zip(chosen, _allowed_by_share(counted), strict=True) if not fits]
             if not beyond:
                 break
             over += beyond
         text = _BRIEF + ", ".join(map(self.brief, chosen)) if chosen else ""
-        left_out = tuple(_leave_out(candidates, [*chosen, *over]))
+        left_out = tuple(_exclude(candidates, [*chosen, *over]))
         return FittedSections(text, self.tokenizer.count(text), tuple(counted), (), left_out, tuple(over))
 
     def _choose_for_brief(
         self, candidates: Sequence[InjectionCandidate], budget: int
     ) -> list[InjectionCandidate]:
-        """The first few that fit; one that does not fit is skipped."""
+        """The first few candidates that fit together on one line; one that does not fit is skipped."""
         chosen: list[InjectionCandidate] = []
         text = ""
         for candidate in candidates:
@@ -222,28 +222,33 @@ class ContextFormatter:
         return chosen
 
     def brief(self, candidate: InjectionCandidate) -> str:
-        """One memory in a few words, and its author."""
+        """The author of one memory and its first words."""
         return _attributed_words(candidate, BRIEF_MAX_WORDS)
 
-    def _lines_of(self, candidates: Sequence[InjectionCandidate], category: InjectionCategory) -> list[str]:
+    def _category_lines(
+        self, candidates: Sequence[InjectionCandidate], category: InjectionCategory
+    ) -> list[str]:
+        """The lines of the candidates of one category."""
         return [self.line(candidate) for candidate in candidates if candidate.category is category]
 
     def _shift_lines(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
-        """What is said of shifts: of the query, if there is one, and of what it is far from."""
+        """The lines about shifts of activity; if there is a query, the first line is about it."""
         if not self.query.strip():
             return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
-        about = _summary(self.query, _ALERT_WORDS)
+        about = _escaped_summary(self.query, _ALERT_WORDS)
         first = f'Your current query about "{about}" has low similarity to recent work.'
         lines = [
             f"Recent context{_attribution_before_colon(source)}: {said} (similarity: {alert.similarity:.2f})"
             for alert in alerts
             for source in [sources.get(alert.memory_id, Source())]
-            for said in [(_quoted_summary if is_foreign(source) else _summary)(alert.summary, _ALERT_WORDS)]
+            for said in [
+                (_quoted_summary if is_foreign(source) else _escaped_summary)(alert.summary, _ALERT_WORDS)
+            ]
         ]
         return [first, *lines] if lines else []
 
     def _alert_candidate(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
-        """An alert as a candidate: what it would cost if it were alone in its section."""
+        """An alert as a candidate; its tokens are those of a section with this alert alone."""
         section = "\n".join((_SHIFT, *self._shift_lines([alert], sources), ""))
         return InjectionCandidate(
             memory_id=alert.memory_id,
@@ -256,14 +261,14 @@ class ContextFormatter:
 
 
 def describe_age(created_at: datetime, now: datetime) -> str:
-    """How long ago that was, as one says it: "2 hours ago", "Yesterday", "1 week ago"."""
+    """How long ago a time is, in words: "2 hours ago", "Yesterday", "1 week ago"."""
     if created_at.tzinfo is None or now.tzinfo is None:
         raise FormattingError(f"{created_at} or {now} has no time zone, so an age cannot be told; add one")
     made = created_at.astimezone(now.tzinfo)
     seconds = (now - made).total_seconds()
     days = (now.date() - made.date()).days
     if seconds < -_MINUTE:
-        return f"{made:%Y-%m-%d}"  # a clock that disagrees: say what it said
+        return f"{made:%Y-%m-%d}"  # written by a clock that runs ahead: an age would be wrong
     minutes, hours = int(seconds / _MINUTE + 0.5), int(seconds / _HOUR + 0.5)
     if minutes < 1:
         return "Just now"
@@ -271,10 +276,11 @@ def describe_age(created_at: datetime, now: datetime) -> str:
         return _age_in_words(minutes, "minute")
     if days < 1 or hours < _EARLIER_TODAY:
         return _age_in_words(hours, "hour")
-    return "Yesterday" if days == 1 else _days_ago(days)
+    return "Yesterday" if days == 1 else _describe_days_ago(days)
 
 
-def _days_ago(days: int) -> str:
+def _describe_days_ago(days: int) -> str:
+    """An age of at least two days in the largest unit that fits: days, weeks, months or years."""
     for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
         if days >= length:
             return _age_in_words(days // length, unit)
@@ -285,21 +291,21 @@ def _age_in_words(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'} ago"
 
 
-def _share_of(candidates: Sequence[InjectionCandidate]) -> list[bool]:
-    """Whether each candidate may be said: not if its foreign words would be more than their share."""
+def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:
+    """For each candidate, whether it may be included without foreign words exceeding their share."""
     return within_share([Portion(one.token_count, one.source, one.is_exempt) for one in candidates])
 
 
-def _leave_out(
+def _exclude(
     candidates: Sequence[InjectionCandidate], others: Sequence[InjectionCandidate]
 ) -> list[InjectionCandidate]:
-    """The candidates that are not among the others, which are some of these very ones."""
+    """The candidates without those in `others`, compared by identity."""
     gone = {id(one) for one in others}
     return [candidate for candidate in candidates if id(candidate) not in gone]
 
 
 def _attribution_before_colon(source: Source, author: str = "") -> str:
-    """Whose words these are, to stand after an age or a name and before a colon; "" for the user's own."""
+    """The author, to follow an age or a name and precede a colon; empty for the user's own words."""
     words = author or source_attribution(source)
     if not words:
         return ""
@@ -307,17 +313,20 @@ def _attribution_before_colon(source: Source, author: str = "") -> str:
 
 
 def _attributed_words(candidate: InjectionCandidate, max_words: int) -> str:
-    """The first words of a candidate, after whose they are."""
-    author, text = candidate.author or source_attribution(candidate.source), _words(candidate, max_words)
+    """The first words of a candidate, after the name of their author."""
+    author, text = (
+        candidate.author or source_attribution(candidate.source),
+        _first_words_and_history(candidate, max_words),
+    )
     if _is_quoted(candidate):
         return f"{author}: {text}"
     is_place = candidate.in_lines and candidate.source.trust == "repository"
     return f"({author}) {text}" if author and not is_place else text
 
 
-def _words(candidate: InjectionCandidate, max_words: int) -> str:
-    """The first words of a candidate, quoted if they are foreign; then what they replaced."""
-    text = (_quoted_summary if _is_quoted(candidate) else _summary)(candidate.content, max_words)
+def _first_words_and_history(candidate: InjectionCandidate, max_words: int) -> str:
+    """The first words of a candidate, quoted if they are foreign, then what they replaced."""
+    text = (_quoted_summary if _is_quoted(candidate) else _escaped_summary)(candidate.content, max_words)
     return f"{text} {escape_entry(candidate.history)}" if candidate.history else text
 
 
@@ -325,7 +334,7 @@ def _is_quoted(candidate: InjectionCandidate) -> bool:
     return is_foreign(candidate.source) and not candidate.in_lines
 
 
-def _summary(content: str, max_words: int) -> str:
+def _escaped_summary(content: str, max_words: int) -> str:
     return escape_entry(ContextFormatter.summarize_memory(content, max_words))
 
 
@@ -334,7 +343,7 @@ def _quoted_summary(content: str, max_words: int) -> str:
 
 
 def _end_of_words(text: str, max_words: int) -> int:
-    """Where the first words of a text on one line end."""
+    """The place where the first `max_words` words of a one-line text end."""
     start, left = 0, max_words
     while True:
         end = text.find(" ", start)
@@ -360,7 +369,7 @@ _HOURS_NEAR = 2
 
 
 class Dated(Protocol):
-    """A memory, as far as time is concerned."""
+    """A memory, of which only the time matters here."""
 
     @property
     def created_at(self) -> datetime:
@@ -368,10 +377,10 @@ class Dated(Protocol):
 
 
 class TemporalEnrichmentProvider:
-    """Makes badges from the time of a memory and the time of a question."""
+    """Gives badges to a memory by its time and the time of the question."""
 
     def generate_badges(self, memory: Dated, query_time: datetime) -> list[str]:
-        """The badges that a memory has earned. A time ahead of the clock counts like one as far behind it."""
+        """The badges of a memory; a time in the future counts like one as far in the past."""
         made = memory.created_at.astimezone(query_time.tzinfo)
         age = abs(query_time - made)
         badges = []
@@ -387,17 +396,17 @@ class TemporalEnrichmentProvider:
 
     @staticmethod
     def format_badges(badges: Sequence[str]) -> str:
-        """The badges between brackets; nothing when there are none."""
+        """The badges in brackets; empty if there are none."""
         return f"[{', '.join(badges)}]" if badges else ""
 
     def should_include_temporal(self, memory: Dated, query_time: datetime) -> bool:
-        """Whether a memory has earned any badge."""
+        """Whether a memory has any badge."""
         return bool(self.generate_badges(memory, query_time))
 
     def badges_within(
         self, memories: Sequence[Dated], query_time: datetime, budget: int, tokenizer: Tokenizer
     ) -> list[tuple[str, ...]]:
-        """The badges to show for each memory, first come first served: when the budget is spent, none."""
+        """The badges to show for each memory, in order, until the token budget is spent."""
         given: list[tuple[str, ...]] = []
         for memory in memories:
             badges = _without_same_time(self.generate_badges(memory, query_time))
@@ -408,12 +417,12 @@ class TemporalEnrichmentProvider:
 
 
 def _without_same_time(badges: list[str]) -> tuple[str, ...]:
-    """What was said within these two hours was, of course, said at the same time of day."""
+    """The badges without "same time of day" where another says that the memory is recent."""
     recent = JUST_NOW in badges or RECENT in badges
     return tuple(badge for badge in badges if not (recent and badge == SAME_TIME))
 
 
 def _hours_apart(one: int, other: int) -> int:
-    """How far two hours of the day are apart, the short way round the clock."""
+    """The difference of two hours of the day, the short way round the clock."""
     apart = abs(one - other)
     return min(apart, 24 - apart)

@@ -1,8 +1,8 @@
-"""A piece of a document that was found for a question, with where it comes from, worded for a prompt.
+"""A piece of a document that was found for a question, worded for a prompt with its source.
 
-A long piece is told by its passages: whole paragraphs, and lists with the line that leads to them. Nothing is
-searched here. The words of a document are quoted between two rules; a rule or a heading of ours
-inside them is escaped, so that a chunk ends where it ends.
+A long piece is reduced to the passages that help: whole paragraphs, and lists with the line that introduces
+them. The words of a document are quoted between two rules; a rule or a prompt heading inside them is escaped,
+so that no chunk can seem to end early. Nothing is searched here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MAX_WHOLE_CHARACTERS = 700
-"""At most this long is a chunk that is told whole; of a longer one, the passages that help."""
+"""A chunk of at most this length is shown whole; of a longer one, the passages that help."""
 
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _CUT = "\n\n…\n\n"
@@ -48,7 +48,7 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeChunk:
-    """A piece of a document; `token_count` is that of `formatted`, which is what the prompt holds."""
+    """A piece of a document; `formatted` is its text in the prompt, `token_count` counts that text."""
 
     chunk_id: str
     source: DocumentSource
@@ -59,46 +59,48 @@ class KnowledgeChunk:
 
 
 def format_chunk(content: str, source: DocumentSource) -> str:
-    """The content between rules, under a line that says what it is taken from."""
+    """The content between two rules, under a line that names its source."""
     header = f"Source: {escape_heading_line(source.title)}"
     if source.place:
         header += f", {escape_heading_line(source.place)}"
     if source.url:
-        header += f", {_page(source.url)}"
+        header += f", {_page_host(source.url)}"
     if source.date is not None:
         header += f" ({source.date:%Y-%m-%d})"
     quoted = _RULE_LINE.sub(r"\1\\", escape_headings(content)).strip("\n")
     return "\n".join((header, RULE, quoted, RULE))
 
 
-def _page(url: str) -> str:
-    """The page that a document was taken from, by its host: the rest can be made to say anything."""
+def _page_host(url: str) -> str:
+    """The page that a document comes from, by its host alone: the rest of an address can say anything."""
     return source_attribution(Source(url, "web")).removesuffix(" says")
 
 
 def knowledge_chunk(
     chunk_id: str, source: DocumentSource, content: str, relevance: float, tokenizer: Tokenizer
 ) -> KnowledgeChunk:
-    """The chunk with its wording, counted."""
+    """A chunk with its formatted text and token count."""
     formatted = format_chunk(content, source)
     return KnowledgeChunk(chunk_id, source, content, relevance, tokenizer.count(formatted), formatted)
 
 
 def choose_passages(content: str, statements: Sequence[str]) -> str:
-    """Of a long text the passages that these statements stand in; the text itself if it is short."""
+    """The passages of a long text that these statements come from; a short text is returned whole."""
     passages = _split_passages(content) if len(content) > MAX_WHOLE_CHARACTERS else []
-    squeezed = list(map(_squeeze, statements))
-    told = [at for at, passage in enumerate(passages) if any(_stands_in(one, passage) for one in squeezed)]
-    if not told or len(told) == len(passages):
+    squeezed = list(map(_collapse_spaces, statements))
+    chosen = [
+        at for at, passage in enumerate(passages) if any(_overlap_by_half(one, passage) for one in squeezed)
+    ]
+    if not chosen or len(chosen) == len(passages):
         return content
-    text = passages[told[0]]
-    for before, at in pairwise(told):
+    text = passages[chosen[0]]
+    for before, at in pairwise(chosen):
         text += ("\n\n" if at == before + 1 else _CUT) + passages[at]
     return text
 
 
 def _split_passages(content: str) -> list[str]:
-    """Paragraphs and blocks of code; a list belongs to the paragraph before it, with all its items."""
+    """Paragraphs and blocks of code; a list is joined to the paragraph before it."""
     passages: list[str] = []
     for paragraph in _split_paragraphs(content):
         if passages and _LIST_ITEM.match(paragraph):
@@ -109,7 +111,7 @@ def _split_passages(content: str) -> list[str]:
 
 
 def _split_paragraphs(content: str) -> list[str]:
-    """The parts between blank lines; blank lines inside a fenced block part nothing."""
+    """The parts between blank lines; blank lines inside a fenced block do not divide it."""
     paragraphs: list[list[str]] = [[]]
     fenced = False
     for line in content.split("\n"):
@@ -122,27 +124,27 @@ def _split_paragraphs(content: str) -> list[str]:
     return ["\n".join(lines) for lines in paragraphs if lines]
 
 
-def _stands_in(statement: str, passage: str) -> bool:
-    """Whether the better half of a statement stands in a passage, or that of the passage in the statement.
+def _overlap_by_half(statement: str, passage: str) -> bool:
+    """Whether at least half of the statement is in the passage, or half of the passage in the statement.
 
     A statement may begin with the end of one passage and go on into the next.
     """
-    sentences = map(_squeeze, split_sentences(passage))
+    sentences = map(_collapse_spaces, split_sentences(passage))
     common = sum(len(sentence) for sentence in sentences if sentence in statement)
-    return 2 * common >= min(len(statement), len(_squeeze(passage))) > 0
+    return 2 * common >= min(len(statement), len(_collapse_spaces(passage))) > 0
 
 
-def _squeeze(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
 def knowledge_text(chunks: Sequence[KnowledgeChunk]) -> str:
-    """All chunks as they stand in a prompt, a blank line between them."""
+    """The text of all chunks in a prompt, with blank lines between them."""
     return "\n\n".join(chunk.formatted for chunk in chunks)
 
 
 HANDED_OVER = "document:"
-"""How the source of a document begins that an application handed over; that of a file begins otherwise."""
+"""The prefix of the source name of a document that an application passed in; files do not have it."""
 
 
 def document_source(item: Item) -> DocumentSource:
@@ -169,11 +171,11 @@ def _read_date(value: object) -> datetime | None:
 
 
 def _place_in_document(item: Item) -> str:
-    """Where in its document an item stands: under which headings, on which lines."""
+    """The headings above an item in its document, and its lines, as far as they are known."""
     path, first, last = (item.metadata.get(name) for name in ("headings", "start_line", "end_line"))
     named = list(map(str, path)) if isinstance(path, list) else []
     if named and named[0].casefold() == str(item.metadata.get("title", "")).casefold():
-        del named[0]  # the title stands before it
+        del named[0]  # the title is shown already
     headings = " › ".join(named)
     if first is None:
         return headings

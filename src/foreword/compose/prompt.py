@@ -1,8 +1,7 @@
-"""A whole prompt from its parts: [SYSTEM], [CONTEXT], [KNOWLEDGE], [USER]; what is empty is left out.
+"""A whole prompt from its parts: [SYSTEM], [CONTEXT], [KNOWLEDGE], [USER]; empty parts are left out.
 
-In the middle of a loop of tools, [TOOLS] follows: what was asked of them since the query, and their answers.
-Whatever the parts say, the headings are ours alone: a line of them that looks like one is escaped. The query
-is never left out and never cut.
+In the middle of a tool loop, [TOOLS] follows: the calls since the query, and their answers. Only this module
+writes headings: a line of a part that looks like one is escaped. The query is never left out and never cut.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from foreword.compose.quoting import (
     escape_headings,
     escape_headings_only,
     heading_and_text,
-    remove_half_characters,
+    remove_surrogates,
 )
 from foreword.compose.turns import ToolCall, tool_calls, turns_images_tokens
 from foreword.compose.user_context import NO_USER, UserContext
@@ -39,10 +38,10 @@ NO_HISTORY = FormattedHistory()
 
 @dataclass(frozen=True, slots=True)
 class ContextContent:
-    """What a prompt is made of, every part within its budget.
+    """The parts that a prompt is made of, each within its budget.
 
-    `asked` is the query as a turn, where it is more than text or somebody by name asks it; `since` is what
-    was said and done for it already, in the middle of a loop of tools.
+    `asked` is the query as a turn, if it has more than text or names who asks it; `since` are the turns after
+    the query, in the middle of a tool loop.
     """
 
     query: str
@@ -56,15 +55,15 @@ class ContextContent:
 
 
 def prompt_parts(content: ContextContent) -> dict[PartName, str]:
-    """The parts that say something, by name, in their order; always the user's."""
+    """The parts that are not empty, by name, in their order; the user's is always there."""
     told = (content.user.text, content.history.text, entities_text(content.entities))
     context = "\n\n".join(filter(None, told))
-    said: dict[PartName, str] = {
+    texts: dict[PartName, str] = {
         "SYSTEM": content.system,
         "CONTEXT": context,
         "KNOWLEDGE": knowledge_text(content.rag_chunks),
     }
-    parts: dict[PartName, str] = {name: escape_headings(text) for name, text in said.items() if text.strip()}
+    parts: dict[PartName, str] = {name: escape_headings(text) for name, text in texts.items() if text.strip()}
     parts["USER"] = escape_headings_only(_query_with_speaker(content))
     if content.since:
         parts["TOOLS"] = escape_headings("\n".join(turn.formatted for turn in content.since))
@@ -72,7 +71,7 @@ def prompt_parts(content: ContextContent) -> dict[PartName, str]:
 
 
 def _query_with_speaker(content: ContextContent) -> str:
-    """The query, after the name of the one who asks where there is one."""
+    """The query, after the name of the person who asks, if it is known."""
     name = escape_heading_line(content.asked.name) if content.asked else ""
     return f"{name}: {content.query}" if name else content.query
 
@@ -83,75 +82,77 @@ def prompt_text(content: ContextContent) -> str:
 
 
 def prompt_tokens(content: ContextContent, tokenizer: Tokenizer) -> int:
-    """What the prompt costs, headings, joins and the images that are sent with it included."""
+    """The tokens of the prompt, including headings, joins and the images that are sent with it."""
     images = turns_images_tokens((*content.history.recent_turns, *content.since))
     images += images_tokens(content.asked.parts) if content.asked else 0
     return tokenizer.count(prompt_text(content)) + images
 
 
-# Messages_of_chat_APIs ------------------------------------------------------------------------------------
+# Messages of chat APIs ------------------------------------------------------------------------------------
 
 
 Message = dict[str, Any]
 
-_BEFORE = "(Earlier turns are left out.)"
-"""What the user says before a conversation that begins with the assistant, where that is not allowed."""
+_EARLIER_LEFT_OUT = "(Earlier turns are left out.)"
+"""The text of a first message of the user, for APIs where the assistant may not begin."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Utterance:
-    """A turn to send: its words, the calls it makes that are answered, and their answers."""
+class _SendableTurn:
+    """A turn to send: its words, and its tool calls that are answered, each with its answer."""
 
     role: str
     text: str
     calls: tuple[tuple[ToolCall, str], ...] = ()
     turn: Turn | None = None
-    """The turn itself, where it has more than text."""
+    """The turn itself, if it has more than text."""
 
 
 def openai_messages(content: ContextContent) -> list[Message]:
-    """The prompt for the chat completions API: the system, the recent turns, the query, what came since."""
+    """The prompt for the chat completions API: system, recent turns, query, and turns since the query."""
     messages: list[Message] = []
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
-    messages += _openai_turns(content.history.recent_turns)
+    messages += _openai_turn_messages(content.history.recent_turns)
     question = _final_user_message(content)
     asked = openai_parts(content.asked, question) if content.asked and content.asked.parts else question
-    return [*messages, {"role": "user", "content": asked}, *_openai_turns(content.since)]
+    return [*messages, {"role": "user", "content": asked}, *_openai_turn_messages(content.since)]
 
 
-def _openai_turns(turns: Sequence[FormattedTurn]) -> list[Message]:
-    """The turns with the calls of tools and their answers."""
+def _openai_turn_messages(turns: Sequence[FormattedTurn]) -> list[Message]:
+    """The messages of these turns, with tool calls and their answers."""
     messages: list[Message] = []
-    for said in _utterances(turns):
-        words = openai_parts(said.turn, said.text) if said.turn else said.text
-        message: Message = {"role": said.role, "content": words or None}
-        if said.calls:
-            message["tool_calls"] = [_openai_call(call) for call, _ in said.calls]
+    for turn in _sendable_turns(turns):
+        words = openai_parts(turn.turn, turn.text) if turn.turn else turn.text
+        message: Message = {"role": turn.role, "content": words or None}
+        if turn.calls:
+            message["tool_calls"] = [_openai_call(call) for call, _ in turn.calls]
         messages.append(message)
         messages += [
-            {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in said.calls
+            {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in turn.calls
         ]
     return messages
 
 
 def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
-    """The system prompt, and the messages of user and assistant in turn, the user first and last."""
-    said: list[tuple[str, list[Message]]] = []
-    _append_anthropic_turns(said, content.history.recent_turns)
-    if said and said[0][0] == "assistant":
-        said.insert(0, ("user", _text_as_content_blocks(_BEFORE)))
+    """The system prompt, and messages that alternate between user and assistant, the user first."""
+    messages: list[tuple[str, list[Message]]] = []
+    _append_anthropic_turns(messages, content.history.recent_turns)
+    if messages and messages[0][0] == "assistant":
+        messages.insert(0, ("user", _text_as_content_blocks(_EARLIER_LEFT_OUT)))
     question = _final_user_message(content)
     asked = anthropic_parts(content.asked, question) if content.asked and content.asked.parts else []
-    _append_text(said, "user", asked or [{"type": "text", "text": question}])
-    _append_anthropic_turns(said, content.since)
+    _append_blocks(messages, "user", asked or [{"type": "text", "text": question}])
+    _append_anthropic_turns(messages, content.since)
     system = prompt_parts(content).get("SYSTEM", "")
-    return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in said]
+    return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in messages]
 
 
-def _append_anthropic_turns(said: list[tuple[str, list[Message]]], turns: Sequence[FormattedTurn]) -> None:
-    """Append the turns with the calls of tools and their answers."""
-    for each in _utterances(turns):
+def _append_anthropic_turns(
+    messages: list[tuple[str, list[Message]]], turns: Sequence[FormattedTurn]
+) -> None:
+    """Append the messages of these turns, with tool calls and their answers."""
+    for each in _sendable_turns(turns):
         role = "assistant" if each.role == "assistant" else "user"
         text = f"System: {each.text}" if each.role == "system" else each.text
         words = anthropic_parts(each.turn, text) if each.turn else _text_as_content_blocks(text)
@@ -159,17 +160,17 @@ def _append_anthropic_turns(said: list[tuple[str, list[Message]]], turns: Sequen
             {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
             for call, _ in each.calls
         ]
-        _append_text(said, role, [*words, *uses])
+        _append_blocks(messages, role, [*words, *uses])
         answers = [
             {"type": "tool_result", "tool_use_id": call.call_id, "content": answer}
             for call, answer in each.calls
         ]
-        _append_text(said, "user", answers)
+        _append_blocks(messages, "user", answers)
 
 
-def _utterances(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
-    """The turns that can be sent: none that is empty, and no answer of a tool without its call."""
-    said: list[_Utterance] = []
+def _sendable_turns(turns: Sequence[FormattedTurn]) -> list[_SendableTurn]:
+    """The turns that APIs accept: none that is empty, and no answer of a tool without its call."""
+    sendable: list[_SendableTurn] = []
     for at, turn in enumerate(turns):
         if turn.turn.role == "tool":
             continue
@@ -177,12 +178,12 @@ def _utterances(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
         text = _text_with_speaker(turn)
         if text or calls:
             parts = turn.turn if sent_parts(turn.turn) else None
-            said.append(_Utterance(turn.turn.role, text, calls, parts))
-    return said
+            sendable.append(_SendableTurn(turn.turn.role, text, calls, parts))
+    return sendable
 
 
 def _pair_calls_with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCall, str], ...]:
-    """The calls of a turn that the tools right after it have answered, in the order of the calls."""
+    """The calls of a turn that are answered by the tool turns right after it, with the answers."""
     answers: dict[str, str] = {}
     for following in turns[at + 1 :]:
         if following.turn.role != "tool":
@@ -194,11 +195,11 @@ def _pair_calls_with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[t
 
 
 def _text_with_speaker(turn: FormattedTurn) -> str:
-    """What was said, after its time where that is wanted, and the speaker's name where there is one."""
+    """The text of a turn, after its time if that is wanted, and the speaker's name if there is one."""
     text = turn.content.strip()
     name = escape_heading_line(turn.turn.name)
-    said = f"{name}: {text}" if name and text else text
-    return f"{turn.stamp}{said}" if said else ""
+    spoken = f"{name}: {text}" if name and text else text
+    return f"{turn.stamp}{spoken}" if spoken else ""
 
 
 def _openai_call(call: ToolCall) -> Message:
@@ -207,25 +208,25 @@ def _openai_call(call: ToolCall) -> Message:
 
 
 def _final_user_message(content: ContextContent) -> str:
-    """The query, after what is known for it; alone and as it came, when nothing is."""
+    """The query after the context that was found for it; the query alone, as it came, if none was."""
     history = content.history
     told = history_text(history.summary, history.recalled, (), history.template)
     parts = prompt_parts(replace(content, history=replace(history, text=told)))
     parts.pop("SYSTEM", None)
     parts.pop("TOOLS", None)
     if len(parts) == 1:
-        return remove_half_characters(_query_with_speaker(content))
+        return remove_surrogates(_query_with_speaker(content))
     return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
 
 
-def _append_text(said: list[tuple[str, list[Message]]], role: str, blocks: list[Message]) -> None:
-    """More from this role: in its last message, if it spoke last, else in a new one."""
+def _append_blocks(messages: list[tuple[str, list[Message]]], role: str, blocks: list[Message]) -> None:
+    """Add blocks to the last message, if it is of this role; else append a new message."""
     if not blocks:
         return
-    if said and said[-1][0] == role:
-        said[-1][1].extend(blocks)
+    if messages and messages[-1][0] == role:
+        messages[-1][1].extend(blocks)
     else:
-        said.append((role, blocks))
+        messages.append((role, blocks))
 
 
 def _text_as_content_blocks(text: str) -> list[Message]:
@@ -233,7 +234,7 @@ def _text_as_content_blocks(text: str) -> list[Message]:
 
 
 def _collapse_text_blocks(blocks: list[Message]) -> str | list[Message]:
-    """Text alone as text, a paragraph a block; anything else as blocks."""
+    """One text, if all blocks are text, with blank lines between them; else the blocks."""
     if all(block["type"] == "text" for block in blocks):
         return "\n\n".join(block["text"] for block in blocks)
     return blocks

@@ -1,9 +1,9 @@
-"""Text that others wrote, made fit to stand in a prompt or a document of ours without becoming part of it.
+"""Escape text that others wrote, so that it cannot become part of a prompt's or document's structure.
 
-In Markdown, a heading, a rule, a fence or a label inside it stays what it is: words. Prose keeps its lines
-and loses its blank ones, so that an item is one block. Code keeps every character that can be seen, inside a
-fence that nothing in it can close. In a prompt, a line that reads `[SYSTEM]` must not open a part of it: such
-a line keeps its words and gets a backslash before them. What the words ask for is not judged here.
+In Markdown, a heading, rule, fence or label inside such text stays plain words. Prose keeps its lines and
+loses blank ones, so that an item is one block. Code keeps every visible character, inside a fence that
+nothing in it can close. In a prompt, a line such as `[SYSTEM]` must not begin a part: it gets a backslash
+before it. What the words ask for is not judged here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from foreword.text.frame import escape_entry
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
 _STRUCTURE = re.compile(r"[#>|]|\*(?=\S)|[-=_*](?:\s*[-=_*])*\s*$")
-"""How a line looks that would pass for a heading, a quotation, a table, a rule or one of our labels."""
+"""Matches a line that Markdown would take for a heading, quotation, table, rule or one of our labels."""
 
 _HARMLESS = re.compile(r"[\w .,;:()'\"/+=%?$@^-]*", re.ASCII)
 _PRINTABLE = re.compile(r"[\n\t -~]*")
@@ -25,18 +25,23 @@ _LANGUAGE = re.compile(r"[^\w+#.-]")
 _LONGEST_LANGUAGE = 24
 
 
-def quote_prose(text: str, *, begun: bool = False) -> str:
-    """Lines of text, none blank, none with a meaning for the document; `begun` when a label goes before."""
+def quote_prose(text: str, *, after_label: bool = False) -> str:
+    """Lines of text, none blank, none with a meaning in Markdown.
+
+    With `after_label`, the first line follows a label, so nothing in it has to be escaped.
+    """
     lines = [
         inside
         for written in _without_invisible(text).split("\n")
         if (inside := _escape_unless_harmless(written))
     ]
-    return "\n".join(line if begun and not at else _escape_structure(line) for at, line in enumerate(lines))
+    return "\n".join(
+        line if after_label and not at else _escape_structure(line) for at, line in enumerate(lines)
+    )
 
 
 def quote_block(text: str) -> str:
-    """The same lines as a quotation of Markdown."""
+    """The same lines as a block quotation in Markdown."""
     return "\n".join(f"> {line}" for line in quote_prose(text).split("\n"))
 
 
@@ -47,13 +52,13 @@ def quote_line(text: str, most: int = 0) -> str:
 
 
 def quote_inline_code(text: str, most: int = 160) -> str:
-    """The text as a short piece of code inside a line."""
+    """The text as inline code, at most `most` characters long."""
     name = _OUR_NAME.sub(r"\1 \2", join_lines(_without_invisible(text))).replace("`", "'")
     return f"`{cut_line(name, most)}`"
 
 
 def fence_code(code: str, language: str = "") -> str:
-    """The code in a fence longer than any in it, with our own mark taken apart."""
+    """The code in a fence longer than any in it; the name of our frame is taken apart."""
     body = _OUR_NAME.sub(r"\1 \2", _without_invisible(code)).strip("\n").rstrip()
     longest = max((len(run) for run in _TICKS.findall(body)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -61,7 +66,7 @@ def fence_code(code: str, language: str = "") -> str:
 
 
 def cut_line(text: str, most: int) -> str:
-    """The beginning of a text on one line, whole words if they are words, with a mark where it was cut."""
+    """The beginning of a one-line text, cut between words if possible, with "..." where it was cut."""
     if len(text) <= most:
         return text
     head = text[: max(1, most - 3)]
@@ -70,7 +75,7 @@ def cut_line(text: str, most: int) -> str:
 
 
 def _escape_unless_harmless(text: str) -> str:
-    """The text as `escape_entry` gives it, which need not be asked about plain words."""
+    """The text as `escape_entry` returns it; a quicker way for plain words."""
     if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
         return " ".join(text.split())
     return escape_entry(text)
@@ -88,7 +93,7 @@ def _escape_structure(line: str) -> str:
 
 
 PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER", "TOOLS"]
-HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 _HEADING_NAMES = "|".join((*get_args(PartName), "ASSISTANT", "TOOL"))
 _SPACES = r"[^\S\n]*"
@@ -106,26 +111,26 @@ def heading_and_text(name: PartName, text: str) -> str:
 
 
 def escape_headings(text: str) -> str:
-    """The text as a reader sees it, with no line of it that looks like the heading of a part."""
+    """The text without invisible characters, its lines that look like prompt headings escaped."""
     return _escape_found_headings(_without_invisible(text))
 
 
 def escape_heading_line(text: str) -> str:
-    """The same on one line."""
+    """The same as one line."""
     return _escape_found_headings(join_lines(_without_invisible(text)))
 
 
 def escape_headings_only(text: str) -> str:
-    """The text as it came, but for halves of characters and lines that look like the heading of a part."""
-    text = remove_half_characters(text)
+    """The text as it is, but without surrogates, its lines that look like prompt headings escaped."""
+    text = remove_surrogates(text)
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
         return "".join(_escape_found_headings(line) for line in text.splitlines(keepends=True))
     return _escape_found_headings(text)
 
 
-def remove_half_characters(text: str) -> str:
-    """The text without halves of characters, which no encoding can carry."""
-    return HALF_A_CHARACTER.sub("", text)
+def remove_surrogates(text: str) -> str:
+    """The text without lone surrogates, which no encoding can carry."""
+    return SURROGATE.sub("", text)
 
 
 def _escape_found_headings(text: str) -> str:

@@ -1,10 +1,10 @@
-"""How much of what is said at once may be the words of tools, pages and files that nobody asked for: a third.
+"""Limit the words of tools, pages and files that were not asked for to a third of what is injected.
 
-What was asked for is told whoever wrote it: documents and commits where one of them is the best answer, and
-those that are at least half as probable as the best; code, which stands under its place and has limits of its
-own; and the best of what tools printed and pages say, one entry, where nobody else answers. All other foreign
-words together have at most half as many tokens as the rest, so a third of the whole. Where nothing was asked,
-as when a session begins, nothing is exempt. What is over is dropped, the least relevant first. Pure.
+Results that were asked for are exempt: documents and commits if one of them is the best answer, and those at
+least half as probable as the best; code, which has limits of its own; and the best result from a tool or a
+page, if there is no other answer. All other foreign words together may have half as many tokens as the rest,
+so a third of the whole. Where nothing was asked, as when a session begins, nothing is exempt. Results over
+the share are dropped, the least relevant first. Pure functions.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from foreword.types import Item, SearchResult, Source
 
 MAX_SHARE = Fraction(1, 3)
-"""The most that foreign words nobody asked for may be of what is said at once, in tokens."""
+"""The largest share of the injected tokens for foreign words that were not asked for."""
 
 OVER_SHARE = "foreign words have their share"
-"""What a receipt says of what was dropped for it."""
+"""The reason that receipts give for results dropped by this rule."""
 
 _NEAR = 0.5
-"""A document or a commit with at least this share of the best answer's probability is what was asked for."""
+"""A document or commit counts as asked for with at least this share of the best answer's probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What one entry takes of a context: its tokens, whose words it holds, and whether it was asked for."""
+    """What one entry adds to a context: its tokens, its source, and whether it was asked for."""
 
     tokens: int
     source: Source
@@ -40,20 +40,20 @@ class Portion:
 
 
 def find_exempt(results: Sequence[SearchResult]) -> frozenset[str]:
-    """The ids of the results that were asked for, and so may take more than the share."""
+    """The ids of the results that were asked for, which do not count against the share."""
     best = max((result for result in results if result.score > 0), key=_score, default=None)
-    only_printed = all(_is_printed(result.memory.source) for result in results if result.score > 0)
+    only_printed = all(_is_from_tool_or_page(result.memory.source) for result in results if result.score > 0)
     return frozenset(
         result.memory.id
         for result in results
-        if _is_code(result.memory)
-        or (result is best and (only_printed or not _is_printed(result.memory.source)))
-        or (best is not None and _answers_from_files(result, best))
+        if _is_repository_code(result.memory)
+        or (result is best and (only_printed or not _is_from_tool_or_page(result.memory.source)))
+        or (best is not None and _is_wanted_file_or_commit(result, best))
     )
 
 
-def _answers_from_files(result: SearchResult, best: SearchResult) -> bool:
-    """Whether a document or a commit was asked for: nearly as good as the best answer, or beside its like."""
+def _is_wanted_file_or_commit(result: SearchResult, best: SearchResult) -> bool:
+    """Whether a document or commit was asked for: the best answer is one, or it is nearly as probable."""
     is_near = result.score >= _NEAR * best.score or best.memory.source.trust == "repository"
     return result.memory.source.trust == "repository" and is_near
 
@@ -62,31 +62,35 @@ def _score(result: SearchResult) -> float:
     return result.score
 
 
-def _is_printed(source: Source) -> bool:
-    """Whether a tool or a page has the words."""
+def _is_from_tool_or_page(source: Source) -> bool:
+    """Whether the words were printed by a tool or come from a web page."""
     return source.trust in ("tool", "web")
 
 
-def _is_code(item: Item) -> bool:
+def _is_repository_code(item: Item) -> bool:
     return item.kind == "code" and item.source.trust == "repository"
 
 
 def within_share(portions: Sequence[Portion]) -> list[bool]:
-    """Whether each portion may be said, the first ones first.
+    """For each portion, whether it may be included; earlier portions are preferred.
 
-    A tool's or a page's answer that is exempt is told, and takes the room of the others.
+    An exempt portion of a tool or a page is included, and uses up tokens of the others' share.
     """
-    trusted = sum(one.tokens for one in portions if not _counts(one) and not _is_printed(one.source))
+    trusted = sum(
+        one.tokens
+        for one in portions
+        if not _counts_against_share(one) and not _is_from_tool_or_page(one.source)
+    )
     room = trusted * MAX_SHARE / (1 - MAX_SHARE)
-    room -= sum(one.tokens for one in portions if one.is_exempt and _is_printed(one.source))
+    room -= sum(one.tokens for one in portions if one.is_exempt and _is_from_tool_or_page(one.source))
     allowed: list[bool] = []
     for one in portions:
-        fits = not _counts(one) or one.tokens <= room
-        room -= one.tokens if _counts(one) and fits else 0
+        fits = not _counts_against_share(one) or one.tokens <= room
+        room -= one.tokens if _counts_against_share(one) and fits else 0
         allowed.append(fits)
     return allowed
 
 
-def _counts(one: Portion) -> bool:
-    """Whether a portion counts against the share."""
+def _counts_against_share(one: Portion) -> bool:
+    """Whether a portion is foreign and was not asked for."""
     return is_foreign(one.source) and not one.is_exempt

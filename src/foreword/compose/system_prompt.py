@@ -1,8 +1,9 @@
-"""What an agent is told of its task, its manner and its user's wishes, within a number of tokens.
+"""The system prompt: an agent's instructions, its personality and its user's preferences.
 
-When there is too little room, wishes go first, then the manner, then the end of the instructions; never part
-of a sentence. Of the wishes, the user's own words stay longest: first in their order, then the style, the
-length, the level and the layout. A line that is too long is passed over and the next is tried.
+If there are too few tokens, preferences are dropped first, then the personality, then the end of the
+instructions; sentences are never cut. Of the preferences, the user's own instructions are kept longest: first
+they in their order, then style, verbosity, technical level and layout. A line that is too long is skipped and
+the next is tried.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _HEADING = "User preferences:"
 
 @dataclass(frozen=True, slots=True)
 class Helpful:
-    """The usual manner."""
+    """The default personality."""
 
     def __str__(self) -> str:
         return "You are a helpful assistant. Be accurate, concise, and helpful."
@@ -59,7 +60,7 @@ class Helpful:
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """One who knows a field."""
+    """A personality that knows one field well."""
 
     domain: str
 
@@ -75,7 +76,7 @@ class Expert:
 
 @dataclass(frozen=True, slots=True)
 class Conversational:
-    """One who likes to talk."""
+    """A personality that likes to talk."""
 
     def __str__(self) -> str:
         return "You are a friendly conversational assistant. Be engaging and natural in your responses."
@@ -83,7 +84,7 @@ class Conversational:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A manner in your own words."""
+    """A personality in your own words."""
 
     description: str
 
@@ -99,7 +100,7 @@ AgentPersonality = Helpful | Expert | Conversational | Custom
 
 @dataclass(frozen=True, slots=True)
 class FormattingPreferences:
-    """How answers should look; what is not wished for is not mentioned."""
+    """How answers should look; only what is set is mentioned."""
 
     use_bullets: bool = False
     use_numbered_lists: bool = False
@@ -132,14 +133,14 @@ class UserPreferences:
             raise ValidationError(f"custom_instructions is a tuple of texts, as ('Be brief.',), not {own!r}")
 
     def sentences(self) -> list[str]:
-        """The wishes that have words of ours."""
+        """The sentences for all preferences but the user's own instructions."""
         layout = [words for name, words in _LAYOUT.items() if getattr(self.formatting, name)]
         return [_STYLES[self.style], _VERBOSITIES[self.verbosity], _LEVELS[self.technical_level], *layout]
 
 
 @dataclass(frozen=True, slots=True)
 class SystemPrompt:
-    """The text, what it is made of, and in words what had no room."""
+    """The text of a system prompt, the parts it is made of, and in words what did not fit."""
 
     text: str
     token_count: int
@@ -151,7 +152,7 @@ class SystemPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SystemPromptBuilder:
-    """The instructions of one agent for one user."""
+    """Builds the system prompt of one agent for one user."""
 
     base_instructions: str
     agent_personality: AgentPersonality = Helpful()
@@ -173,7 +174,7 @@ class SystemPromptBuilder:
         return self.compose(max_tokens).text
 
     def compose(self, max_tokens: int) -> SystemPrompt:
-        """The same with its parts, and what was left out."""
+        """The system prompt in at most `max_tokens`, with its parts and what was left out."""
         base = escape_headings(self.base_instructions).strip()
         manner = escape_headings(str(self.agent_personality)).strip()
         wanted = self.user_preferences
@@ -181,21 +182,21 @@ class SystemPromptBuilder:
         own = [line for words in written if (line := escape_heading_line(words))]
         sentences = wanted.sentences() if wanted else []
         lost: list[str] = []
-        kept_base = self._fitting_beginning(base, max_tokens)
+        kept_base = self._sentences_that_fit(base, max_tokens)
         if kept_base != base:
             lost.append("the end of the base instructions")
         kept_manner = manner if not lost and self._fits((base, manner), max_tokens) else ""
         if kept_manner != manner:
             lost.append("the personality")
-        wishes = [] if lost else self._fitting_wishes((base, manner), own, sentences, max_tokens)
+        wishes = [] if lost else self._preferences_that_fit((base, manner), own, sentences, max_tokens)
         if missing := len(own) + len(sentences) - len(wishes):
             lost.append(f"{missing} of {len(own) + len(sentences)} user preferences")
-        parts = kept_base, kept_manner, _bullet_list(wishes)
+        parts = kept_base, kept_manner, _preferences_block(wishes)
         text = _join_parts(parts)
         return SystemPrompt(text, self.tokenizer.count(text), *parts, tuple(lost))
 
-    def _fitting_beginning(self, base: str, max_tokens: int) -> str:
-        """The instructions up to the last end of a sentence that fits."""
+    def _sentences_that_fit(self, base: str, max_tokens: int) -> str:
+        """The instructions up to the end of the last sentence that fits."""
         if self.tokenizer.count(base) <= max_tokens:
             return base
         ends = [end for _, end in sentence_spans(base)]
@@ -204,19 +205,19 @@ class SystemPromptBuilder:
             fitting -= 1
         return base[: ends[fitting - 1]] if fitting else ""
 
-    def _fitting_wishes(
+    def _preferences_that_fit(
         self, before: Sequence[str], own: list[str], sentences: list[str], max_tokens: int
     ) -> list[str]:
-        """As many lines of preferences as fit, the user's own words tried first and standing last."""
-        if self._fits((*before, _bullet_list([*sentences, *own])), max_tokens):
+        """The lines of preferences that fit; the user's own are tried first and come last."""
+        if self._fits((*before, _preferences_block([*sentences, *own])), max_tokens):
             return [*sentences, *own]
         kept_own: list[str] = []
         for line in own:
-            if self._fits((*before, _bullet_list([*kept_own, line])), max_tokens):
+            if self._fits((*before, _preferences_block([*kept_own, line])), max_tokens):
                 kept_own.append(line)
         kept: list[str] = []
         for line in sentences:
-            if self._fits((*before, _bullet_list([*kept, line, *kept_own])), max_tokens):
+            if self._fits((*before, _preferences_block([*kept, line, *kept_own])), max_tokens):
                 kept.append(line)
         return [*kept, *kept_own]
 
@@ -233,5 +234,6 @@ def _join_parts(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _bullet_list(lines: Sequence[str]) -> str:
+def _preferences_block(lines: Sequence[str]) -> str:
+    """The lines under the heading for preferences; empty without lines."""
     return "\n".join((_HEADING, *lines)) if lines else ""

@@ -1,7 +1,7 @@
-"""How a context is worded: a header, a format for each memory, what stands between them, a footer.
+"""The templates of a context: a header, a format for each memory, a separator and a footer.
 
-Variables are replaced by plain text and nothing is ever evaluated: a memory that contains `{{score}}` is
-shown with those characters. Knows nothing of budgets.
+Variables are replaced by plain text and nothing is evaluated: a memory that contains `{{score}}` is shown
+with those characters. Knows nothing of budgets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VARIABLES = ("content", "type", "confidence", "timestamp", "score", "about", "so
 _METADATA = " ({type}, confidence {confidence}, {timestamp})"
 
 _RELATION_WORDS = {"caused_by": "because of"}
-"""How types of relations are said, where it is not their name with blanks."""
+"""The words for types of relations; other types are worded by their name, with blanks for underscores."""
 
 _MAX_TYPE_CHARACTERS, _MAX_QUOTED_CHARACTERS = 40, 60
 
@@ -78,10 +78,10 @@ TEMPLATES = {
 
 
 def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
-    """One memory in the template's words; with its metadata behind it when asked for and not shown anyway."""
+    """One memory in the template's format; with its metadata, if asked for and not in the format."""
     one_line = "\n" not in template.separator and "\n" not in template.memory_format
     values = _variable_values(result, one_line=one_line)
-    values["content"] = _fill_template(values["content"], template, one_line=one_line)
+    values["content"] = _lay_out_content(values["content"], template, one_line=one_line)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
@@ -89,17 +89,18 @@ def word_memory(result: SearchResult, template: ContextTemplate, *, include_meta
 
 
 def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
-    """The whole text; nothing at all when there are no memories."""
+    """The whole text with header and footer; empty without memories."""
     if not pieces:
         return ""
     return template.header + template.separator.join(pieces) + template.footer
 
 
 def _variable_values(result: SearchResult, *, one_line: bool) -> dict[str, str]:
+    """The value of each variable of a template for one memory."""
     memory = result.memory
     content = _memory_content(memory, result.excerpt, one_line=one_line)
     return {
-        "content": _word_link(result.link) + content + _word_history(result),
+        "content": _describe_link(result.link) + content + _describe_replaced(result),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -110,8 +111,8 @@ def _variable_values(result: SearchResult, *, one_line: bool) -> dict[str, str]:
     }
 
 
-def _word_link(link: RelationLink | None) -> str:
-    """The relation that led to a memory, to stand before it: `“the origin…” fixed by: `; "" without one."""
+def _describe_link(link: RelationLink | None) -> str:
+    """The relation that led to a memory, as words before it: `“the origin…” fixed by: `; "" without one."""
     if link is None:
         return ""
     name = escape_entry(link.relationship.type)[:_MAX_TYPE_CHARACTERS]
@@ -121,8 +122,8 @@ def _word_link(link: RelationLink | None) -> str:
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
 
 
-def _word_history(result: SearchResult) -> str:
-    """What the memory replaced, on the same line and as data; "" where it replaced nothing."""
+def _describe_replaced(result: SearchResult) -> str:
+    """The statements that the memory replaced, on the same line and escaped; "" if there are none."""
     told = describe_history(result.history, result.later)
     return f" {escape_entry(told)}" if told else ""
 
@@ -136,9 +137,9 @@ def _quote_beginning(text: str) -> str:
 
 
 def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
-    """What is told of a memory: what a file, a tool or a page wrote is quoted, after whose words it is.
+    """The text of a memory; words of a file, a tool or a page are quoted after their attribution.
 
-    Of what is in the repository the lines are kept, unless memories share a line.
+    Text from the repository keeps its lines, unless the template puts memories on one line.
     """
     text = excerpt or memory.text
     if not is_foreign(memory.source):
@@ -152,11 +153,11 @@ def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
     return f"{attribution(memory)}: {quote_lines(text) if keeps_lines else quote_entry(text)}"
 
 
-def _fill_template(content: str, template: ContextTemplate, *, one_line: bool) -> str:
-    """Fit a text of several lines into its place.
+def _lay_out_content(content: str, template: ContextTemplate, *, one_line: bool) -> str:
+    """Indent or join the lines of a text so that it fits its place in the template.
 
-    On one line when memories share a line; otherwise indented under its own first line, so that none of its
-    lines can pose as another memory; untouched when the format gives it lines to itself.
+    It becomes one line if memories share a line. Otherwise its further lines are indented, so that none of
+    them can pass for another memory; if the format gives it lines of its own, it is not changed.
     """
     if one_line:
         return join_lines(content)

@@ -1,7 +1,7 @@
 """One turn of a conversation as a line of a prompt, and which turns belong together.
 
-A turn says who speaks and what; its further lines are moved right, so that none of them can pose as another's
-turn. What a tool answered stands with the turn that asked it: one without the other tells a reader nothing.
+A line has the speaker and the words; further lines are indented, so that none can pass for another turn. The
+answer of a tool stays with the turn that called it: neither makes sense alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
-from foreword.compose.quoting import escape_heading_line, escape_headings, remove_half_characters
+from foreword.compose.quoting import escape_heading_line, escape_headings, remove_surrogates
 from foreword.text.clean import indent_lines, remove_invisible
 from foreword.text.question import asks
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
 _INDENT = 2
-_JOIN = 12
+_MAX_TOKENS_BESIDE_WORDS = 12
 """At most how many tokens a turn costs beside its words: the speaker, the calls, the line break."""
 
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
 _ATTEMPTS, _GLANCE = 8, 200
 _MAX_TURNS_TO_ANSWER = 6
-"""Within how many turns a question is answered, those of tools counted."""
+"""A question is answered within this many turns, those of tools included."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormattedTurn:
-    """A turn, what is kept of its words (`content`), and the line that the prompt has (`formatted`).
+    """A turn, the words of it that are kept (`content`), and its line in the prompt (`formatted`).
 
-    The `rank` of a recalled turn says how well it bears on the question: 0 is the best. `stamp` is its time
-    as the line has it, and `day` the heading that it stands under; both are empty where they are not wanted.
+    `rank` says how relevant a recalled turn is to the question: 0 is the best. `stamp` is the time in its
+    line, and `day` the heading above it; both are empty if they are not wanted.
     """
 
     turn: Turn
@@ -66,9 +66,9 @@ class FormattedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnStyle:
-    """What stands before the words of a turn, and whether it stands under the heading of its day.
+    """What precedes the words of a turn, and whether it has a heading with its day.
 
-    With `images` those of the turn are sent with it, so they count; else it has only their marks.
+    With `images`, the turn's images are sent and count; otherwise only their marks are in the text.
     """
 
     speaker: bool = True
@@ -77,44 +77,48 @@ class TurnStyle:
     images: bool = True
 
     def label(self, turn: Turn) -> str:
-        """The time and the speaker, as far as they are wanted and known."""
+        """The time and the speaker, if they are wanted and known."""
         when = self.stamp(turn)
         return f"{when}{escape_heading_line(turn.speaker)}: " if self.speaker else when
 
     def stamp(self, turn: Turn) -> str:
-        """The time in brackets and a blank, if it is wanted and known; else nothing."""
+        """The time in brackets and a blank, if it is wanted and known; else empty."""
         return f"[{turn.timestamp:%H:%M}] " if turn.timestamp is not None and self.time else ""
 
     def day_heading(self, turn: Turn) -> str:
-        """The day in brackets, if it is wanted and known; else nothing."""
+        """The day in brackets, if it is wanted and known; else empty."""
         return f"[{turn.timestamp:%Y-%m-%d}]" if turn.timestamp is not None and self.day else ""
 
 
 class TurnWording:
-    """Words turns and counts them; what was worded once is remembered, as the same turns come every time."""
+    """Words turns and counts their tokens, with a cache, since most turns are in the next prompt again."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._remembered: Callable[[str], int] = functools.lru_cache(_REMEMBERED_TURNS)(tokenizer.count)
+        self._cached_count: Callable[[str], int] = functools.lru_cache(_REMEMBERED_TURNS)(tokenizer.count)
         self._worded: dict[tuple[int, TurnStyle], FormattedTurn] = {}
 
     def count(self, text: str) -> int:
-        """How many tokens the text is."""
-        return self._remembered(text) if len(text) <= _LONGEST_REMEMBERED else self._tokenizer.count(text)
+        """The number of tokens in the text."""
+        return self._cached_count(text) if len(text) <= _LONGEST_REMEMBERED else self._tokenizer.count(text)
 
     def word(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
-        """The turn, if it is within `room` tokens; one that is far too long is not even read."""
+        """The turn, if it has at most `room` tokens; else None. A turn that is far too long is not read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
         whole = self._word_whole(turn, style)
         return whole if whole.tokens <= room else None
 
     def _word_whole(self, turn: Turn, style: TurnStyle) -> FormattedTurn:
-        """All of a turn; remembered by the turn itself, which its line holds, so that no other has its id."""
+        """The whole turn, from the cache if it is there.
+
+        The key is the `id` of the turn object; the cached line refers to the turn, so no other object can get
+        that id.
+        """
         key = (id(turn), style)
         known = self._worded.get(key)
         if known is None:
-            known = self._format(turn, _escape_text(turn.text), style)
+            known = self._format(turn, _escape_turn_text(turn.text), style)
             if len(turn.text) <= _LONGEST_REMEMBERED:
                 if len(self._worded) >= _REMEMBERED_TURNS:
                     self._worded.clear()
@@ -124,18 +128,18 @@ class TurnWording:
     def shorten(
         self, turn: Turn, style: TurnStyle, room: int, asked: Collection[str] = ()
     ) -> FormattedTurn | None:
-        """The turn, shortened to its ends and the lines with words that are asked for, where it does not fit.
+        """The turn in at most `room` tokens: its ends, and the lines with words that are asked for.
 
-        Where its images leave no room for words, they go, and the words keep their marks. Nothing when there
-        is no room even so.
+        If its images leave no tokens for words, they are left out and only their marks stay. Returns None if
+        the turn cannot be shortened that far.
         """
         made = self.word(turn, style, room)
         inside = room - self.count(_turn_line(turn, "", style)) - images_tokens(sent_parts(turn))
-        for _ in range(_ATTEMPTS):  # moving lines right costs tokens, too
+        for _ in range(_ATTEMPTS):  # indenting the lines costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = shorten_text(turn.text, inside, self._tokenizer, asked)
-            worded = self._format(turn, _escape_text(short), style) if short else None
+            worded = self._format(turn, _escape_turn_text(short), style) if short else None
             made = worded if worded is not None and worded.tokens <= room else None
             inside = inside * 9 // 10
         if made is None and turn.parts:
@@ -143,6 +147,7 @@ class TurnWording:
         return made
 
     def _format(self, turn: Turn, content: str, style: TurnStyle) -> FormattedTurn:
+        """A turn with its line and token count; `content` is its text, escaped and perhaps shortened."""
         line = _turn_line(turn, content, style)
         tokens = self.count(line) + (images_tokens(sent_parts(turn)) if style.images else 0)
         return FormattedTurn(
@@ -150,47 +155,47 @@ class TurnWording:
         )
 
 
-def word_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
-    """All of the turns, in `room` tokens if they can be: the middle is left out of the longest."""
+def word_turns_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
+    """All of the turns, in `room` tokens if possible: the longest lose their middle."""
     wording, style = TurnWording(tokenizer), TurnStyle()
-    lengths = [tokenizer.count(turn.text) + _JOIN for turn in turns]
+    lengths = [tokenizer.count(turn.text) + _MAX_TOKENS_BESIDE_WORDS for turn in turns]
     most, left = max(lengths, default=0), room
-    for place, length in enumerate(sorted(lengths)):  # the short ones whole, and to the others equal shares
+    for place, length in enumerate(sorted(lengths)):  # short turns stay whole, the others get equal shares
         share = left // (len(lengths) - place)
         if length > share:
             most = share
             break
         left -= length
-    rooms = (max(most, MIN_CUT_TOKENS), sys.maxsize)  # what cannot be so short is told whole
+    rooms = (max(most, MIN_CUT_TOKENS), sys.maxsize)  # a turn that cannot be so short is kept whole
     tried = ((wording.shorten(turn, style, room) for room in rooms) for turn in turns)
     return tuple(line for each in tried if (line := next(filter(None, each), None)))
 
 
 def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
-    """What the images of some turns cost beside their lines."""
+    """The tokens of the images of some turns, which are not in their lines."""
     return sum(images_tokens(sent_parts(worded.turn)) for worded in turns if worded.turn.parts)
 
 
-def is_told_in_full(worded: FormattedTurn) -> bool:
+def is_unshortened(worded: FormattedTurn) -> bool:
     """Whether a line has all the words of its turn."""
-    return worded.content == _escape_text(worded.turn.text)
+    return worded.content == _escape_turn_text(worded.turn.text)
 
 
-def _escape_text(text: str) -> str:
-    """The words of a turn as its line has them."""
+def _escape_turn_text(text: str) -> str:
+    """The text of a turn, escaped for its line; short texts come from a cache."""
     return _escape_short_text(text) if len(text) <= _LONGEST_REMEMBERED else escape_headings(text).strip()
 
 
 @functools.lru_cache(_REMEMBERED_TURNS)
 def _escape_short_text(text: str) -> str:
-    """The same for a short text; the same turns come with every prompt."""
+    """The escaped text, cached, since most turns are in the next prompt again."""
     return escape_headings(text).strip()
 
 
 def shorten_worded_turn(
     turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
 ) -> FormattedTurn | None:
-    """A line within `room` tokens: its ends, and what is asked for; None when that is too few."""
+    """The line in at most `room` tokens: its ends and what is asked for; None if they are too few."""
     formatted = shorten_text(turn.formatted, room, tokenizer, asked)
     if not formatted:
         return None
@@ -199,15 +204,15 @@ def shorten_worded_turn(
 
 
 def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
-    """The turn without white space that says nothing: blank lines, and gaps inside and behind lines."""
+    """The turn without needless white space: blank lines, and runs of blanks inside and after lines."""
     formatted = "\n".join(_GAP.sub(" ", line.rstrip()) for line in turn.formatted.split("\n") if line.strip())
     return replace(turn, formatted=formatted, tokens=tokenizer.count(formatted))
 
 
 def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int, list[Turn]]]:
-    """The turns before `end` from the newest back, those that belong together at once, silent ones left out.
+    """Blocks of turns that belong together, with the place each begins at, from `end` backwards.
 
-    Each block comes with the place it begins at.
+    A tool's answers are in one block with the turn that called it; blank turns are left out.
     """
     end = len(turns) if end is None else end
     while end:
@@ -215,15 +220,15 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
         while start and turns[start].role == "tool":
             start -= 1
         if turns[start].role not in ("tool", "assistant") and start < end - 1:
-            start += 1  # answers of tools that nobody here has asked
-        spoken = [turn for turn in turns[start:end] if _is_not_blank(turn)]
+            start += 1  # these tools answer a call that is not among the turns
+        spoken = [turn for turn in turns[start:end] if _has_content(turn)]
         if spoken:
             yield start, spoken
         end = start
 
 
 def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
-    """The turn at a place with the answer to the question that it asks, or the question that it answers."""
+    """The turn at a place, with the answer to its question or the question that it answers."""
     turn = turns[place]
     if turn.role == "user" and _asks_something(turn.text):
         answer = next(_spoken_turns(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
@@ -238,42 +243,45 @@ def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
 
 @functools.lru_cache(_REMEMBERED_TURNS)
 def _asks_something(text: str) -> bool:
-    """Whether a turn asks something; the same turns come with every prompt."""
+    """Whether a text asks something; cached, since most turns are in the next prompt again."""
     return asks(text)
 
 
 def _spoken_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns that say something to the other side: no tool's, and none that only calls one."""
+    """The turns of people and assistants that have words: no tool's, and none that only calls a tool."""
     return (turn for turn in turns if turn.role != "tool" and turn.text.strip())
 
 
 def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
-    """The turns in the order they were said: by their place in the conversation, else by their time."""
+    """The turns in the order of the conversation; those that are not in it by their time."""
     if len(worded) < 2:
         return list(worded)
     places = {turn_identity(turn): place for place, turn in enumerate(turns)}
-    return sorted(worded, key=lambda each: (places.get(turn_identity(each.turn), -1), _seconds(each.turn)))
+    return sorted(
+        worded, key=lambda each: (places.get(turn_identity(each.turn), -1), _timestamp_seconds(each.turn))
+    )
 
 
 def turn_identity(turn: Turn) -> Hashable:
-    """A key that is the same for every copy of a turn, and another for other turns."""
+    """A key that is equal for copies of one turn and differs for other turns."""
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 
 def _turn_line(turn: Turn, content: str, style: TurnStyle) -> str:
+    """The line of a turn: its label, its words and its tool calls."""
     calls = (escape_headings(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
     said = "\n".join(filter(None, (content, *calls)))
     return style.label(turn) + indent_lines(said, _INDENT)
 
 
-def _is_not_blank(turn: Turn) -> bool:
-    """Whether there is anything to see; mostly the beginning shows it."""
+def _has_content(turn: Turn) -> bool:
+    """Whether a turn has visible text or tool calls; mostly a look at its beginning is enough."""
     text = turn.text
     return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())
 
 
-def _seconds(turn: Turn) -> float:
-    """When it was said, in seconds; comparable whether or not a time zone is known."""
+def _timestamp_seconds(turn: Turn) -> float:
+    """The time of a turn in seconds, comparable whether or not it has a time zone; 0 if unknown."""
     when = turn.timestamp
     if when is None:
         return 0.0
@@ -282,7 +290,7 @@ def _seconds(turn: Turn) -> float:
     return seconds + when.microsecond / 1e6 - (offset.total_seconds() if offset else 0.0)
 
 
-# Tool_calls -----------------------------------------------------------------------------------------------
+# Tool calls -----------------------------------------------------------------------------------------------
 
 
 _LONGEST_ARGUMENTS, _BEGINNING = 1000, 300
@@ -298,7 +306,7 @@ class ToolCall:
 
     @property
     def input(self) -> dict[str, Any]:
-        """The arguments as a mapping; what is no JSON object is kept under `arguments`."""
+        """The arguments as a mapping; if they are no JSON object, their text under `arguments`."""
         try:
             read = json.loads(self.arguments)
         except ValueError:
@@ -307,11 +315,12 @@ class ToolCall:
 
 
 def tool_calls(turn: Turn) -> tuple[ToolCall, ...]:
-    """The calls of a turn that can be read."""
+    """The tool calls of a turn that can be read."""
     return tuple(call for written in turn.tool_calls if (call := _read_tool_call(written)) is not None)
 
 
 def _read_tool_call(written: Mapping[str, Any]) -> ToolCall | None:
+    """A call in the format of either API; None without a name. Long arguments are cut."""
     called = written.get("function", written)
     if not isinstance(called, Mapping) or not called.get("name"):
         return None
@@ -322,4 +331,4 @@ def _read_tool_call(written: Mapping[str, Any]) -> ToolCall | None:
         missing = f"{len(arguments) - _BEGINNING:,} characters"
         arguments = json.dumps({"beginning": arguments[:_BEGINNING], "left_out": missing}, ensure_ascii=False)
     texts = (str(written.get("id") or ""), str(called["name"]), arguments or "{}")
-    return ToolCall(*map(remove_half_characters, texts))
+    return ToolCall(*map(remove_surrogates, texts))

@@ -1,7 +1,7 @@
-"""What a user said of themselves in other conversations, worded within a number of tokens.
+"""Statements of a user about themselves from other conversations, worded within a number of tokens.
 
-How they want to be answered stands first. Every line has its date, and where two statements compete, the
-latest is told with what it replaced. A line that does not fit is left out, and the next one tried.
+Wishes for how to be answered come first. Every line has its date, and a statement that replaced others shows
+these after it. A line that does not fit is left out, and the next one is tried.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BULLET = "- "
 
 @dataclass(frozen=True, slots=True)
 class UserLine:
-    """Something that a user said of themselves: in which turn, on which day, and what it replaced."""
+    """A user's statement about themselves: its turn, its day, and the statements that it replaced."""
 
     text: str
     turn_id: str
     day: str
     is_rule: bool = False
     before: tuple[tuple[str, str], ...] = ()
-    """Days and texts of what was said before in its place."""
+    """Days and texts of the statements that it replaced."""
 
     @property
     def prompt_line(self) -> str:
@@ -41,7 +41,7 @@ class UserLine:
 
 @dataclass(frozen=True, slots=True)
 class UserContext:
-    """The lines that are told, and all of them as text; `token_count` is that of the text."""
+    """The lines in the prompt, and their text; `token_count` is that of the text."""
 
     lines: tuple[UserLine, ...] = ()
     text: str = ""
@@ -52,7 +52,7 @@ NO_USER = UserContext()
 
 
 def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Tokenizer) -> UserContext:
-    """As many of the lines as fit, those that come first preferred."""
+    """As many of the lines as fit, the first preferred."""
     told = NO_USER
     for line in lines:
         chosen = (*told.lines, line)
@@ -64,13 +64,13 @@ def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Token
 
 
 def make_user_context(lines: Sequence[UserLine], tokenizer: Tokenizer) -> UserContext:
-    """The lines as text, counted."""
+    """A user context of these lines, with its text and token count."""
     text = user_text(lines)
     return UserContext(tuple(lines), text, tokenizer.count(text)) if lines else NO_USER
 
 
 def user_text(lines: Sequence[UserLine]) -> str:
-    """The lines under their headings; empty for none."""
+    """The lines under two headings, wishes and facts; empty without lines."""
     parts = []
     for heading, wanted in ((_RULES, True), (_FACTS, False)):
         of_kind = [line.prompt_line for line in lines if line.is_rule is wanted]

@@ -1,10 +1,10 @@
-"""What of a prompt can leave, how much each part would be missed, and a choice of parts within a target.
+"""Which parts of a prompt can be dropped, what each is worth, and which to keep within a target.
 
-The least worth leaves first, and only as much as has to. When a large part leaves, what it frees goes to the
-best of those that left before it, and to the ends of one that is too long: so a prompt comes out near its
-target, however its parts are cut. Recent turns leave from the oldest on and come back from the newest on, a
-call of a tool with its answer; a recalled question leaves with its answer. What costs nothing to give up,
-white space and repetition, is left to `compress.py`.
+Parts of the least worth are dropped first, and only as many as necessary. When a large part is dropped, the
+tokens it frees go to the best of the parts dropped before it, and to the ends of one that is too long; so the
+prompt comes out near its target whatever the size of its parts. Recent turns are dropped from the oldest on
+and come back from the newest on, a tool call with its answer; a recalled question is dropped with its answer.
+Needless white space and repetition are the business of `compress.py`.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
     Summarise = Callable[[str, Sequence[Turn], int], Summary]
-    """A summary of an earlier summary and of turns, in at most that many tokens."""
+    """A function that sums up an earlier summary and turns, in at most that many tokens."""
 
 PartKind = Literal["recent", "recalled", "chunk", "details", "entity", "user", "summary"]
 
 _LAST, _LAST_EXCHANGE, _RECENT, _OLDER = 1.0, 0.9, 0.55, 0.98
-"""The worth of the last turn, of the others of its exchange, and of those before, less for each between."""
+"""The worth of the last turn, of the others of its exchange, and of earlier ones, times the last number for
+each block between."""
 
 _RECALLED, _NEXT_RECALLED = 0.75, 0.96
 _CHUNK, _CHUNK_RELEVANCE = 0.45, 0.45
 _DETAILS, _ENTITY, _ENTITY_RELEVANCE = 0.1, 0.2, 0.5
 _RULE, _FACT, _SUMMARY = 0.95, 0.65, 0.6
-"""The worth of the other parts, from 0 to 1: a ground, and what their relevance adds or their rank takes."""
+"""The worth of the other parts, from 0 to 1: a base, and what relevance adds or rank takes away."""
 
-_JOIN = 2
-"""At most how many tokens a part costs beside its own."""
+_JOIN_TOKENS = 2
+"""At most how many tokens it costs to join a part to the others."""
 
 _MARGINS = (4, 8, 24)
-"""What a part that is shortened may cost beside the room it is cut to. Tokens do not add up exactly, so room
-that is still left over is filled again, with more care each time."""
+"""How many tokens a shortened part may be over the tokens it was cut to. Tokens do not add up exactly, so
+what is left over is filled again, with a larger margin each time."""
 
 _NEAR = 0.02
-"""A prompt that is this near to its target, as a share of it, is not filled any further."""
+"""A prompt within this share of its target is not filled any further."""
 
 _FAR = 0.1
-"""A prompt that is farther from its target, as a share of it, tells more in its summary."""
+"""A prompt farther than this share from its target gets a longer summary."""
 
 _MAX_SUMMARY_TOKENS, _SUMMARY_SHARE = 200, 0.12
-"""How many tokens the summary of the turns that left may have, and which share of the target."""
+"""The most tokens for the summary of dropped turns, and the largest share of the target."""
 
 _NAMES: dict[PartKind, str] = {
     "recent": "older turn",
@@ -69,7 +70,7 @@ _NAMES: dict[PartKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that can leave: its places among its kind, what it costs, and what it is worth."""
+    """A part that can be dropped: its places among the parts of its kind, its tokens, and its worth."""
 
     kind: PartKind
     places: tuple[int, ...]
@@ -78,7 +79,7 @@ class Part:
 
 
 def find_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[Part]:
-    """Everything that can leave, no two parts sharing a place of one kind."""
+    """All parts that can be dropped; no two of one kind share a place."""
     history = content.history
     if history.summary:
         yield Part("summary", (0,), tokenizer.count(history.summary), _SUMMARY)
@@ -96,70 +97,75 @@ def find_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[Part]:
 
 
 def _recent_parts(history: FormattedHistory) -> Iterator[Part]:
+    """The blocks of recent turns, newest first, each worth less than the one after it."""
     turns = [worded.turn for worded in history.recent_turns]
     end, in_last_exchange = len(turns), True
     for age, (start, _) in enumerate(exchange_blocks(turns)):
         worth = _LAST if not age else _LAST_EXCHANGE if in_last_exchange else _RECENT * _OLDER**age
         places = tuple(range(start, end))
-        tokens = sum(history.recent_turns[at].tokens + _JOIN for at in places)
+        tokens = sum(history.recent_turns[at].tokens + _JOIN_TOKENS for at in places)
         yield Part("recent", places, tokens, worth)
         in_last_exchange = in_last_exchange and turns[start].role != "user"
         end = start
 
 
 def _recalled_parts(history: FormattedHistory) -> Iterator[Part]:
+    """The recalled turns, one part for each rank."""
     by_rank: dict[int, list[int]] = {}
     for at, worded in enumerate(history.recalled):
         by_rank.setdefault(worded.rank, []).append(at)
     for rank, places in by_rank.items():
-        tokens = sum(history.recalled[at].tokens + _JOIN for at in places)
+        tokens = sum(history.recalled[at].tokens + _JOIN_TOKENS for at in places)
         yield Part("recalled", tuple(places), tokens, _RECALLED * _NEXT_RECALLED**rank)
 
 
-def reduce_to(
+def reduce_to_target(
     content: ContextContent, target: int, tokenizer: Tokenizer, summarise: Summarise
 ) -> tuple[ContextContent, tuple[str, ...]]:
-    """The content near a target and not above it, unless nothing is left; and in words what was lost."""
+    """The content within the target, and near it, and in words what was lost.
+
+    If even dropping all parts is not enough, the content is over the target.
+    """
     choice = _Choice(content, tokenizer, sorted(find_parts(content, tokenizer), key=lambda part: part.worth))
     choice.drop_least_worth(target)
-    choice.tell_what_left(target, summarise)
+    choice.summarise_dropped_turns(target, summarise)
     choice.drop_least_worth(target)
     for margin in _MARGINS:
-        choice.take_back(target, margin)
-    choice.tell_more(target, summarise)
-    return choice.build_content(), tuple(choice.losses())
+        choice.take_back_what_fits(target, margin)
+    choice.lengthen_summary(target, summarise)
+    return choice.build_content(), tuple(choice.describe_losses())
 
 
 @dataclass(slots=True)
 class _Choice:
-    """Which parts of a content have left so far, and which are told in fewer words."""
+    """Which parts of a content are dropped so far, and which are shortened."""
 
     content: ContextContent
     tokenizer: Tokenizer
     parts: list[Part]
-    left: set[Part] = field(default_factory=set)
-    shorter: dict[tuple[PartKind, int], Any] = field(default_factory=dict)
+    dropped: set[Part] = field(default_factory=set)
+    shortened: dict[tuple[PartKind, int], Any] = field(default_factory=dict)
     summary: Summary | None = None
 
     def drop_least_worth(self, target: int) -> None:
-        """Let parts leave, the least worth first, until the rest is within the target."""
-        staying = [part for part in self.parts if part not in self.left]
+        """Drop parts, the least worth first, until the rest is within the target."""
+        staying = [part for part in self.parts if part not in self.dropped]
         over = self._count_tokens() - target
         for part in staying:
             if over <= 0:
                 return
-            self.left.add(part)
+            self.dropped.add(part)
             over -= part.tokens
             if over <= 0:
                 over = self._count_tokens() - target
         if over > 0:
             self.summary = None
 
-    def tell_what_left(self, target: int, summarise: Summarise) -> None:
-        """Tell the recent turns that left in a summary, which is at most half of what it replaces."""
+    def summarise_dropped_turns(self, target: int, summarise: Summarise) -> None:
+        """Summarise the recent turns that were dropped, in at most half of their tokens."""
         history = self.content.history
-        gone = [history.recent_turns[at] for at in sorted(self._places_that_leave("recent"))]
-        if not gone or self._places_that_leave("summary"):
+        gone = [history.recent_turns[at] for at in sorted(self._dropped_places("recent"))]
+        if not gone or self._dropped_places("summary"):
             return
         before = history.summary or ""
         half = (self.tokenizer.count(before) + sum(turn.tokens for turn in gone)) // 2
@@ -167,13 +173,11 @@ class _Choice:
         if room >= MIN_CUT_TOKENS:
             self.summary = summarise(before, [worded.turn for worded in gone], room)
 
-    def tell_more(self, target: int, summarise: Summarise) -> None:
-        """Let the summary tell more of what left, where nothing that left could be taken back in part."""
+    def lengthen_summary(self, target: int, summarise: Summarise) -> None:
+        """Make the summary of dropped turns longer, if many tokens are still left over."""
         spare = target - self._count_tokens()
-        gone = [
-            self.content.history.recent_turns[at].turn for at in sorted(self._places_that_leave("recent"))
-        ]
-        if spare < _FAR * target or not gone or self._places_that_leave("summary"):
+        gone = [self.content.history.recent_turns[at].turn for at in sorted(self._dropped_places("recent"))]
+        if spare < _FAR * target or not gone or self._dropped_places("summary"):
             return
         known = self.summary.text if self.summary else self.content.history.summary or ""
         room = self.tokenizer.count(known) + spare - max(_MARGINS)
@@ -183,37 +187,37 @@ class _Choice:
         if self._count_tokens() > target:
             self.summary = before
 
-    def take_back(self, target: int, margin: int) -> None:
-        """Take back what fits, the most worth first, and a part of what does not."""
+    def take_back_what_fits(self, target: int, margin: int) -> None:
+        """Take back dropped parts that fit, the most worth first, and shorten one that does not."""
         for part in [
-            part for part in self.parts if any((part.kind, at) in self.shorter for at in part.places)
+            part for part in self.parts if any((part.kind, at) in self.shortened for at in part.places)
         ]:
-            self._remove(part)
+            self._drop(part)
         spare = target - self._count_tokens()
         back: list[Part] = []
-        for part in sorted(self.left, key=lambda part: (-part.worth, part.places)):
+        for part in sorted(self.dropped, key=lambda part: (-part.worth, part.places)):
             if spare <= _NEAR * target:
                 break
             if not self._may_return(part):
                 continue
-            cost = part.tokens + _JOIN
+            cost = part.tokens + _JOIN_TOKENS
             if cost > spare:
                 cost = self._shorten(part, spare - margin)
             if cost:
-                self.left.remove(part)
+                self.dropped.remove(part)
                 back.append(part)
                 spare -= cost
         while back and self._count_tokens() > target:
-            self._remove(back.pop())
+            self._drop(back.pop())
 
     def _may_return(self, part: Part) -> bool:
-        """Whether nothing has to come back before a part: a newer turn, or whom details are of."""
+        """Whether a part may come back now: newer turns come back first, and an entity before its details."""
         if part.kind == "recent":
-            return not any(one.kind == "recent" and one.places > part.places for one in self.left)
-        return not (part.kind == "details" and part.places[0] in self._places_that_leave("entity"))
+            return not any(one.kind == "recent" and one.places > part.places for one in self.dropped)
+        return not (part.kind == "details" and part.places[0] in self._dropped_places("entity"))
 
     def _shorten(self, part: Part, room: int) -> int:
-        """Tell a part in at most `room` tokens; returns what it then costs, or 0 if it cannot be told so."""
+        """Shorten a part to `room` tokens; return what it then costs, or 0 if that cannot be done."""
         asked = words_asked_for(self.content.query)
         if part.kind == "chunk":
             chunk = self.content.rag_chunks[part.places[0]]
@@ -222,8 +226,8 @@ class _Choice:
             if not text:
                 return 0
             short = knowledge_chunk(chunk.chunk_id, chunk.source, text, chunk.relevance, self.tokenizer)
-            self.shorter["chunk", part.places[0]] = short
-            return short.token_count + _JOIN
+            self.shortened["chunk", part.places[0]] = short
+            return short.token_count + _JOIN_TOKENS
         if part.kind not in ("recent", "recalled"):
             return 0
         turns = self.content.history.recent_turns if part.kind == "recent" else self.content.history.recalled
@@ -232,38 +236,38 @@ class _Choice:
         line = shorten_worded_turn(turns[longest], room - others, self.tokenizer, asked)
         if line is None:
             return 0
-        self.shorter[part.kind, longest] = line
-        return others + line.tokens + _JOIN
+        self.shortened[part.kind, longest] = line
+        return others + line.tokens + _JOIN_TOKENS
 
-    def _remove(self, part: Part) -> None:
-        self.left.add(part)
+    def _drop(self, part: Part) -> None:
+        """Drop a part, and forget its shortened form."""
+        self.dropped.add(part)
         for at in part.places:
-            self.shorter.pop((part.kind, at), None)
-
-    # What is made of the choice
+            self.shortened.pop((part.kind, at), None)
 
     def build_content(self) -> ContextContent:
-        """The content without what left."""
+        """The content without the dropped parts, and with the shortened ones."""
         content = self.content
-        bare = self._places_that_leave("details")
+        bare = self._dropped_places("details")
         entities = [
             without_details(entity, self.tokenizer) if at in bare else entity
             for at, entity in enumerate(content.entities)
-            if at not in self._places_that_leave("entity")
+            if at not in self._dropped_places("entity")
         ]
         return replace(
             content,
             history=self._build_history(),
             entities=tuple(entities),
-            rag_chunks=tuple(self._parts_that_stay("chunk", content.rag_chunks)),
-            user=make_user_context(self._parts_that_stay("user", content.user.lines), self.tokenizer),
+            rag_chunks=tuple(self._kept_parts("chunk", content.rag_chunks)),
+            user=make_user_context(self._kept_parts("user", content.user.lines), self.tokenizer),
         )
 
     def _build_history(self) -> FormattedHistory:
+        """The history without the dropped turns, with the summary of those that were dropped."""
         history = self.content.history
-        recalled = self._parts_that_stay("recalled", history.recalled)
-        recent = self._parts_that_stay("recent", history.recent_turns)
-        summary = None if self._places_that_leave("summary") else history.summary
+        recalled = self._kept_parts("recalled", history.recalled)
+        recent = self._kept_parts("recent", history.recent_turns)
+        summary = None if self._dropped_places("summary") else history.summary
         problem = history.problem
         if self.summary is not None:
             summary, problem = self.summary.text, self.summary.problem or problem
@@ -271,34 +275,36 @@ class _Choice:
             return replace(NO_HISTORY, problem=problem)
         return make_history(summary, recalled, recent, self.tokenizer, history.template, problem)
 
-    def losses(self) -> Iterator[str]:
-        """In words, what left and what is told in part."""
-        counts = Counter(part.kind for part in self.left for _ in part.places)
+    def describe_losses(self) -> Iterator[str]:
+        """Descriptions of what was dropped and what was shortened."""
+        counts = Counter(part.kind for part in self.dropped for _ in part.places)
         told = "but for a summary" if self.summary and self.summary.text else "without a summary"
         for kind, name in _NAMES.items():
             if counts[kind]:
-                yield count_of(counts[kind], name) + (f" {told}" if kind == "recent" else "")
-        detailed = self._places_that_leave("details") - self._places_that_leave("entity")
+                yield count_in_words(counts[kind], name) + (f" {told}" if kind == "recent" else "")
+        detailed = self._dropped_places("details") - self._dropped_places("entity")
         if detailed:
-            yield f"the details of {count_of(len(detailed), 'entity')}"
+            yield f"the details of {count_in_words(len(detailed), 'entity')}"
         if counts["summary"]:
             yield "the summary"
-        if self.shorter:
-            yield f"the middle of {count_of(len(self.shorter), 'long part')}"
+        if self.shortened:
+            yield f"the middle of {count_in_words(len(self.shortened), 'long part')}"
 
-    def _parts_that_stay(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
-        gone = self._places_that_leave(kind)
-        return [self.shorter.get((kind, at), one) for at, one in enumerate(ones) if at not in gone]
+    def _kept_parts(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
+        """The parts of a kind that are not dropped, shortened where they were."""
+        gone = self._dropped_places(kind)
+        return [self.shortened.get((kind, at), one) for at, one in enumerate(ones) if at not in gone]
 
-    def _places_that_leave(self, kind: PartKind) -> set[int]:
-        return {at for part in self.left if part.kind == kind for at in part.places}
+    def _dropped_places(self, kind: PartKind) -> set[int]:
+        """The places of the dropped parts of a kind."""
+        return {at for part in self.dropped if part.kind == kind for at in part.places}
 
     def _count_tokens(self) -> int:
         return prompt_tokens(self.build_content(), self.tokenizer)
 
 
-def count_of(count: int, thing: str) -> str:
-    """How many of a thing, in words; nothing for none."""
+def count_in_words(count: int, thing: str) -> str:
+    """A number with its noun, such as "2 entities"; empty for 0."""
     first, _, rest = thing.partition(" of ")
     plural = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"
     name = first if count == 1 else plural

@@ -78,7 +78,8 @@ def test_an_edit_without_a_text_needs_a_terminal(foreword, ids):
 def test_a_relation_is_kept_and_followed(foreword, ids):
     ran = foreword("relate", ids[0][:14], ids[1][:14], "--type", "caused_by")
     assert ran.out == f"{ids[0]} caused_by {ids[1]}\n"
-    assert "caused_by:" in foreword("show", ids[0]).out
+    assert f"→ caused_by: {ids[1][:12]}" in foreword("show", ids[0]).out
+    assert f"← caused_by: {ids[0][:12]}" in foreword("show", ids[1]).out
     assert "Deploys" in foreword("search", "staff sessions minutes", "--related", "1").out
     assert foreword("relate", ids[0], ids[0]).code == 2
 

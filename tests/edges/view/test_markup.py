@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.view.markup import address, clean_text, el, join, words_of
+from foreword.edges.view.markup import el, join, part_address, remove_misleading_characters, written_text
 
 
 class Reader(HTMLParser):
@@ -30,13 +30,13 @@ class Reader(HTMLParser):
 def test_whatever_is_written_is_text_and_nothing_else(text):
     read = Reader(el("p", text, title=text))
     assert read.elements == ["p"]
-    assert read.text == html.unescape(html.escape(clean_text(text)))
-    assert read.values == [clean_text(text)]
+    assert read.text == html.unescape(html.escape(remove_misleading_characters(text)))
+    assert read.values == [remove_misleading_characters(text)]
 
 
 @given(st.lists(st.text(max_size=20), max_size=3))
 def test_an_address_stays_on_the_page(names):
-    made = address("memory", *names, w="".join(names))
+    made = part_address("memory", *names, w="".join(names))
     assert made.startswith("/view/memory")
     assert not set(made) & set("<>\"' \n")
 
@@ -48,6 +48,6 @@ def test_what_is_missing_leaves_no_trace():
 
 
 def test_text_in_another_script_keeps_its_direction_and_cannot_turn_what_is_around_it():
-    assert words_of("שלום") == '<span dir="auto">שלום</span>'
-    assert clean_text("a\u202eb\u2066c\u200fd") == "abcd"
-    assert clean_text("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"
+    assert written_text("שלום") == '<span dir="auto">שלום</span>'
+    assert remove_misleading_characters("a\u202eb\u2066c\u200fd") == "abcd"
+    assert remove_misleading_characters("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"

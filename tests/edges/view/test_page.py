@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from foreword.capture.pauses import running_pauses
 from foreword.edges.http.application import build_api
 from foreword.edges.view.application import HEADERS, PageApplication
-from foreword.edges.view.visit import House
+from foreword.edges.view.visit import PageBackend
 from foreword.store.base import PutReceipt
 
 TOKEN, KEY, PORT = "t" * 40, "k" * 32, 8765
@@ -22,7 +22,7 @@ HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}} javasc
 
 @pytest.fixture
 def client(engine):
-    page = PageApplication(House(engine, lambda: {"version": "x", "events": {}}))
+    page = PageApplication(PageBackend(engine, lambda: {"version": "x", "events": {}}))
     app = build_api(engine, token=TOKEN, port=PORT, status=dict, page=page, page_key=KEY)
     with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield client
@@ -168,8 +168,10 @@ def test_the_list_of_prompts_reads_no_items(get, engine, monkeypatch):
 
 def test_other_parts_are_there_while_a_doctor_examines(engine):
     may_answer = threading.Event()
-    house = House(engine, lambda: {"version": "x", "events": {}}, lambda _: may_answer.wait(60) and ())
-    app = build_api(engine, token=TOKEN, port=PORT, status=dict, page=PageApplication(house), page_key=KEY)
+    backend = PageBackend(
+        engine, lambda: {"version": "x", "events": {}}, lambda _: may_answer.wait(60) and ()
+    )
+    app = build_api(engine, token=TOKEN, port=PORT, status=dict, page=PageApplication(backend), page_key=KEY)
     headers = {"Authorization": f"Bearer {KEY}"}
     with (
         TestClient(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers) as client,

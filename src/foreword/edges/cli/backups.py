@@ -1,4 +1,4 @@
-"""Backup and restore: copies of a workspace's database, made by the service once a day, and put back."""
+"""Backup and restore: copies of a workspace's database, which the service also makes once a day."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     BACKUP is a name from the list, `latest`, or a file. It is checked before anything is changed; what is
     there now is kept as one more backup. The service is stopped, and started by the next hook.
     """
-    # With SQLite and numpy, which other commands need not load.
+    # These load SQLite and numpy, which other commands do not need.
     from foreword.store.backups import count_items_in_backup, list_backups, restore_backup
     from foreword.store.database import translate_errors
     from foreword.store.sqlite import SqliteStore
@@ -91,7 +91,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
 
 
 def _refuse_for_servers(settings: Settings) -> None:
-    """Raise ValidationError where a server keeps the data: its own tools back it up."""
+    """Raise ValidationError if the store is a server, whose own tools have to be used."""
     if settings.store:
         raise ValidationError(
             "the store is a PostgreSQL server: back it up and restore it with pg_dump and pg_restore, "
@@ -100,7 +100,7 @@ def _refuse_for_servers(settings: Settings) -> None:
 
 
 def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
-    """Print the backups, newest first; gives 1 when there are none."""
+    """Print the backups, newest first; return 1 if there are none."""
 
     def show_table() -> None:
         rows = (
@@ -114,21 +114,24 @@ def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
 
 
 def _find_backup(name: str, known: list[Backup]) -> Path:
-    """The backup of a name, the newest sound-looking one for `latest`, or a file; ValidationError if none."""
+    """The path of the backup with this name, or of the file; `latest` is the newest usable backup.
+
+    Raises ValidationError if there is none.
+    """
     if name == "latest":
-        fit = [one for one in known if not one.label.startswith(("damaged-", "before-restore-"))]
+        matching = [one for one in known if not one.label.startswith(("damaged-", "before-restore-"))]
     else:
-        fit = [one for one in known if name in (one.label, one.path.name, str(one.path))]
-        fit = fit or [one for one in known if one.label.endswith(name)]
-    if fit:
-        return fit[-1].path
+        matching = [one for one in known if name in (one.label, one.path.name, str(one.path))]
+        matching = matching or [one for one in known if one.label.endswith(name)]
+    if matching:
+        return matching[-1].path
     if Path(name).is_file():
         return Path(name).absolute()
     raise ValidationError(f"there is no backup {name!r} of this workspace; to list them: foreword restore")
 
 
 def _check_restored(workspace: str) -> list[str]:
-    """What is wrong with the workspace now; what is derived is made again first, if need be."""
+    """The problems of the restored workspace that remain after a repair."""
     try:
         with open_engine(embedding=False) as engine:
             problems = engine.store.check(workspace)

@@ -1,7 +1,7 @@
-"""What the commands share: the workspace, the options, the engine.
+"""What the commands share: the workspace, common options, and the engine.
 
-Reads the environment for nothing but the workspace; settings come from `foreword.config`. How answers are
-printed is left to `show`.
+The only thing it reads from the environment is the workspace; settings come from `foreword.config`. Printing
+is left to `show`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
 
 OptionValue = Any
-"""What click has read for an option; the option itself says the type."""
+"""The value that click has read for an option; its type depends on the option."""
 
 
 # Commands ------------------------------------------------------------------------------------------------
@@ -45,21 +45,21 @@ def default_workspace() -> str:
 
 @dataclass(frozen=True, slots=True)
 class CliCall:
-    """What every command gets: the workspace that the user named, if any, and how to answer."""
+    """What every command gets: the workspace that the user named, if any, and whether to answer in JSON."""
 
     workspace_option: str | None = None
     as_json: bool = False
 
     @property
     def workspace(self) -> str:
-        """The workspace to work in."""
+        """The workspace to work in: the one the user named, or that of the current folder."""
         return check_workspace(
             default_workspace() if self.workspace_option is None else self.workspace_option
         )
 
     @property
     def workspace_flag(self) -> str:
-        """The option that names this workspace in a command we suggest; empty when it is the default."""
+        """The option for this workspace in a command that we suggest; empty for the default one."""
         return "" if self.workspace_option is None else f" -w {shlex.quote(self.workspace_option)}"
 
     def answer(self, value: object, text: str = "", *, note: str = "") -> None:
@@ -72,7 +72,7 @@ class CliCall:
             show.text(text)
 
     def answer_list(self, values: list[Any], show_values: Callable[[], None], nothing: str) -> int:
-        """Print values as JSON, show them, or note that there are none; returns 1 for none, else 0."""
+        """Print values as JSON or by `show_values`, or note that there are none; return 0, or 1 for none."""
         if values and not self.as_json:
             show_values()
         else:
@@ -81,7 +81,7 @@ class CliCall:
 
 
 class OrderedGroup(click.Group):
-    """Commands that are listed in the order in which they were added."""
+    """A group that lists its commands in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names of the commands."""
@@ -89,15 +89,15 @@ class OrderedGroup(click.Group):
 
 
 def command(name: str, example: str) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a command of a function: its first argument is a `CliCall`, its help ends with an example."""
+    """Make a command of a function that takes a `CliCall` first; the example ends its help text."""
 
     def decorate(function: Callable[..., int | None]) -> click.Command:
         @functools.wraps(function)
         def run_command(workspace_option: str | None, as_json: bool, **options: OptionValue) -> int | None:
             return function(CliCall(workspace_option, as_json), **options)
 
-        made = click.command(name, epilog=_format_example_epilog(example))(run_command)
-        made.params += [
+        click_command = click.command(name, epilog=_format_example_epilog(example))(run_command)
+        click_command.params += [
             click.Option(
                 ["-w", "--workspace", "workspace_option"],
                 envvar="FOREWORD_WORKSPACE",
@@ -106,20 +106,20 @@ def command(name: str, example: str) -> Callable[[Callable[..., int | None]], cl
             ),
             click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON, on stdout alone."),
         ]
-        return made
+        return click_command
 
     return decorate
 
 
 def family(name: str, text: str, example: str, members: Sequence[click.Command]) -> click.Group:
-    """Put commands under one name, with one help text for all."""
+    """Group commands under one name, such as `foreword team`, with one help text for all."""
     commands = {str(member.name): member for member in members}
     text = f"{text}\n\nEach of them takes --workspace and --json."
     return OrderedGroup(name, commands, help=text, epilog=_format_example_epilog(example))
 
 
 def _format_example_epilog(example: str) -> str:
-    """The end of a help text; the backspace keeps click from wrapping it."""
+    """The example at the end of a help text; the backspace keeps click from wrapping it."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
 
 
@@ -139,7 +139,7 @@ port_type = click.IntRange(0, 65535)
 
 
 def read_text_argument(text: str) -> str:
-    """The text that an argument gives: itself, or stdin for `-`, without the line break at its end."""
+    """The argument itself, or for `-` the text of stdin without the line break at its end."""
     return sys.stdin.buffer.read().decode().rstrip("\r\n") if text == "-" else text
 
 
@@ -149,9 +149,9 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def read_date(
     *, end: bool = False
 ) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
-    """A callback that reads an option as an ISO 8601 date or datetime, or as an age such as 3d.
+    """A click callback that reads an ISO 8601 date or datetime, or an age such as 3d.
 
-    Local time unless the value says otherwise. A date alone means its beginning; with `end`, its end.
+    Times are local unless the value has a time zone. A date alone means its beginning; with `end`, its end.
     """
 
     def read_date_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
@@ -166,7 +166,10 @@ def read_date(
 
 
 def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
-    """A date, a moment, or an age such as 3d; with `end_of_day` a date alone means its last moment."""
+    """The time that a date, a datetime or an age such as 3d means; raises ValueError for others.
+
+    With `end_of_day`, a date alone means its last moment.
+    """
     if age := re.fullmatch(r"(\d+)([hdw])", value, re.ASCII):
         return datetime.now().astimezone() - timedelta(**{_UNITS[age[2]]: int(age[1])})
     moment = datetime.fromisoformat(value)
@@ -175,11 +178,24 @@ def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
+_UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    """A click callback that reads a duration such as 30m, 2h or 1d as seconds."""
+    if value is None:
+        return None
+    parts = re.fullmatch(r"(\d{1,6})([mhdw])", value, re.ASCII)
+    if parts is None or not int(parts[1]):
+        raise click.BadParameter(f"{value!r} is not a length of time such as 30m, 2h, 1d or 1w")
+    return int(parts[1]) * float(_UNIT_SECONDS[parts[2]])
+
+
 # The engine ----------------------------------------------------------------------------------------------
 
 
 def load_settings() -> Settings:
-    """The user's settings; from here on, logs go to stderr."""
+    """Load the user's settings, and send logs to stderr from here on."""
     settings = config.load_settings()
     _send_logs_to_stderr(settings.log_level)
     return settings
@@ -187,7 +203,7 @@ def load_settings() -> Settings:
 
 @contextmanager
 def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> Iterator[ContextEngine]:
-    """An engine on the user's data; without embedding it neither loads a model nor makes vectors."""
+    """An engine on the user's data; with `embedding=False` it loads no model and makes no vectors."""
     from foreword.engine.context_engine import ContextEngine
 
     settings = load_settings() if settings is None else settings
@@ -196,7 +212,10 @@ def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> 
 
 
 def without_encoder(engine: ContextEngine) -> ContextEngine:
-    """An engine on the same store that makes no vectors in the background; `make_vectors` does it in view."""
+    """An engine on the same store that makes no vectors in the background.
+
+    `make_vectors` makes them afterwards, with a progress bar.
+    """
     from foreword.engine.context_engine import ContextEngine
 
     settings = replace(engine.settings, embedding="none")
@@ -204,9 +223,10 @@ def without_encoder(engine: ContextEngine) -> ContextEngine:
 
 
 def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
-    """Make the vectors that are missing, behind a progress bar, and return how many were made.
+    """Make the missing vectors, with a progress bar, and return how many were made.
 
-    When the encoder fails, the error says that everything is stored and what will happen `later`, if given.
+    If the encoder fails and `later` is given, the error says that everything is stored, and `later` what
+    happens next.
     """
     try:
         with show.progress_bar("making vectors", max(count_missing_vectors(engine, workspace), 1)) as count:
@@ -218,7 +238,7 @@ def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
 
 
 def count_missing_vectors(engine: ContextEngine, workspace: str) -> int:
-    """How many vectors of items, and codes of the tokens of talk, a workspace lacks; 0 without an encoder."""
+    """The number of missing vectors of items and token codes of talk; 0 without an encoder."""
     from foreword.engine.embedder import TALK
 
     counts, kit = engine.count(workspace), engine.kit
@@ -230,6 +250,7 @@ def count_missing_vectors(engine: ContextEngine, workspace: str) -> int:
 
 
 def _send_logs_to_stderr(level: str) -> None:
+    """Print log events of this level and above on stderr, one line each."""
     import logging
 
     levels = logging.getLevelNamesMapping()
@@ -249,4 +270,4 @@ def _send_logs_to_stderr(level: str) -> None:
     handler.setFormatter(OneLineFormatter())
     logger = logging.getLogger("foreword")
     logger.setLevel(levels[level.upper()])
-    logger.handlers = [handler]  # not one more each time, where one process runs several commands
+    logger.handlers = [handler]  # replaced, not added: one process may run several commands

@@ -1,4 +1,4 @@
-"""Context, assemble and premortem: the text an agent would get."""
+"""Context, assemble and premortem: print the text that an agent would get."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foreword.recipes.chat import ContextResult
     from foreword.types import Receipt
 
-_OPTIONS: Mapping[str, tuple[str, ...]] = {
+_RECIPE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "coding": ("budget", "session", "deadline"),
     "brief": ("budget", "session", "deadline"),
     "assembled": ("budget", "limit", "session", "deadline", "lane", "floor"),
@@ -97,7 +97,7 @@ def context(
 
 def _refuse_unused_options(recipe: str | None, option_values: Mapping[str, object]) -> None:
     """Raise a usage error for an option that the recipe would ignore."""
-    takes = _OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in option_values))
+    takes = _RECIPE_OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in option_values))
     for field in ("ranker", "limit", "metadata", "deadline_ms", "lane", "floor", "related"):
         name = field.removesuffix("_ms")
         if option_values[field] is not None and option_values[field] is not False and name not in takes:
@@ -124,36 +124,36 @@ def _build_with_recipe(
 def _build_hook_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
-    """What a hook would say to a prompt, or before a tool is used."""
+    """The context that a hook gives for a prompt (`coding`) or before a tool is used (`brief`)."""
     from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
     from foreword.recipes.coding.companion import Companion
 
     pipeline, session, total = Companion(engine).pipeline, options.asked_in or "", options.token_budget
     if options.template == "coding":
         budget = DEFAULT_TOKEN_BUDGET if total is None else TokenBudget.with_total(total)
-        made = pipeline.generate_context(
+        injected = pipeline.generate_context(
             query, session, budget, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
     else:
         most = min(total or BRIEF_BUDGET, BRIEF_BUDGET)
-        made = pipeline.generate_brief(
+        injected = pipeline.generate_brief(
             query, session, most, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
     recipe = options.template or ""
-    return _make_context_result(made.formatted_context, made.tokens_used, made.receipt, recipe)
+    return _make_context_result(injected.formatted_context, injected.tokens_used, injected.receipt, recipe)
 
 
 def _build_assembled_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
-    """What memories, code, experiences, values, commits and documents say, each in its section."""
+    """A document with sections for memories, code, experiences, values, commits and documents."""
     from foreword.edges.shared.assembling import assemble, make_assembler
 
     budget = engine.settings.token_budget if options.token_budget is None else options.token_budget
     assembler = make_assembler(
         engine, workspace, deadline_ms=options.deadline_ms, lane=options.lane, floor=options.floor
     )
-    made = assemble(
+    document = assemble(
         assembler,
         query,
         limit=options.limit,
@@ -161,7 +161,7 @@ def _build_assembled_context(
         session=options.asked_in,
         record=record,
     )
-    return _make_context_result(made.markdown, made.token_count, made.receipt, "assembled")
+    return _make_context_result(document.markdown, document.token_count, document.receipt, "assembled")
 
 
 def _build_dialogue_prompt(
@@ -172,15 +172,15 @@ def _build_dialogue_prompt(
     from foreword.recipes.dialogue.session import Session
 
     session = Session(engine, workspace, options.asked_in or "default", lane=options.lane or "fast")
-    made = inject_context(query, session, options.token_budget or DEFAULT_MAX_TOKENS, keep=record)
-    return _make_context_result(made.formatted, made.token_count, made.receipt, "dialogue")
+    prompt = inject_context(query, session, options.token_budget or DEFAULT_MAX_TOKENS, keep=record)
+    return _make_context_result(prompt.formatted, prompt.token_count, prompt.receipt, "dialogue")
 
 
 def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
-    """A recipe's answer in the form that every recipe is printed in."""
+    """A recipe's text and receipt as a `ContextResult`, which is printed alike for all recipes."""
     from foreword.recipes.chat import ContextResult
 
-    receipt = cast("Receipt", receipt)  # only a context that nobody recorded has none
+    receipt = cast("Receipt", receipt)  # these recipes always give one
     over = any(entry.decision == "over budget" for entry in receipt.entries)
     return ContextResult(text, tokens, (), truncated=over, template=recipe, receipt=receipt)
 
@@ -219,8 +219,8 @@ def assemble_document(
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace, **how)
-        made = assemble(assembler, query, types, record=not dry_run, **chosen)
-    result = _make_context_result(made.markdown, made.token_count, made.receipt, "assembled")
+        document = assemble(assembler, query, types, record=not dry_run, **chosen)
+    result = _make_context_result(document.markdown, document.token_count, document.receipt, "assembled")
     return _print_context(call, result, recorded=not dry_run)
 
 
@@ -257,18 +257,18 @@ def premortem(
     """
     from foreword.edges.shared.assembling import get_premortem, make_assembler, make_failure
 
-    said = sys.stdin.read() if error == "-" else error
+    error_text = sys.stdin.read() if error == "-" else error
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace)
-        failure = make_failure(tests, said, ran, files)
-        made = get_premortem(assembler, domain, failure=failure, record=not dry_run, **chosen)
-    result = _make_context_result(made.markdown, made.token_count, made.receipt, "premortem")
+        failure = make_failure(tests, error_text, ran, files)
+        document = get_premortem(assembler, domain, failure=failure, record=not dry_run, **chosen)
+    result = _make_context_result(document.markdown, document.token_count, document.receipt, "premortem")
     return _print_context(call, result, recorded=not dry_run)
 
 
 def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> int:
-    """Print a context, exactly as an agent would get it, and return the exit code."""
+    """Print a context exactly as an agent would get it; return the exit code."""
     text, receipt = result.context, result.receipt
     excess = max(0, receipt.tokens - receipt.budget)
     if call.as_json:
@@ -294,11 +294,11 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
 
 
 def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, recorded: bool) -> str:
-    """The tokens spent of the budget, and how to ask for the receipt."""
+    """The tokens used of the budget, and the command that explains the receipt."""
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
     if excess:
         spent += f" ({excess:,} over: a shorter one would say nothing)"
-    if receipt.notes:  # the log has said what they are, and `why` says it again
+    if receipt.notes:  # the log has printed them, and `why` shows them again
         spent += f", {show.plural(len(receipt.notes), 'note')}"
     ask = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
     return f"{spent}, {ask if recorded else 'no receipt kept (dry run)'}"

@@ -1,4 +1,4 @@
-"""Demo: Foreword shown at work, on three months of a small team's memory that come with the package."""
+"""Demo: show Foreword at work on a sample that comes with the package, three months of a small team."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
 
 
 def sample_lines() -> list[str]:
-    """The sample as lines that can be imported: items, then the relations between them."""
+    """The sample as lines of JSON to import: items, then the relations between them."""
     return [*_read_sample_lines("lighthouse.jsonl"), *_read_sample_lines("relations.jsonl")]
 
 
@@ -74,7 +74,7 @@ def _read_sample_lines(name: str) -> list[str]:
 
 
 def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
-    """Store the sample and make its vectors; returns how much there is and how long it took."""
+    """Store the sample and make its vectors; return counts and times."""
     started = time.perf_counter()
     without_encoder(engine).import_lines(sample_lines(), workspace)
     stored = time.perf_counter()
@@ -92,7 +92,7 @@ def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
 def _build_sample_contexts(
     engine: ContextEngine, workspace: str
 ) -> Iterator[tuple[str, ContextResult, float]]:
-    """The first questions of the sample, the context built for each, and how many milliseconds that took."""
+    """The first questions of the sample, each with its context and the milliseconds it took."""
     for line in _read_sample_lines("questions.jsonl")[:_QUESTIONS]:
         question = json.loads(line)["question"]
         started = time.perf_counter()
@@ -108,6 +108,7 @@ def _context_as_json(question: str, result: ContextResult, milliseconds: float) 
 def _show_context_for_question(
     number: int, question: str, result: ContextResult, milliseconds: float
 ) -> None:
+    """Print a question, the context for it, and why it was chosen."""
     from rich.panel import Panel
 
     screen, receipt = show.make_console(), result.receipt
@@ -132,7 +133,7 @@ def _show_context_for_question(
 
 
 def _describe_next_steps(keep: Path | None, workspace: str) -> str:
-    """The commands to try next, on the sample that was kept or on the user's own memory."""
+    """The commands to try next, for the sample if it was kept, else for the user's own memory."""
     if keep is None:
         return (
             '\nStart with your own memory:\n  foreword remember "Deploys happen on Tuesdays."\n'

@@ -1,6 +1,6 @@
 """Doctor and stats: whether the installation and the data are sound, and how much data there is.
 
-Looks at one database at a time, so that a damaged one is reported and the rest are still looked at.
+Databases are examined one at a time, so that a damaged one is reported and the others are still examined.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _REPAIR_DID_NOT_HELP = "repairing did not help: export what can be read, and imp
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found in one workspace's database; `path` is its file, or the address of its server."""
+    """The findings in one workspace's database; `path` is its file, or the address of its server."""
 
     workspace: str
     path: str
@@ -53,7 +53,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database in the data folder and its workspace, or the error that hides which one it is."""
+    """A database with its workspace, or with the error because of which its workspace is not known."""
 
     path: str
     workspace: str = ""
@@ -80,7 +80,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         _check_home_folder(settings),
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
-        *_check_whether_anything_is_kept(settings, call.workspace),
+        *_check_pauses(settings, call.workspace),
         _check_backups(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
@@ -99,7 +99,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
 
 
 def _list_databases(settings: Settings, store: Store, workspace: str, *, everywhere: bool) -> list[Database]:
-    """The databases to look at: files here, or workspaces on a server that answers."""
+    """The databases to examine: files on this machine, or workspaces on a server."""
     if not settings.store:
         if everywhere:
             return _find_databases(settings)
@@ -124,7 +124,7 @@ def _check_versions() -> list[Finding]:
 
 
 def _load_settings_or_defaults() -> tuple[Settings, Finding]:
-    """The settings, or the defaults where they are wrong, and what to say of them."""
+    """The settings, or the defaults if the settings are wrong, and a finding about them."""
     home = find_home()
     try:
         return load_settings(), Finding(
@@ -136,7 +136,7 @@ def _load_settings_or_defaults() -> tuple[Settings, Finding]:
 
 
 def _check_models(settings: Settings) -> list[Finding]:
-    """Whether the models that the settings name are there and whole."""
+    """Whether the models that the settings name can be loaded."""
     from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReranker
     from foreword.spaces.reader import BundledReader
 
@@ -154,7 +154,7 @@ def _check_models(settings: Settings) -> list[Finding]:
 
 
 def _check_model(name: str, description: str, load: Callable[[], object]) -> Finding:
-    """Whether a bundled model can be loaded; its files are compared with what was bundled."""
+    """Whether a bundled model can be loaded and its files are unchanged."""
     try:
         load()
     except EmbeddingError as error:
@@ -168,6 +168,7 @@ def _nearest_existing_folder(path: Path) -> Path:
 
 
 def _check_home_folder(settings: Settings) -> Finding:
+    """Whether the data folder can be written to, or created."""
     folder = settings.home.absolute()
     existing = _nearest_existing_folder(folder)
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
@@ -187,7 +188,7 @@ def _check_free_disk_space(settings: Settings) -> Finding:
 
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
-    """The agents that Foreword was installed in, and the service behind them."""
+    """The agents that Foreword is installed in, and whether the service answers."""
     agents = examine(settings.home, Path(default_workspace()))
     failure = read_start_failure(str(settings.home.absolute()))
     if failure:
@@ -198,14 +199,14 @@ def _check_installed_agents(settings: Settings) -> list[Finding]:
     return [*(agents or [none]), *service]
 
 
-def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[Finding]:
-    """That Foreword is paused or switched off here, if it is: then its silence is no fault."""
+def _check_pauses(settings: Settings, workspace: str) -> list[Finding]:
+    """A finding if Foreword is paused or switched off here, so that its silence is explained."""
     reason = reason_to_keep_nothing(settings.home, workspace)
     return [Finding("paused", reason)] if reason else []
 
 
 def _check_backups(settings: Settings) -> Finding:
-    """How many backups there are of all workspaces, how large they are, and of when the newest is."""
+    """The number and size of all backups, and the date of the newest."""
     from foreword.store.backups import list_backups
 
     databases = settings.workspaces.glob(f"*/{_DATABASE}")
@@ -219,7 +220,7 @@ def _check_backups(settings: Settings) -> Finding:
 
 
 def _find_databases(settings: Settings) -> list[Database]:
-    """Every database in the data folder; one that cannot be read comes with its error."""
+    """Every database in the data folder; one that cannot be read has its error."""
     from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 
     databases = []
@@ -234,7 +235,7 @@ def _find_databases(settings: Settings) -> list[Database]:
 
 
 def _diagnose_database(engine: ContextEngine, database: Database, *, repair: bool) -> Diagnosis:
-    """Compare what is derived in a database with its rows, and make it again if asked to."""
+    """Compare the derived data of a database with its rows; with `repair`, make it again if they differ."""
     path, workspace = database.path, database.workspace
     if database.error:
         problem = _finding_for_storage_error(database.path, database.error)
@@ -254,10 +255,10 @@ def _diagnose_database(engine: ContextEngine, database: Database, *, repair: boo
 
 
 def _finding_for_storage_error(path: str, error: StorageError) -> Finding:
-    """What to do about a database that cannot be read: derived data can be made again, rows cannot."""
+    """A finding with advice for a database that cannot be read."""
     from foreword.store.backups import list_backups
 
-    message = str(error).partition("; run: ")[0]  # which would send the reader here again
+    message = str(error).partition("; run: ")[0]  # the rest advises to run doctor, which is running now
     if not isinstance(error, StoreDamaged):
         return Finding("database", str(error), ok=False)
     if path.startswith("postgres"):
@@ -270,12 +271,13 @@ def _finding_for_storage_error(path: str, error: StorageError) -> Finding:
 
 
 def _format_finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
-    """The finding as a row of a table, and a second row with its advice, if it has any."""
+    """A finding as a row of a table, with a second row for its advice, if there is any."""
     rows = [("ok " if finding.ok else "BAD", finding.name, show.rich_text(finding.value))]
     return [*rows, ("", "", show.rich_text(finding.advice, "dim"))] if finding.advice else rows
 
 
 def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
+    """Print the findings in one workspace's database, with advice."""
     show.text(f"\nworkspace {diagnosis.workspace}\n  {diagnosis.path}")
     if diagnosis.repaired:
         show.text("  everything derived was made again")

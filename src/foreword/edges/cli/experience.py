@@ -198,7 +198,7 @@ def _experience_as_json(experience: Experience) -> dict[str, object]:
 
 
 def _print_experience(call: CliCall, experience: Experience) -> None:
-    """Print the id of an experience, and on stderr how it stands."""
+    """Print the id of an experience, and on stderr its status or iteration."""
     call.answer(_experience_as_json(experience), experience.id)
     if call.as_json:
         return
@@ -259,7 +259,7 @@ def list_values(call: CliCall, axis: str | None, limit: int) -> int:
 
 
 def _describe_value_origin(item: Item) -> str:
-    """Where a value comes from, in a line."""
+    """One line on where a value comes from: its author, or the experiences behind it."""
     metadata, date = item.metadata, show.format_date(item.created_at)
     if "axis" not in metadata:
         return f"said by {item.source.name}, {date}"

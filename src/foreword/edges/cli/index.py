@@ -1,4 +1,4 @@
-"""Index and watch: a folder's files and history become memory, once or whenever they change."""
+"""Index and watch: read a folder's files and history into memory, once or whenever they change."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
     from foreword.indexing.indexer import Indexed
 
-_REST = 10
-"""Watching waits at least this many times as long as looking for changes takes."""
+_PAUSE_FACTOR = 10
+"""If nothing changed, watching waits at least this many times as long as the look for changes took."""
 
 
 def _add_folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The folder to read, and what of it."""
+    """Add the options and the argument that `index` and `watch` share."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     for option in (
         no_embed_option,
@@ -83,10 +83,10 @@ def index(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: boo
 
 
 @dataclass(frozen=True, slots=True)
-class _Vectors:
-    """What became of the vectors: how many were made and how long that took, how many are still to be made.
+class _VectorCounts:
+    """How many vectors were made, how long that took, and how many are still to be made.
 
-    `service` is the process that makes them: 0 before it has said which it is, None if there is none.
+    `service` is the id of the process that makes the rest: 0 if it is not known yet, None if no service runs.
     """
 
     vectors: int = 0
@@ -95,8 +95,10 @@ class _Vectors:
     service: int | None = None
 
 
-def _make_vectors_in_view(call: CliCall, engine: ContextEngine, workspace: str, indexed: Indexed) -> _Vectors:
-    """Make the vectors that are missing, now; if the encoder fails, what was read is told before."""
+def _make_vectors_in_view(
+    call: CliCall, engine: ContextEngine, workspace: str, indexed: Indexed
+) -> _VectorCounts:
+    """Make the missing vectors now; if the encoder fails, print what was read before raising."""
     started = time.monotonic()
     try:
         made = make_vectors(engine, workspace, later="vectors will be made by a later command")
@@ -104,11 +106,11 @@ def _make_vectors_in_view(call: CliCall, engine: ContextEngine, workspace: str, 
         if not call.as_json:
             show.text(_describe_indexed(indexed))
         raise
-    return _Vectors(made, time.monotonic() - started, count_missing_vectors(engine, workspace))
+    return _VectorCounts(made, time.monotonic() - started, count_missing_vectors(engine, workspace))
 
 
-def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _Vectors:
-    """Ask the service to make the vectors that are missing, whether it runs now or is started later."""
+def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _VectorCounts:
+    """Ask the service for the missing vectors, whether it runs now or is started later."""
     from foreword.edges.service.run_folder import RunFolder
     from foreword.edges.shared.vector_requests import request_vectors
 
@@ -116,7 +118,7 @@ def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _Vectors
     home = engine.settings.home
     if left:
         request_vectors(home, workspace)
-    return _Vectors(vectors_left=left, service=RunFolder(home).running_pid())
+    return _VectorCounts(vectors_left=left, service=RunFolder(home).running_pid())
 
 
 @command("watch", "foreword watch\nforeword watch ~/shop --every 5")
@@ -143,20 +145,20 @@ def watch(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool
                 seconds = time.monotonic() - started
                 if indexed.has_changes:
                     _print_indexed_change(call, indexed, make_vectors(engine, workspace))
-                time.sleep(max(every, 0 if indexed.has_changes else seconds * _REST))
+                time.sleep(max(every, 0 if indexed.has_changes else seconds * _PAUSE_FACTOR))
         except KeyboardInterrupt:  # the way to end it
             show.note("no longer watching; what was read is kept")
 
 
 def _choose_workspace(call: CliCall, path: Path) -> str:
-    """The workspace that the user named, or else that of the folder."""
+    """The workspace that the user named, or else the workspace of the folder."""
     return call.workspace if call.workspace_option is not None else workspace_of(path)
 
 
 def _index_folder(
     engine: ContextEngine, path: Path, workspace: str, parts: dict[str, bool], progress: show.Progress
 ) -> Indexed:
-    """Read the parts that the user named, or all of them when none was named."""
+    """Read the parts that the user chose, or all of them if none was chosen."""
     from foreword.indexing.indexer import Indexer
 
     chosen: dict[str, Any] = {}
@@ -166,7 +168,7 @@ def _index_folder(
 
 
 def _describe_indexed(indexed: Indexed) -> str:
-    """What was read, unchanged, gone and left out, in one line."""
+    """One line with the numbers of files that were read, unchanged, removed and left out."""
     parts = [f"{show.plural(indexed.files, 'file')} read: {show.plural(indexed.units, 'unit')}"]
     parts.append(show.plural(indexed.commits, "commit"))
     if indexed.unchanged:
@@ -179,8 +181,8 @@ def _describe_indexed(indexed: Indexed) -> str:
     return f"{'; '.join(parts)}; in {indexed.seconds:.1f} s"
 
 
-def _describe_vectors(made: _Vectors, *, no_embed: bool) -> str:
-    """How many vectors were made, or who makes them when, in one line."""
+def _describe_vectors(made: _VectorCounts, *, no_embed: bool) -> str:
+    """One line on how many vectors were made, or who will make them."""
     left = show.plural(made.vectors_left, "vector")
     if no_embed:
         return "no vectors made, as you asked: what was read is found by its words"
@@ -199,7 +201,7 @@ def _describe_vectors(made: _Vectors, *, no_embed: bool) -> str:
 
 
 def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:
-    """Print one line for each change, so that a program can read them as they come."""
+    """Print one line about a change, and flush it for programs that read along."""
     now = datetime.now().astimezone()
     if call.as_json:
         click.echo(json.dumps({"at": now.isoformat(), **asdict(indexed), "vectors": vectors}))

@@ -1,7 +1,7 @@
-"""Install, uninstall and completion: Foreword in the settings of an agent, and of a shell.
+"""Install, uninstall and completion: change the settings of an agent, or of a shell.
 
-Says what changed, where the backup is, and what the user still has to do. What each agent needs is known to
-`foreword.edges.install`.
+Prints what changed, where the backup is, and what the user still has to do. What each agent needs is the
+business of `foreword.edges.install`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _add_target_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Which agent, and whose settings."""
+    """Add the options that `install` and `uninstall` share: the agent and the scope."""
     for option in (
         click.option(
             "--plugin",
@@ -105,7 +105,7 @@ def uninstall(call: CliCall, agent: str, scope: str, plugin_dir: Path | None, dr
 def _find_place_and_targets(
     agent: str, scope: str, plugin_dir: Path | None, *, mcp: bool = True
 ) -> tuple[InstallPlace, list[TargetFile], list[str]]:
-    """Where to install, the files concerned, and what the user will still have to do."""
+    """Where to install, the files to change, and what the user will still have to do."""
     project = Path(default_workspace()) if scope == "project" else None
     place = InstallPlace(home=load_settings().home, project=project, mcp=mcp)
     if plugin_dir is None:
@@ -117,7 +117,7 @@ def _find_place_and_targets(
 
 
 def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: InstallPlace) -> None:
-    """Raise a usage error if the hooks are elsewhere already: the agent would get everything twice."""
+    """Raise a usage error if the hooks are installed elsewhere: each event would come twice."""
     path = AGENTS[agent].targets(place)[0].path
     for scope, project in (("user", None), ("project", Path(default_workspace()))):
         target = AGENTS[agent].targets(replace(place, project=project))[0]

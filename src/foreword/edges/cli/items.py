@@ -1,4 +1,4 @@
-"""List, show, edit and relate: single items, by their id or the beginning of it."""
+"""List, show, edit and relate: single items, named by their id or its beginning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 _SHORT_ID = 12
-"""How many characters of an id a list shows; `show`, `edit` and the others take the beginning of an id."""
+"""How many characters of an id are shown; commands accept the beginning of an id."""
 
 
 # List ----------------------------------------------------------------------------------------------------
@@ -77,6 +77,7 @@ def list_items(
 
 
 def _show_page(page: Page) -> None:
+    """Print the items of a page, and how many more there are."""
     show_items(page.items)
     if left := page.total - page.skip - len(page.items):
         show.note(f"{left:,} more; see them with --skip {page.skip + len(page.items)}")
@@ -126,6 +127,7 @@ def show_item(call: CliCall, name: str) -> int:
 
 
 def _describe_item(story: ItemStory) -> Iterator[str]:
+    """The lines of `foreword show`: the text, the facts, the versions, the relations and the receipts."""
     item = story.item
     yield item.text
     yield ""
@@ -146,12 +148,14 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         for one in items:
             yield f"{heading + ':':12} {_format_reference(one)}"
     for related in story.related:
-        yield f"{related.relationship.type + ':':12} {_format_reference(related.memory)}"
+        label = f"{show.relation_arrow(related)} {related.relationship.type}:"
+        yield f"{label:12} {_format_reference(related.memory)}"
     for receipt in story.receipts:
         yield f"{'receipt:':12} {receipt.id}  {show.shorten(receipt.query, 60)}"
 
 
 def _format_reference(item: Item) -> str:
+    """Another item on one line: the beginning of its id, its date and the beginning of its text."""
     return f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {show.shorten(item.text, 90)}"
 
 
@@ -182,7 +186,7 @@ def edit(call: CliCall, name: str, text: str, no_embed: bool) -> int:
 
 
 def _edit_in_editor(text: str) -> str:
-    """The text as the user left it in an editor; the same text if nothing was saved."""
+    """The text after the user has edited it; unchanged if nothing was saved."""
     if not sys.stdin.isatty():
         raise ValidationError("say the new text, or - for stdin: there is no terminal to open an editor in")
     edited = click.edit(text, extension=".txt")

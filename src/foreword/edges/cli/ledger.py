@@ -1,4 +1,4 @@
-"""The ledger: what is open, what was decided, what is known of somebody; and closing or correcting a line."""
+"""The ledger: list open ends, decisions and facts about somebody; close or correct a line."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ def open_ends(call: CliCall, closed_id: str | None) -> int:
     beginning of an id is enough.
     """
     if closed_id is not None:
-        return _close(call, closed_id)
+        return _close_line(call, closed_id)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
         ends = Ledger(engine, call.workspace).list_open_ends()
-    return call.answer_list(list(map(_open_end_as_json, ends)), lambda: _show_ends(ends), "nothing is open")
+    return call.answer_list(
+        list(map(_open_end_as_json, ends)), lambda: _show_open_ends(ends), "nothing is open"
+    )
 
 
 @command(
@@ -83,11 +85,11 @@ def decisions(
     another in its place; both stay remembered. The beginning of an id is enough.
     """
     if closed_id is not None:
-        return _close(call, closed_id)
+        return _close_line(call, closed_id)
     if correction is not None:
-        return _correct(call, *correction)
+        return _correct_line(call, *correction)
     if added is not None:
-        return _add(call, added, kind)
+        return _add_line(call, added, kind)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
@@ -112,9 +114,9 @@ def facts(call: CliCall, who: str, closed_id: str | None, correction: tuple[str,
     listed.
     """
     if closed_id is not None:
-        return _close(call, closed_id)
+        return _close_line(call, closed_id)
     if correction is not None:
-        return _correct(call, *correction)
+        return _correct_line(call, *correction)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
@@ -124,8 +126,8 @@ def facts(call: CliCall, who: str, closed_id: str | None, correction: tuple[str,
     )
 
 
-def _close(call: CliCall, item_id: str) -> int:
-    """Mark an item as closed: nothing new was said, so no new statement is kept."""
+def _close_line(call: CliCall, item_id: str) -> int:
+    """Mark an item as closed; no new statement is stored."""
     from foreword.engine.ledger import Ledger
 
     with open_engine(embedding=False) as engine:
@@ -134,7 +136,8 @@ def _close(call: CliCall, item_id: str) -> int:
     return 0
 
 
-def _correct(call: CliCall, item_id: str, text: str) -> int:
+def _correct_line(call: CliCall, item_id: str, text: str) -> int:
+    """Store a new statement in the place of an item, and print its id."""
     from foreword.engine.ledger import Ledger
 
     with open_engine() as engine:
@@ -146,7 +149,8 @@ def _correct(call: CliCall, item_id: str, text: str) -> int:
     return 0
 
 
-def _add(call: CliCall, text: str, kind: LineKind) -> int:
+def _add_line(call: CliCall, text: str, kind: LineKind) -> int:
+    """Store a new decision, rule or preference, and print its id."""
     from foreword.engine.ledger import Ledger
 
     with open_engine() as engine:
@@ -190,16 +194,18 @@ def _history_as_json(one: Decision | Fact) -> dict[str, Any]:
     }
 
 
-def _show_ends(ends: Sequence[OpenEnd]) -> None:
-    _show_lines([(end.item, f"{end.text} (some day)" if end.is_someday else end.text, []) for end in ends])
+def _show_open_ends(ends: Sequence[OpenEnd]) -> None:
+    _show_lines_table(
+        [(end.item, f"{end.text} (some day)" if end.is_someday else end.text, []) for end in ends]
+    )
 
 
 def _show_decisions(found: Sequence[Decision]) -> None:
-    _show_lines([(one.item, one.text, _history_lines(one)) for one in found])
+    _show_lines_table([(one.item, one.text, _history_lines(one)) for one in found])
 
 
 def _show_facts(found: Sequence[Fact]) -> None:
-    _show_lines(
+    _show_lines_table(
         [
             (one.item, f"{one.attribute}: {one.value}" if one.attribute else one.text, _history_lines(one))
             for one in found
@@ -208,7 +214,7 @@ def _show_facts(found: Sequence[Fact]) -> None:
 
 
 def _history_lines(one: Decision | Fact) -> list[str]:
-    """What a line replaced, and what is said against it, each with its date."""
+    """The statements that a line replaced and those that contradict it, each with its date."""
     before = [f"before, {show.format_date(item.created_at)}: {item.text}" for item in one.before]
     against = [
         f"but {item.source.name}, {show.format_date(item.created_at)}: {item.text}" for item in one.beside
@@ -216,14 +222,15 @@ def _history_lines(one: Decision | Fact) -> list[str]:
     return [show.shorten(line, 200) for line in (*before, *against)]
 
 
-def _show_lines(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
+def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
+    """Print lines of the ledger in a table; the remarks go under the text of their line."""
     screen, table = show.make_console(), show.make_table(expand=True)
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")
     table.add_column("text", ratio=1)
     table.add_column("id", max_width=24, overflow="fold")
-    for item, said, remarks in lines:
-        text = show.rich_text(said)
+    for item, words, remarks in lines:
+        text = show.rich_text(words)
         for remark in remarks:
             text.append(f"\n{remark}", style="dim")
         date = show.format_date(item.created_at)

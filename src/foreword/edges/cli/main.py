@@ -1,7 +1,7 @@
 """The command line: the group of commands, and how their errors become one line and an exit code.
 
-No user's mistake, closed pipe or Ctrl-C ends in a traceback; anything else does, because it is a bug. What a
-command does is in the module of its family.
+A user's mistake, a closed pipe or Ctrl-C never ends in a traceback; anything else does, because it is a bug.
+What a command does is in the module of its family.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 _EXIT_CODES = {MissingExtra: 5, StorageError: 3, ValidationError: 2, ContextError: 4}
-"""That of the first class that fits counts; every storage and validation error is a ContextError, too."""
+"""The first class that fits counts, since storage and validation errors are ContextErrors, too."""
 _USER_ERRORS = (ForewordError, click.ClickException, click.Abort, KeyboardInterrupt, OSError, UnicodeError)
 
 
 class ForewordGroup(OrderedGroup):
-    """The commands in the order in which one meets them; errors become lines and exit codes."""
+    """The commands in the order in which users need them; errors become lines and exit codes."""
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
-        """Run one command and exit with its code; click's own `main` has other codes and words."""
+        """Run one command and exit with its code; replaces click's own, whose codes and messages differ."""
         if args is None and "_FOREWORD_COMPLETE" in os.environ:  # a shell asks what could come next
             super().main(prog_name="foreword")
         if args is None:  # the process is the command's own
@@ -108,14 +108,14 @@ for _command in (
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; whatever a user can cause becomes a line on stderr and an exit code."""
+    """Run one command and return its exit code; an error that a user can cause becomes a line on stderr."""
     wants_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
         code = _run_click_command(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()
-        return 0  # whoever read our output has all they wanted
+        return 0  # the reader of our output has closed it, as `head` does, and needs no more
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
@@ -176,10 +176,10 @@ def _describe_error(error: BaseException) -> tuple[str, int, str]:
 
 
 def _exit_if_threads_remain(code: int) -> None:
-    """End the process at once if a part that missed its deadline still runs in a thread of ours.
+    """End the process at once if a thread of ours still runs after it missed its deadline.
 
-    If the interpreter shut down around it, a thread inside the encoder would abort the process. Everything
-    acknowledged is on the disk, and all output has been written.
+    If the interpreter shut down normally, a thread inside the encoder would abort the process. All
+    acknowledged writes are on the disk by now, and all output is written.
     """
     if any(thread.daemon and thread.name.startswith("foreword-") for thread in threading.enumerate()):
         sys.stdout.flush()

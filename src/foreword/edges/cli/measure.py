@@ -117,7 +117,7 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
 
 
 def _require_measure_package(name: str) -> None:
-    """Raise an error that says how to get a clone, if the package that measures is not installed."""
+    """Raise an error that says how to get a clone, if `foreword_measure` is not installed."""
     if find_spec("foreword_measure") is None:
         raise ValidationError(
             f"foreword {name} works from a clone of Foreword's repository, not from the installed package; "
@@ -126,7 +126,7 @@ def _require_measure_package(name: str) -> None:
 
 
 def _find_labelled_sets(folder: Path) -> list[Path]:
-    """The folders in a folder that hold the files of a labelled set; a usage error without any."""
+    """The subfolders that hold a labelled set; raises a usage error if there are none."""
     found = sorted(one for one in folder.iterdir() if all((one / name).is_file() for name in _FILES_OF_A_SET))
     if not found:
         raise click.UsageError(f"no folder in {folder} holds {', '.join(_FILES_OF_A_SET)}")
@@ -134,6 +134,7 @@ def _find_labelled_sets(folder: Path) -> list[Path]:
 
 
 def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
+    """The numbers of an option such as 1000,10000; raises a usage error for anything else."""
     try:
         sizes = tuple(int(part.replace("_", "")) for part in value.split(","))
     except ValueError:

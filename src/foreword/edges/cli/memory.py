@@ -1,4 +1,4 @@
-"""Remember, search, forget, export and import: single items, and a whole workspace as lines of JSON."""
+"""Remember, search, forget, export and import: single items, or a whole workspace as lines of JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MAX_LISTED_IDS = 20
 _MAX_FILE_NAME = 1_000
 _MAX_PIECE_CHARACTERS = 4_000
-"""A longer text is kept in pieces, since its meaning would not fit into one vector."""
+"""A longer text is stored in pieces, since its meaning would not fit into one vector."""
 
 # Remember ------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ def remember(
 
 
 def _read_text_to_remember(text: str, file: Path | None) -> str:
-    """The text of the argument, of stdin or of a file; a usage error if it is not clear which is meant."""
+    """The text of the argument, of stdin or of a file; a usage error if it is unclear which is meant."""
     if file is not None:
         if text:
             raise click.UsageError("give TEXT or --file, not both")
@@ -113,9 +113,9 @@ def _read_text_to_remember(text: str, file: Path | None) -> str:
 
 
 def split_into_pieces(text: str) -> list[str]:
-    """The text whole if it is short enough; else cut at paragraphs, lines or words, in order."""
+    """The text whole if it is short enough; else its pieces, cut at paragraphs, lines or words."""
     pieces = []
-    if len(text) > _MAX_PIECE_CHARACTERS:  # before a cut could part a secret or a private span in two
+    if len(text) > _MAX_PIECE_CHARACTERS:  # before cutting: half a secret or private span is not recognised
         text = redact(remove_private_spans(text))
     while len(text) > _MAX_PIECE_CHARACTERS:
         ends = (
@@ -128,7 +128,7 @@ def split_into_pieces(text: str) -> list[str]:
 
 
 def _split_key_and_value(text: str) -> tuple[str, str]:
-    """The two sides of `key=value`."""
+    """The two sides of `key=value`; raises ValidationError if it has no key."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValidationError(f"--meta takes key=value, not {text!r}")
@@ -202,6 +202,7 @@ def _search_result_as_json(result: SearchResult) -> dict[str, Any]:
 
 
 def _show_search_results(results: list[SearchResult]) -> None:
+    """Print results in a table, or as lines in a narrow terminal."""
     screen, table = show.make_console(), show.make_table(expand=True)
     if screen.width < show.NARROW_COLUMNS:
         for result in results:
@@ -229,12 +230,11 @@ def _show_search_results(results: list[SearchResult]) -> None:
 
 
 def _list_result_remarks(result: SearchResult) -> Iterator[str]:
-    """The lines beneath a result: what superseded it, and what it is related to."""
+    """The lines beneath a result: the item that superseded it, and related items."""
     if successor := result.memory.superseded_by:
         yield f"superseded by {successor}"
     for one in result.relationships:
-        arrow = "→" * one.depth if one.relationship.to_id == one.memory.id else "←" * one.depth
-        yield f"{arrow} {one.relationship.type}: {one.memory.text}"
+        yield f"{show.relation_arrow(one)} {one.relationship.type}: {one.memory.text}"
 
 
 # Forget --------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def forget(
 
 
 def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
-    """The ids that begin with these names; a name that nothing has is noted and left out."""
+    """The whole ids that begin with these names; a name that fits no item is noted and left out."""
     ids = []
     for name in names:
         try:
@@ -297,7 +297,10 @@ def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *, by_query: bool) -> bool:
-    """Show what would go, and ask the user if there is one; a query's finds never go unasked."""
+    """Show what would be forgotten, and ask if there is a terminal; return whether to go on.
+
+    Without a terminal, items that a query found are not forgotten.
+    """
     if not call.as_json and (by_query or sys.stdin.isatty()):
         for item in found[:_MAX_LISTED_IDS]:
             show.text(
@@ -327,7 +330,7 @@ def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *
 def _report_forgotten(
     call: CliCall, forgotten: Forgotten, remaining_ids: tuple[str, ...], *, checked: bool
 ) -> int:
-    """Print what was forgotten and what a check found; gives the exit code."""
+    """Print what was forgotten and what the check found; return the exit code."""
     problems = [asdict(problem) for problem in forgotten.problems]
     problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
     answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
@@ -379,7 +382,7 @@ def export(call: CliCall, file: str) -> int:
 
 
 def _export_to_stdout(lines: Iterable[str], *, as_json: bool) -> None:
-    """Write lines to stdout as they are, or as one JSON list."""
+    """Write the lines to stdout unchanged, or as one JSON list."""
     if as_json:
         show.json([json.loads(line) for line in lines])
         return
@@ -391,7 +394,10 @@ def _export_to_stdout(lines: Iterable[str], *, as_json: bool) -> None:
 
 
 def _export_to_file(path: Path, lines: Iterable[str]) -> int:
-    """Write a temporary file and rename it, so that half an export never replaces a whole one."""
+    """Write the lines to a file and return their number.
+
+    A temporary file is written and renamed, so that half an export never replaces a whole one.
+    """
     if path.exists() and not path.is_file():  # a pipe or a device must not be replaced by a file
         with path.open("w", encoding="utf-8", newline="\n") as out:
             return _write_lines_with_progress(out, lines)
@@ -446,7 +452,7 @@ def import_(call: CliCall, file: str, no_embed: bool) -> None:
 
 
 def _read_import_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:
-    """The lines of a file or of stdin, without the byte order mark that some editors put first."""
+    """The lines of a file or of stdin, without a byte order mark; raises ValidationError unless UTF-8."""
     with click.open_file(file, "rb") as stream:
         for number, line in enumerate(stream, 1):
             try:

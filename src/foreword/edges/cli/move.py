@@ -1,4 +1,4 @@
-"""Move: workspaces copied to another store, with proof."""
+"""Move: copy workspaces to another store, and prove that the copies are the same."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ def move(call: CliCall, target: str, source: str, everywhere: bool) -> int:
     origin = source or settings.store or LOCAL
     if origin == target:
         raise click.UsageError("a store cannot be moved to itself; name another with --to or --from")
-    with open_store(settings, origin) as one, open_store(settings, target) as other:
-        workspaces = one.workspaces() if everywhere else [call.workspace]
-        proofs = [_copy(one, other, workspace) for workspace in workspaces]
-    return _answer(call, [proof for proof in proofs if proof.source.counts["items"]], target)
+    with open_store(settings, origin) as source_store, open_store(settings, target) as target_store:
+        workspaces = source_store.workspaces() if everywhere else [call.workspace]
+        proofs = [_copy_with_progress(source_store, target_store, workspace) for workspace in workspaces]
+    return _print_proofs(call, [proof for proof in proofs if proof.source.counts["items"]], target)
 
 
-def _copy(source: Store, target: Store, workspace: str) -> Proof:
+def _copy_with_progress(source: Store, target: Store, workspace: str) -> Proof:
+    """Copy one workspace, with a progress bar; return the proof of what both stores hold."""
     from foreword.store.moving import copy_workspace
 
     with show.progress_bar("copying") as progress:
         return copy_workspace(source, target, workspace, progress)
 
 
-def _answer(call: CliCall, proofs: list[Proof], target: str) -> int:
-    """Print what was copied; gives 1 if that was nothing, or not the same."""
+def _print_proofs(call: CliCall, proofs: list[Proof], target: str) -> int:
+    """Print what was copied; return 1 if there was nothing, or if the stores differ."""
     if call.as_json:
         show.json([{**asdict(proof), "same": proof.is_same} for proof in proofs])
     elif not proofs:

@@ -1,8 +1,7 @@
-"""Pause, resume and purge: when nothing is remembered, and nothing being left."""
+"""Pause, resume and purge: store nothing for a while, or remove everything."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import time
@@ -15,7 +14,7 @@ from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import find_home, load_settings
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command
+from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
 
@@ -23,23 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _OUR_FOLDERS = ("workspaces", "spool", "run")
-"""What Foreword keeps in its data folder, beside the pauses and the user's own settings."""
+"""The folders in the data folder that are Foreword's own, beside the pauses and the user's settings."""
 
 
-def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    """An option such as 30m, 2h or 1d in seconds."""
-    if value is None:
-        return None
-    parts = re.fullmatch(r"(\d{1,6})([mhdw])", value, re.ASCII)
-    if parts is None or not int(parts[1]):
-        raise click.BadParameter(f"{value!r} is not a length of time such as 30m, 2h, 1d or 1w")
-    return int(parts[1]) * float(_SECONDS[parts[2]])
-
-
-def _means_project(context: click.Context, project: bool) -> bool:
-    """Whether a pause is meant for one project: the user says so, or names the workspace."""
+def _is_for_project_only(context: click.Context, project: bool) -> bool:
+    """Whether a pause is for one project: the user says so, or names the workspace."""
     return (
         project or context.get_parameter_source("workspace_option") is click.core.ParameterSource.COMMANDLINE
     )
@@ -58,7 +46,7 @@ def pause(call: CliCall, seconds: float | None, project: bool) -> int:
     user is told when a session begins. To look things up still works, and leaves no receipt.
     """
     home, now = find_home().absolute(), time.time()
-    workspace = call.workspace if _means_project(click.get_current_context(), project) else ""
+    workspace = call.workspace if _is_for_project_only(click.get_current_context(), project) else ""
     new = begin_pause(home, now, None if seconds is None else now + seconds, workspace)
     where = f" in {workspace}" if workspace else " everywhere"
     call.answer(_pause_as_json(new), f"paused{where}{_describe_end(new.until)}; to go on: foreword resume")
@@ -73,7 +61,7 @@ def resume(call: CliCall, project: bool) -> int:
     The exit code is 1 when nothing was paused.
     """
     home, now = find_home().absolute(), time.time()
-    alone = _means_project(click.get_current_context(), project)
+    alone = _is_for_project_only(click.get_current_context(), project)
     ended = end_pauses(home, now, call.workspace, *(() if alone else ("",)))
     left = running_pauses(home, now)
     facts = {"ended": list(map(_pause_as_json, ended)), "still_paused": list(map(_pause_as_json, left))}
@@ -90,6 +78,7 @@ def _pause_as_json(pause: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _describe_end(until: float | None) -> str:
+    """The words for when a pause ends; empty if it has no end."""
     return "" if until is None else f" until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}"
 
 
@@ -106,7 +95,7 @@ def purge(call: CliCall, yes: bool) -> int:
     server keeps is not touched.
     """
     home = find_home().absolute()
-    files = list(_list_kept_files(home))
+    files = list(_list_data_files(home))
     size = sum(path.lstat().st_size for path in files)
     if not files:
         call.answer({"home": str(home), "files": 0, "bytes": 0}, note=f"nothing is kept in {home}")
@@ -119,30 +108,30 @@ def purge(call: CliCall, yes: bool) -> int:
             show.note("nothing was removed")
             return 1
     stop_service(home)
-    _remove_kept_files(home)
+    _remove_data_files(home)
     call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
-    if _has_store_elsewhere():
+    if _uses_store_server():
         show.note("what the server in the setting store keeps is still there; its operator removes that")
     return 0
 
 
-def _has_store_elsewhere() -> bool:
-    """Whether the settings, as far as they can be understood, name a server that keeps the memory."""
+def _uses_store_server() -> bool:
+    """Whether the settings name a server as the store; False if they cannot be read."""
     try:
         return bool(load_settings().store)
     except ValidationError:
         return False
 
 
-def _list_kept_files(home: Path) -> Iterator[Path]:
-    """Every file of Foreword's in the data folder but for the user's settings."""
+def _list_data_files(home: Path) -> Iterator[Path]:
+    """Every file of Foreword's in the data folder except the user's settings."""
     for name in _OUR_FOLDERS:
         yield from (path for path in (home / name).rglob("*") if path.is_symlink() or not path.is_dir())
     yield from home.glob(f"*{PAUSE_FILE}*")
 
 
-def _remove_kept_files(home: Path) -> None:
-    """Remove them; ForewordError if something is left. A pause that holds everywhere goes on."""
+def _remove_data_files(home: Path) -> None:
+    """Remove Foreword's files, but let a pause everywhere go on; raises ForewordError if one is left."""
     paused = [one for one in running_pauses(home, time.time()) if not one.workspace and not one.problem]
     for name in _OUR_FOLDERS:
         if (home / name).is_symlink():
@@ -151,7 +140,7 @@ def _remove_kept_files(home: Path) -> None:
             shutil.rmtree(home / name)
     for path in home.glob(f"*{PAUSE_FILE}*"):
         path.unlink(missing_ok=True)
-    if left := list(_list_kept_files(home)):
+    if left := list(_list_data_files(home)):
         raise ForewordError(f"{left[0]} is still there: a process writes to {home}; end it and try again")
     for one in paused:
         begin_pause(home, one.since, one.until)

@@ -1,4 +1,4 @@
-"""Proxy: an OpenAI-compatible API with memory before a model's own."""
+"""Proxy: an OpenAI-compatible API in front of a model's own, which adds memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the servers that the settings name can be reached, and what runs there; for `doctor`."""
+"""For `doctor`: whether the servers that the settings name can be reached, and what runs there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 def check_servers(settings: Settings, store: Store) -> list[Finding]:
-    """What is to be said of the store's server and of the vectors' server, if the settings name them."""
-    findings = _check_store(cast("PostgresStore", store)) if settings.store else []
+    """Findings about the store's server and the vectors' server, as far as the settings name them."""
+    findings = _check_store_server(cast("PostgresStore", store)) if settings.store else []
     if settings.vectors:
-        findings.append(_check_vectors(cast("Any", store).vector_server))
+        findings.append(_check_vector_server(cast("Any", store).vector_server))
     return findings
 
 
-def _check_store(store: PostgresStore) -> list[Finding]:
+def _check_store_server(store: PostgresStore) -> list[Finding]:
+    """Findings about a PostgreSQL server: its versions, and whether row security binds our user."""
     try:
         state = store.examine()
     except StorageError as error:
@@ -37,7 +38,7 @@ def _check_store(store: PostgresStore) -> list[Finding]:
     return [*found, bound]
 
 
-def _check_vectors(server: Any) -> Finding:  # noqa: ANN401  (the optional part for Qdrant)
+def _check_vector_server(server: Any) -> Finding:  # noqa: ANN401  (the optional part for Qdrant)
     try:
         return Finding("vectors", f"{server.shown_url}: Qdrant {server.examine()}")
     except StorageError as error:

@@ -1,7 +1,7 @@
 """Serve, stop, status, hook and mcp: the resident process behind the hooks, one hook by hand, and MCP.
 
-Starts the service as a hook would, and asks it over the same socket. What still lacks vectors is counted
-here, not in the service, which has hooks to answer.
+Starts the service as a hook would, and talks to it over the same socket. Missing vectors are counted here,
+not in the service, which has hooks to answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.05
 _STATUS_DEADLINE_MS = 2000.0
 _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
-"""Where an agent that starts us elsewhere says which project it works on."""
+"""The variable by which an agent that starts us in another folder names its project."""
 
 
 # Serve ---------------------------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ def serve(
 
 
 def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, Any]]:
-    """Start a service unless one runs; gives whether it was started, and how it is.
+    """Start a service unless one runs; return whether it was started, and its status.
 
-    ForewordError, which says why, if none can run.
+    Raises ForewordError with the reason if none can run.
     """
     if trouble := find_trouble(str(settings.home.absolute())):
         raise ForewordError(trouble)
@@ -117,13 +117,13 @@ def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, A
     began = time.time()
     if start:
         starting = settings.home / "run" / hook_fallback.STARTING_NAME
-        starting.unlink(missing_ok=True)  # the user's wish is no retry
+        starting.unlink(missing_ok=True)  # a user who asks for a start need not wait like a retry
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
     return start, _wait_for_service_status(settings, began)
 
 
 def _serve_team(settings: Settings, port: int, team: dict[str, OptionValue]) -> int:
-    """Serve a team in this process until it is stopped."""
+    """Serve a team in this process until it is stopped; return the exit code."""
     from foreword.edges.http.team.api import build_team_api
     from foreword.edges.http.team.gate import Limits
     from foreword.edges.service.team_process import TeamOptions, run_team_service
@@ -138,7 +138,7 @@ def _serve_team(settings: Settings, port: int, team: dict[str, OptionValue]) -> 
 
 
 def _wait_for_service_status(settings: Settings, began: float) -> dict[str, Any]:
-    """The status of a service that may still be starting; ForewordError if it does not come up."""
+    """The status of a service that may still be starting; ForewordError if it does not start."""
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
@@ -165,7 +165,7 @@ def stop(call: CliCall) -> int:
 
 
 def stop_service(home: Path) -> int | None:
-    """Stop the service and wait until it has; gives its process, None if none was running."""
+    """Stop the service and wait for its end; return its process id, or None if none was running."""
     pid = RunFolder(home).running_pid()
     if pid:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself
@@ -205,7 +205,7 @@ def status(call: CliCall) -> int:
 
 
 def _count_pending_vectors(settings: Settings) -> dict[str, int]:
-    """How many items of each workspace have no vector yet; workspaces that lack none are left out."""
+    """The number of items without a vector in each workspace that has any."""
     with open_engine(settings, embedding=False) as engine:
         counts = {name: engine.count(name) for name in engine.store.workspaces()}
     pending = {name: count.items - count.vectors.get("semantic", 0) for name, count in counts.items()}
@@ -267,7 +267,7 @@ def hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool
 
 
 def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: str, began: float) -> None:
-    """Print the answer on stdout, and on stderr who gave it and how long that took."""
+    """Print the answer on stdout, and on stderr who gave it and how long it took."""
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
         content = json.loads(answer) if answer else None
@@ -279,7 +279,7 @@ def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: st
 
 
 def _parse_event_json(payload: bytes) -> dict[str, Any]:
-    """The event as a JSON object; a usage error when it is none."""
+    """The event as a JSON object; raises a usage error for anything else."""
     try:
         event = json.loads(payload)
     except ValueError as error:
@@ -291,7 +291,7 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
-    """The answer, in time to be printed; the event is stored before this is left."""
+    """Yield the answer, so that it can be printed in time, and then store the event."""
     from foreword.edges.service.responder import Responder
 
     with open_engine(settings) as engine:
@@ -305,7 +305,7 @@ def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float)
 
 
 def check_service(settings: Settings) -> Finding:
-    """Whether the service answers an event, if it runs; the event holds nothing that it would keep."""
+    """A finding about whether the service answers an event; the event leaves nothing in memory."""
     if not hook_fallback.is_running(str(settings.home.absolute())):
         return Finding("service", "not running; the next hook starts it")
     began = time.monotonic()
@@ -324,7 +324,7 @@ def _ask_service_status(settings: Settings) -> dict[str, Any]:
 
 
 def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:
-    """The service's answer to one event; OSError or NoAnswer when there is none."""
+    """The service's answer to one event; raises OSError or NoAnswer if there is none."""
     options = ["--home", str(settings.home), "--agent", agent, "--event", event]
     options += ["--deadline-ms", str(deadline_ms), "--python", sys.executable]
     with contextlib.chdir(os.curdir):  # connecting changes to the folder of the socket; this changes back
@@ -369,7 +369,7 @@ def _serve_mcp_on_stdio(settings: Settings, workspace: str) -> None:
 
 
 def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Callable[[], ContextEngine]:
-    """A function that opens the engine at its first call: an agent that asks for nothing need not wait."""
+    """A function that opens the engine at its first call, so that starting is quick."""
     lock = threading.Lock()
     opened: list[ContextEngine] = []
 
@@ -383,6 +383,7 @@ def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Call
 
 
 def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: int) -> None:
+    """Serve MCP on 127.0.0.1 until it is stopped; print the address and the token's file first."""
     from foreword.edges.service.__main__ import build_application
     from foreword.edges.service.loopback import listen, make_server
 

@@ -1,4 +1,4 @@
-"""Show things to a person or a program: text, notes, JSON, tables, progress bars.
+"""Print things for a person or a program: text, notes, JSON, tables, progress bars.
 
 All text is printed without invisible characters; JSON is written in ASCII, where no character can hide.
 """
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from foreword.types import RelatedMemory
+
     Progress = Callable[[str, int, int | None], None]
 
 
 NARROW_COLUMNS = 60
-"""Below this width of a terminal things are printed in lines instead of a table."""
+"""In a terminal narrower than this, lines are printed instead of a table."""
 
 
 def json(value: object) -> None:
@@ -40,12 +42,12 @@ def text(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Print a remark on stderr, where it is not part of the answer."""
+    """Print a remark on stderr, since it is not part of the answer."""
     click.echo(f"foreword: {remove_invisible(line)}", err=True)
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is: no markup, no emoji codes, no highlights."""
+    """A rich console that prints text unchanged: no markup, no emoji codes, no highlights."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -77,13 +79,13 @@ def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters."""
+    """The text on one line of at most `width` characters, with an ellipsis if it was cut."""
     line = join_lines(remove_invisible(text))
     return line if len(line) <= width else line[: max(1, width - 1)].rstrip() + "…"
 
 
 def plural(number: int, thing: str) -> str:
-    """`1 item`, `2 items`."""
+    """A number with its noun: `1 item`, `2 items`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -106,11 +108,16 @@ def format_ranks(ranks: Mapping[str, int]) -> str:
     return " · ".join(f"{space} {rank}" for space, rank in sorted(ranks.items(), key=lambda pair: pair[1]))
 
 
+def relation_arrow(related: RelatedMemory) -> str:
+    """The direction of a relation, an arrow for each step: `→` to the related item, `←` from it."""
+    return ("→" if related.relationship.to_id == related.memory.id else "←") * related.depth
+
+
 @contextmanager
 def progress_bars(*, counts: bool = False) -> Iterator[Progress]:
-    """Progress bars on stderr, one for each label, if stderr is a terminal; with `counts`, in numbers, too.
+    """Progress bars on stderr, one for each label, if it is a terminal; with `counts`, numbers as well.
 
-    Gives a function that takes the label, how much is done, and of how much, if that is known.
+    Yields a function that takes a label, how much is done, and the total, if that is known.
     """
     if not sys.stderr.isatty():
         yield lambda _label, _done, _total: None
@@ -134,7 +141,7 @@ def progress_bars(*, counts: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """One progress bar; gives a function that takes how much is done."""
+    """One progress bar on stderr; yields a function that takes how much is done."""
     with progress_bars() as show:
         show(label, 0, total)
         yield lambda done: show(label, done, None if total is None else max(total, done))

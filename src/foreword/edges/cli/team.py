@@ -1,4 +1,4 @@
-"""Team: who may use a team's service, and who has; `foreword serve --team` serves it."""
+"""Team: who may use a team's service, and who has used it; `foreword serve --team` runs it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import click
 
 from foreword.config import find_home
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, family, read_date
-from foreword.edges.cli.privacy import read_duration
+from foreword.edges.cli.common import CliCall, command, family, read_date, read_duration
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
 

@@ -1,4 +1,4 @@
-"""View: the page that shows what is remembered, what was said and why, opened in a browser."""
+"""View: open the page that shows what is remembered, what was injected and why, in a browser."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def view(call: CliCall, place: str, no_browser: bool) -> int:
 
 def _find_address(settings: Settings, workspace: str, place: str) -> str:
     """The address of a part of the page or of a receipt, with the page's key."""
-    plain, _, key = _ask_for_page(settings).partition("#")
+    plain, _, key = _ask_for_page_address(settings).partition("#")
     part = place if place in _PARTS else f"prompts/{quote(place, safe='')}"
     return f"{plain}/{part}?{urlencode({'w': workspace})}#{key}"
 
 
-def _ask_for_page(settings: Settings) -> str:
-    """What the service says of its page; it loads HTTP last, so that may take a moment."""
+def _ask_for_page_address(settings: Settings) -> str:
+    """The address of the page, from the service, once it serves HTTP; ForewordError if it does not."""
     run = RunFolder(settings.home)
     until = time.monotonic() + _HTTP_SECONDS
     while not run.http_file.exists():
@@ -83,7 +83,10 @@ def _ask_for_page(settings: Settings) -> str:
 
 
 def _open_browser(settings: Settings, address: str) -> bool:
-    """Open a browser on the page; the key stands in a file of ours, not on a command line others can read."""
+    """Open a browser on the page, and return whether one was found.
+
+    It opens a file of ours that redirects to the page: other users could read the key on a command line.
+    """
     file = settings.home.absolute() / "run" / _REDIRECT_NAME
     _write_redirect(file, address)
     with contextlib.suppress(webbrowser.Error):
@@ -92,6 +95,7 @@ def _open_browser(settings: Settings, address: str) -> bool:
 
 
 def _write_redirect(file: Path, address: str) -> None:
+    """Write a file that redirects a browser to the address, readable by its owner alone."""
     file.unlink(missing_ok=True)
     refresh = f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:

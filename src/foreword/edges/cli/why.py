@@ -1,4 +1,4 @@
-"""Why: a receipt in sentences and bars, near misses first; or as one HTML file to send to a colleague."""
+"""Why: explain a receipt in sentences and bars, or write it as one HTML file to send to a colleague."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def why(call: CliCall, receipt_id: str, everything: bool, html_file: str | None,
 
 
 def _report_missing_receipt(call: CliCall, receipt_id: str) -> int:
-    """Say that there is no such receipt; gives the exit code."""
+    """Note that there is no such receipt, and what to do; return the exit code."""
     note = f"no receipt begins with {receipt_id!r} in this workspace; old ones are let go"
     if not receipt_id:
         first = f"ask for a context first: foreword context QUERY{call.workspace_flag}"
@@ -74,7 +74,7 @@ def _report_missing_receipt(call: CliCall, receipt_id: str) -> int:
 
 
 def _show_path_map(call: CliCall, receipt: Receipt) -> int:
-    """Print the map from paths to values of a conversation's prompt, if the receipt has one."""
+    """Print a receipt's map from paths to values, which only prompts of a conversation have."""
     if receipt.view is None:
         show.note(
             f"the receipt {receipt.id} has no path map: only prompts of a conversation have one, "
@@ -87,7 +87,7 @@ def _show_path_map(call: CliCall, receipt: Receipt) -> int:
 
 
 def _write_html(call: CliCall, story: ReceiptStory, name: str) -> int:
-    """Write a receipt as one HTML file; gives the exit code."""
+    """Write a receipt as one HTML file; return the exit code."""
     from foreword.edges.view.one_file import receipt_page
 
     page = receipt_page(story)
@@ -103,7 +103,7 @@ def _write_html(call: CliCall, story: ReceiptStory, name: str) -> int:
 
 
 def _story_as_json(story: ReceiptStory) -> dict[str, object]:
-    """The receipt with the texts of its items, and the sentence for each."""
+    """The receipt with the text of each item, and a sentence on why it was injected or not."""
     told = {one.entry.item_id: one for one in (*story.said, *story.left_out)}
     entries = [
         {
@@ -124,6 +124,7 @@ def _story_as_json(story: ReceiptStory) -> dict[str, object]:
 
 
 def _show_story(story: ReceiptStory, *, everything: bool) -> None:
+    """Print a receipt: what was injected, the near misses, and what else was left out."""
     _show_head(story)
     _show_candidates("Said", story.said, story)
     others = story.others if everything else story.others[: _MAX_LEFT_OUT_SHOWN - len(story.near_misses)]
@@ -137,6 +138,7 @@ def _show_story(story: ReceiptStory, *, everything: bool) -> None:
 
 
 def _show_head(story: ReceiptStory) -> None:
+    """Print the question, the summary, the receipt's id and the time that each stage took."""
     receipt, screen = story.receipt, show.make_console()
     when = receipt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     session = f", session {receipt.session}" if receipt.session else ""
@@ -153,7 +155,7 @@ def _show_head(story: ReceiptStory) -> None:
 
 
 def _show_candidates(title: str, stories: Sequence[CandidateStory], story: ReceiptStory) -> None:
-    """A bar, what it says and why for each candidate, as wide as the terminal is."""
+    """Print candidates, each with a bar, its text and the reason, as wide as the terminal."""
     if not stories:
         return
     from rich.padding import Padding

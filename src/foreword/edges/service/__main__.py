@@ -52,11 +52,11 @@ def build_application(
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
     from foreword.edges.view.findings import RecentFindings
-    from foreword.edges.view.visit import House
+    from foreword.edges.view.visit import PageBackend
 
     mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
     findings = RecentFindings(lambda name: _examine(engine, name))
-    page = PageApplication(House(engine, status, findings.find))
+    page = PageApplication(PageBackend(engine, status, findings.find))
     key = secrets.token_urlsafe(24)
     return build_api(
         engine, token=token, port=port, status=status, metrics=metrics, mcp=mcp, page=page, page_key=key

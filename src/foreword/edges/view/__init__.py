@@ -1,4 +1,5 @@
-"""The page that `foreword view` opens: what is remembered, what was said to the agent, and why.
+"""The page that `foreword view` opens: what is remembered, what was injected, and why.
 
-HTML is made here, on the server, one function a part; `static/page.js` fetches it, and nothing else.
+The HTML is made here, on the server, by one function for each part of the page; `static/page.js` only fetches
+it.
 """

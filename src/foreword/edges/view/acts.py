@@ -1,4 +1,4 @@
-"""What the page can do: correct, edit, confirm, close, forget, pause and resume; and what came of it."""
+"""The actions of the page: correct, edit, confirm, close, forget, pause and resume; and their outcomes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.capture.pauses import begin_pause, end_pauses
-from foreword.edges.view.markup import Markup, el, join, words_of
+from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import act_form, item_row
 from foreword.errors import UnknownId, ValidationError
 
@@ -22,54 +22,60 @@ _MAX_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an act: a line for the reader, where to go next, or what to show in a dialog's place."""
+    """The result of an action: a message, an address to go to next, or HTML to show in the dialog."""
 
     message: str
     go: str = ""
     html: Markup = Markup("")
 
 
-def _correct(visit: Visit) -> Outcome:
+def _correct_item(visit: Visit) -> Outcome:
+    """Store a new statement in the place of an item of the ledger."""
     visit.ledger.correct(visit.text("id"), visit.text("text"))
     return Outcome("Kept. What it replaced stays in its history.")
 
 
-def _edit(visit: Visit) -> Outcome:
+def _edit_item(visit: Visit) -> Outcome:
+    """Store a new version of an item, and go to it."""
     new = visit.browser.edit(visit.browser.find_item(visit.text("id")), visit.text("text"))
     return Outcome("Kept as a new version.", go=visit.link("memory", new.id))
 
 
-def _confirm(visit: Visit) -> Outcome:
+def _confirm_item(visit: Visit) -> Outcome:
+    """Mark an item as confirmed by the user."""
     visit.browser.confirm(visit.browser.find_item(visit.text("id")))
     return Outcome("Confirmed.")
 
 
-def _close(visit: Visit) -> Outcome:
+def _close_item(visit: Visit) -> Outcome:
+    """Take an item off the ledger's lists."""
     visit.ledger.close(visit.text("id"))
     return Outcome("Off the list. It stays remembered.")
 
 
-def _pause(visit: Visit) -> Outcome:
+def _begin_pause(visit: Visit) -> Outcome:
+    """Pause for the seconds that the form names, or until resumed, here or everywhere."""
     now, seconds = time.time(), visit.text("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
-    begin_pause(visit.house.home, now, until, _workspace_to_switch(visit))
+    begin_pause(visit.backend.home, now, until, _workspace_to_pause(visit))
     return Outcome(
         "Paused." if visit.text("where") == "everywhere" else "Nothing of this project is kept now."
     )
 
 
-def _resume(visit: Visit) -> Outcome:
-    end_pauses(visit.house.home, time.time(), _workspace_to_switch(visit))
+def _end_pause(visit: Visit) -> Outcome:
+    """End the pause of this workspace, or the one everywhere."""
+    end_pauses(visit.backend.home, time.time(), _workspace_to_pause(visit))
     return Outcome("No longer paused.")
 
 
-def _workspace_to_switch(visit: Visit) -> str:
-    """The workspace that a switch is for; empty for all of them."""
+def _workspace_to_pause(visit: Visit) -> str:
+    """The workspace that a pause is for; empty for all of them."""
     return "" if visit.text("where") == "everywhere" else visit.workspace
 
 
-def edit_form(visit: Visit) -> Markup:
-    """A place to say what holds instead; what it replaces stays in its history."""
+def render_edit_form(visit: Visit) -> Markup:
+    """A form for the words that replace those of an item; the old ones stay in its history."""
     item = visit.browser.find_item(visit.query.get("id", ""))
     act = "edit" if visit.query.get("act") == "edit" else "correct"
     return join(
@@ -78,7 +84,7 @@ def edit_form(visit: Visit) -> Markup:
             visit,
             act,
             el("label", "The new words", for_="new-words"),
-            words_of(
+            written_text(
                 item.text, "textarea", id="new-words", name="text", rows="5", required=True, autofocus=True
             ),
             el("p", "The old ones stay in its history, and are said no more.", class_="soft"),
@@ -93,14 +99,15 @@ def edit_form(visit: Visit) -> Markup:
 
 
 def _read_ids(text: str) -> tuple[str, ...]:
+    """The ids in a comma-separated list; raises ValidationError if there are none or too many."""
     ids = tuple(dict.fromkeys(filter(None, text.split(","))))
     if not 0 < len(ids) <= _MAX_IDS:
         raise ValidationError(f"name between 1 and {_MAX_IDS} items to forget")
     return ids
 
 
-def preview_forget(visit: Visit) -> Markup:
-    """What would go if some items were forgotten, and the button that does it."""
+def render_forget_preview(visit: Visit) -> Markup:
+    """A list of what would be removed if some items were forgotten, and the button that does it."""
     ids = _read_ids(visit.query.get("ids", ""))
     preview = visit.browser.preview_forget(*ids)
     if not preview.items:
@@ -128,7 +135,8 @@ def preview_forget(visit: Visit) -> Markup:
     )
 
 
-def _forget(visit: Visit) -> Outcome:
+def _forget_items(visit: Visit) -> Outcome:
+    """Forget items, and show whether the check found anything left of them."""
     ids = _read_ids(visit.text("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
@@ -143,12 +151,12 @@ def _forget(visit: Visit) -> Outcome:
 
 
 ACTS: dict[str, Callable[[Visit], Outcome]] = {
-    "correct": _correct,
-    "edit": _edit,
-    "confirm": _confirm,
-    "close": _close,
-    "pause": _pause,
-    "resume": _resume,
-    "forget": _forget,
+    "correct": _correct_item,
+    "edit": _edit_item,
+    "confirm": _confirm_item,
+    "close": _close_item,
+    "pause": _begin_pause,
+    "resume": _end_pause,
+    "forget": _forget_items,
 }
-"""What each act is called in its address."""
+"""The actions by the name that their address has."""

@@ -1,8 +1,8 @@
 """The page over HTTP: a shell without data that anybody may load, and its parts, which need the key.
 
-The shell (`/view…`) and its script and style hold nothing of anybody's. The script asks for the parts
-(`/page…`) with the key in a header, which no other page can send, and puts them into the shell. Every answer
-has a policy that lets a browser load nothing from elsewhere and run nothing but the one script.
+The shell (`/view…`), its script and its style hold no data. The script fetches the parts (`/page…`) with the
+key in a header, which no other site can send, and puts them into the shell. Every response has a content
+policy that lets the browser load nothing from elsewhere and run no script but this one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from foreword.edges.view import acts, health, memory, now, prompts, trial
-from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.visit import House, Visit
+from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.visit import PageBackend, Visit
 from foreword.errors import ForewordError, StorageError, UnknownId, ValidationError
 from foreword.log import get_logger
 from foreword.options import check_workspace
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.view")
 
 _THREADS, _EXAMINING_THREADS = 4, 1
-"""How many parts are made at a time; those that wait for a doctor take no place among the others."""
+"""How many parts are rendered at a time; the doctor's findings, which take seconds, have a thread of their
+own."""
 
 _EXAMINING = "findings"
 _POLICY = (
@@ -47,7 +48,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""What every answer of the page carries."""
+"""The headers of every response of the page."""
 
 _STATIC_TYPES = {
     "page.css": "text/css; charset=utf-8",
@@ -57,38 +58,38 @@ _STATIC_TYPES = {
 _STATUSES = {UnknownId: 404, ValidationError: 400, StorageError: 503}
 
 _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
-    "now": now.show_now,
-    "prompts": prompts.list_prompts,
-    "prompts/newest": prompts.newest_prompt,
-    "try": trial.show_trial,
-    "memory": memory.list_memory,
-    "health": health.show_health,
-    _EXAMINING: health.list_findings,
-    "forget": acts.preview_forget,
-    "edit": acts.edit_form,
+    "now": now.render_now,
+    "prompts": prompts.render_prompts,
+    "prompts/newest": prompts.render_newest_id,
+    "try": trial.render_trial,
+    "memory": memory.render_memory,
+    "health": health.render_health,
+    _EXAMINING: health.render_findings,
+    "forget": acts.render_forget_preview,
+    "edit": acts.render_edit_form,
 }
 _NAMED_PARTS: Mapping[str, Callable[[Visit, str], Markup]] = {
-    "prompts": prompts.show_prompt,
-    "memory": memory.show_item,
+    "prompts": prompts.render_prompt,
+    "memory": memory.render_item,
 }
 
 
 @cache
 def read_static(name: str) -> str:
-    """A file of the page."""
+    """The text of a static file: the shell, its script, style or icon."""
     return resources.files("foreword.edges.view").joinpath("static", name).read_text(encoding="utf-8")
 
 
 class PageApplication:
     """The page as an ASGI application, for the addresses under /view and /page."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, backend: PageBackend) -> None:
+        self._backend = backend
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._examining = anyio.CapacityLimiter(_EXAMINING_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; that it may be made was checked before."""
+        """Answer one request; the key was checked before."""
         request = Request(scope, receive)
         path = scope["path"].removeprefix("/")
         if path.partition("/")[0] == "view":
@@ -107,18 +108,18 @@ class PageApplication:
         await response(scope, receive, send)
 
     def _answer(self, path: str, query: dict[str, str], body: Any) -> Response:  # noqa: ANN401  (any JSON)
-        """A part of the page, or what came of an act; an error is a part, too."""
+        """The response with a part of the page, or with the outcome of an action; errors become HTML, too."""
         posted = isinstance(body, dict) and bool(body)
         try:
             if path == "frame":
-                return HTMLResponse(_frame(self._house, query.get("w", "")))
+                return HTMLResponse(_workspace_choice(self._backend, query.get("w", "")))
             if path.startswith("r/"):
-                return HTMLResponse(prompts.find_prompt(self._house, unquote(path.removeprefix("r/"))))
+                return HTMLResponse(prompts.render_redirect(self._backend, unquote(path.removeprefix("r/"))))
             workspace = check_workspace((body.get("w") if posted else None) or query.get("w", ""))
-            visit = Visit(self._house, workspace, query, body if posted else {})
+            visit = Visit(self._backend, workspace, query, body if posted else {})
             if path.startswith("do/"):
                 return _perform_action(visit, path.removeprefix("do/"))
-            return HTMLResponse(_find_part(visit, path))
+            return HTMLResponse(_render_part(visit, path))
         except ForewordError as error:
             status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 502)
             return HTMLResponse(_error_part(str(error)), status)
@@ -128,7 +129,7 @@ class PageApplication:
 
 
 def _serve_shell(path: str) -> Response:
-    """The shell, or one of its files."""
+    """The response with the shell, or with one of its static files."""
     _, _, name = path.partition("view/static/")
     if name in _STATIC_TYPES:
         return Response(read_static(name), media_type=_STATIC_TYPES[name])
@@ -137,9 +138,10 @@ def _serve_shell(path: str) -> Response:
     return HTMLResponse(read_static("shell.html"))
 
 
-def _find_part(visit: Visit, path: str) -> Markup:
+def _render_part(visit: Visit, path: str) -> Markup:
+    """The HTML of the part at this path; raises UnknownId if there is none."""
     if visit.body and path == "try":
-        return trial.try_prompt(visit)
+        return trial.render_trial_answer(visit)
     if path in _PARTS and not visit.body:
         return _PARTS[path](visit)
     part, _, name = path.partition("/")
@@ -149,15 +151,16 @@ def _find_part(visit: Visit, path: str) -> Markup:
 
 
 def _perform_action(visit: Visit, name: str) -> Response:
+    """Perform an action, and return its outcome as JSON."""
     if name not in acts.ACTS:
         raise UnknownId(f"the page cannot {name!r}")
     outcome = acts.ACTS[name](visit)
     return JSONResponse({"message": outcome.message, "go": outcome.go, "html": outcome.html})
 
 
-def _frame(house: House, workspace: str) -> Markup:
-    """The choice of workspaces; the one that is named is chosen, even if it holds nothing yet."""
-    known = house.engine.store.workspaces()
+def _workspace_choice(backend: PageBackend, workspace: str) -> Markup:
+    """The list to choose a workspace from; the current one is in it even if it holds nothing yet."""
+    known = backend.engine.store.workspaces()
     listed = sorted({*known, *([workspace] if workspace else [])})
     options = [el("option", name, value=name, selected=name == workspace) for name in listed]
     if not workspace:
@@ -167,5 +170,6 @@ def _frame(house: House, workspace: str) -> Markup:
 
 def _error_part(message: str) -> Markup:
     return join(
-        el("h1", "This did not work", tabindex="-1"), words_of(message, "p", class_="notice", role="alert")
+        el("h1", "This did not work", tabindex="-1"),
+        written_text(message, "p", class_="notice", role="alert"),
     )

@@ -1,4 +1,4 @@
-"""What a doctor finds, for a page that is opened again and again: examining takes seconds."""
+"""The doctor's findings, cached for some seconds: an examination is slow, and the page is opened often."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from foreword.edges.view.visit import Finding
 
 KEPT_SECONDS = 30.0
-"""For how many seconds, from when it was begun, an examination answers those who come later."""
+"""For how many seconds after its beginning an examination is reused."""
 
 
 class RecentFindings:
-    """Examines a workspace once at a time, and not again within some seconds. Safe for many threads."""
+    """Examines a workspace, one examination at a time, and reuses recent ones. Safe for threads."""
 
     def __init__(
         self, examine: Callable[[str], Sequence[Finding]], clock: Callable[[], float] = time.monotonic
@@ -28,7 +28,7 @@ class RecentFindings:
         self._begun: dict[str, tuple[float, Future[Sequence[Finding]]]] = {}
 
     def find(self, workspace: str) -> Sequence[Finding]:
-        """What was found in a workspace; raises what the examination raised."""
+        """The findings in a workspace, perhaps of a recent examination; raises what that raised."""
         mine: Future[Sequence[Finding]] = Future()
         with self._lock:
             at, found = self._begun.get(workspace, (0.0, mine))
@@ -40,6 +40,7 @@ class RecentFindings:
         return found.result()
 
     def _examine_into_future(self, workspace: str, found: Future[Sequence[Finding]]) -> None:
+        """Examine the workspace for all who wait; a failure is not reused."""
         try:
             found.set_result(self._examine(workspace))
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Health: how much there is, how fast it answers, how often it is silent, what is wrong, and the switches."""
+"""Health: how much is stored, how fast and how often prompts are answered, what is wrong, the switches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.pieces import act_form, date, facts_list, heading, nothing, section
+from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.pieces import act_form, empty_note, facts_list, page_heading, section, time_element
 from foreword.edges.view.plots import day_columns, day_line, fill_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
@@ -28,22 +28,23 @@ _LENGTHS = {"": "until I resume", "3600": "for an hour", "14400": "for four hour
 _MAX_BACKUPS_SHOWN = 8
 
 
-def show_health(visit: Visit) -> Markup:
-    """How memory and the service are."""
+def render_health(visit: Visit) -> Markup:
+    """The part `health`: numbers, switches, plots, the doctor's findings, backups and the service."""
     facts = visit.engine.store.run(ListReceiptFacts(visit.workspace))
     later = visit.link("findings").replace("/view/", "/page/", 1)
     return join(
-        heading("Health", "How much there is, how fast it answers, and whether anything is wrong."),
-        _tiles(visit, facts),
-        _switches(visit),
-        _plots(visit, facts),
-        section("Doctor", el("div", nothing("Looking …"), data_load=later, aria_live="polite")),
-        _backups(visit),
-        _service(visit),
+        page_heading("Health", "How much there is, how fast it answers, and whether anything is wrong."),
+        _number_tiles(visit, facts),
+        _pause_switches(visit),
+        _plots_section(visit, facts),
+        section("Doctor", el("div", empty_note("Looking …"), data_load=later, aria_live="polite")),
+        _backups_section(visit),
+        _service_section(visit),
     )
 
 
-def _tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+    """The most important numbers of a workspace, each in a tile."""
     counts = visit.engine.count(visit.workspace)
     silent = sum(1 for one in facts if not one.injected)
     median = statistics.median(one.milliseconds for one in facts) if facts else None
@@ -51,7 +52,7 @@ def _tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     tiles = [
         (f"{counts.items:,}", "items"),
         (f"{counts.relations:,}", "relations"),
-        (_size(counts.bytes), "on disk"),
+        (_format_size(counts.bytes), "on disk"),
         (f"{len(facts):,}", "prompts"),
         ("–" if median is None else f"{median:,.0f} ms", "for half of them"),
         (share, "in silence"),
@@ -61,7 +62,8 @@ def _tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     )
 
 
-def _plots(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+    """Plots by day: growth, items added, prompts, speed, silence and tokens."""
     added = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
     grown = list(zip((day for day, _ in added), accumulate(value for _, value in added), strict=True))
     by_day: dict[str, list[ReceiptFacts]] = defaultdict(list)
@@ -82,21 +84,21 @@ def _plots(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     ]
     shown = [el("figure", el("figcaption", title), plot) for title, plot in plots if plot is not None]
     return section(
-        "Over time", el("div", *shown, class_="plots") if shown else nothing("Nothing happened yet.")
+        "Over time", el("div", *shown, class_="plots") if shown else empty_note("Nothing happened yet.")
     )
 
 
 # Switches --------------------------------------------------------------------------------------------------
 
 
-def _switches(visit: Visit) -> Markup:
-    """Pause everywhere, or keep nothing of this project."""
-    paused = {one.workspace: one for one in running_pauses(visit.house.home, time.time())}
+def _pause_switches(visit: Visit) -> Markup:
+    """The switches that pause everywhere, or in this project alone."""
+    paused = {one.workspace: one for one in running_pauses(visit.backend.home, time.time())}
     rows = [
-        _switch(
+        _pause_switch(
             visit, "everywhere", "Pause", "Nothing is recalled or remembered, in any project.", "" in paused
         ),
-        _switch(
+        _pause_switch(
             visit,
             "project",
             "Private",
@@ -104,11 +106,12 @@ def _switches(visit: Visit) -> Markup:
             visit.workspace in paused,
         ),
     ]
-    reason = reason_to_keep_nothing(visit.house.home, visit.workspace)
+    reason = reason_to_keep_nothing(visit.backend.home, visit.workspace)
     return section("Switches", el("p", reason, class_="notice") if reason else None, *rows)
 
 
-def _switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -> Markup:  # noqa: FBT001
+def _pause_switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -> Markup:  # noqa: FBT001
+    """One switch, with a form that begins or ends its pause."""
     lengths = [el("option", label, value=value) for value, label in _LENGTHS.items()]
     if is_on:
         controls = [el("button", "Resume", type="submit")]
@@ -129,12 +132,12 @@ def _switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -> Mark
 # What is wrong ---------------------------------------------------------------------------------------------
 
 
-def list_findings(visit: Visit) -> Markup:
-    """What the doctor says of this machine and this workspace."""
+def render_findings(visit: Visit) -> Markup:
+    """The doctor's findings about this machine and this workspace, as a table."""
     return el(
         "table",
         el("thead", el("tr", *(el("th", name, scope="col") for name in ("", "What", "How it is")))),
-        el("tbody", *map(_finding_row, visit.house.examine(visit.workspace))),
+        el("tbody", *map(_finding_row, visit.backend.examine(visit.workspace))),
         class_="findings",
     )
 
@@ -143,23 +146,35 @@ def _finding_row(finding: Finding) -> Markup:
     mark = el("span", "fine" if finding.ok else "wrong", class_="flag" if finding.ok else "flag bad")
     advice = finding.advice and el("p", finding.advice, class_="soft")
     return el(
-        "tr", el("td", mark), el("th", finding.name, scope="row"), el("td", words_of(finding.value), advice)
+        "tr",
+        el("td", mark),
+        el("th", finding.name, scope="row"),
+        el("td", written_text(finding.value), advice),
     )
 
 
-def _backups(visit: Visit) -> Markup:
+def _backups_section(visit: Visit) -> Markup:
+    """The newest backups of the workspace."""
     store = visit.engine.store
     found = list_backups(store.path_of(visit.workspace)) if isinstance(store, SqliteStore) else []
     rows = [
-        el("li", words_of(one.label), " · ", date(one.made_at, visit.now), " · ", _size(one.bytes))
+        el(
+            "li",
+            written_text(one.label),
+            " · ",
+            time_element(one.made_at, visit.now),
+            " · ",
+            _format_size(one.bytes),
+        )
         for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
     ]
-    body = el("ul", *rows, class_="notes") if rows else nothing("None yet; the service makes one a day.")
+    body = el("ul", *rows, class_="notes") if rows else empty_note("None yet; the service makes one a day.")
     return section("Backups", body, count=len(found))
 
 
-def _service(visit: Visit) -> Markup:
-    status = visit.house.status()
+def _service_section(visit: Visit) -> Markup:
+    """The state of the service: version, uptime, memory, and times for each event."""
+    status = visit.backend.status()
     rows = [
         (name, f"{one['count']:,} answered, half of them within {one['p50_ms']:,.0f} ms")
         for name, one in status.get("events", {}).items()
@@ -170,16 +185,20 @@ def _service(visit: Visit) -> Markup:
         "Service",
         facts_list(
             ("Version", str(status.get("version", ""))),
-            ("Running since", None if up is None else date(visit.now - timedelta(seconds=up), visit.now)),
-            ("Memory", None if memory is None else _size(memory)),
-            ("Data", el("code", str(visit.house.home))),
+            (
+                "Running since",
+                None if up is None else time_element(visit.now - timedelta(seconds=up), visit.now),
+            ),
+            ("Memory", None if memory is None else _format_size(memory)),
+            ("Data", el("code", str(visit.backend.home))),
             ("Waiting", f"{status['spool']['files']:,} events" if "spool" in status else None),
             *rows,
         ),
     )
 
 
-def _size(number: float) -> str:
+def _format_size(number: float) -> str:
+    """A number of bytes in the unit that fits: `20 kB`."""
     for unit in ("B", "kB", "MB"):
         if number < 1000:
             return f"{number:.0f} {unit}"

@@ -1,7 +1,7 @@
 """HTML from values: everything is escaped unless it was made here.
 
-`el("p", text, class_="note")` gives an element. Children are texts, numbers, elements, or lists of them; None
-and False stand for nothing. There is no way to pass markup in as text.
+`el("p", text, class_="note")` makes an element. Children are texts, numbers, elements, or lists of them; None
+and False are left out. No text can become markup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
 class Markup(str):
-    """Text that is HTML already; only `el` and `join` make it."""
+    """Text that is already HTML; only `el` and `join` make it."""
 
     __slots__ = ()
 
@@ -33,30 +33,32 @@ Child: TypeAlias = "Markup | str | int | float | bool | Iterable[Child] | None"
 Attribute: TypeAlias = "str | int | float | bool | None"
 
 
-def clean_text(text: str) -> str:
-    """The text without characters that could reorder or hide what stands around it."""
+def remove_misleading_characters(text: str) -> str:
+    """The text without characters that could reorder or hide the text around it."""
     return _MISLEADING.sub("", text)
 
 
 def join(*children: Child) -> Markup:
-    """The children one after the other."""
-    return Markup("".join(map(_render, children)))
+    """The HTML of the children, one after the other."""
+    return Markup("".join(map(_escape_child, children)))
 
 
-def _render(child: Child) -> str:
+def _escape_child(child: Child) -> str:
+    """The HTML of one child: text is escaped, markup is not, and None and booleans are left out."""
     if child is None or isinstance(child, bool):
         return ""
     if isinstance(child, Markup):
         return str(child)
     if isinstance(child, str | int | float):
-        return escape(clean_text(str(child)))
-    return "".join(map(_render, child))
+        return escape(remove_misleading_characters(str(child)))
+    return "".join(map(_escape_child, child))
 
 
 def el(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
-    """An element. `class_` and `for_` lose their underscore; others inside a name become hyphens.
+    """An element with its children and attributes.
 
-    An attribute that is True stands alone, and one that is None or False is left out.
+    `class_` and `for_` lose their underscore; underscores inside a name become hyphens. An attribute that is
+    True has no value, and one that is None or False is left out.
     """
     opened = "".join(_format_attribute(name, value) for name, value in attributes.items())
     if element in _VOID:
@@ -68,16 +70,16 @@ def _format_attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
     spelt = name.rstrip("_").replace("_", "-")
-    return f" {spelt}" if value is True else f' {spelt}="{escape(clean_text(str(value)))}"'
+    return f" {spelt}" if value is True else f' {spelt}="{escape(remove_misleading_characters(str(value)))}"'
 
 
-def words_of(text: str, element: str = "span", **attributes: Attribute) -> Markup:
-    """What somebody wrote, in the direction of its own script, whatever stands around it."""
+def written_text(text: str, element: str = "span", **attributes: Attribute) -> Markup:
+    """An element with text that somebody wrote; the browser chooses its direction by its script."""
     return el(element, text, dir="auto", **attributes)
 
 
-def address(part: str, *names: str, **query: str | int | None) -> str:
-    """The address of a part of the page: `/view/memory/ID?w=…`; what is None or empty is left out."""
+def part_address(part: str, *names: str, **query: str | int | None) -> str:
+    """The address of a part of the page: `/view/memory/ID?w=…`; empty parameters are left out."""
     path = "/".join(["/view", part, *(quote(name, safe="") for name in names)])
     asked = {name: value for name, value in query.items() if value not in (None, "")}
     return f"{path}?{urlencode(asked)}" if asked else path

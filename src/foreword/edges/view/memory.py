@@ -1,22 +1,22 @@
-"""Memory: every item, by time, kind, source, trust and session, or found by words; and all about each."""
+"""Memory: all items, filtered by time, kind, source, trust and session, or searched; and single items."""
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, get_args
 
-from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.pieces import date as moment
+from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import (
+    empty_note,
     facts_list,
-    heading,
     item_actions,
     item_row,
     kind_badge,
-    nothing,
+    page_heading,
     pager,
     section,
     shorten,
+    time_element,
 )
 from foreword.edges.view.plots import WIDE, day_columns, fill_days, relation_graph
 from foreword.edges.view.receipts import load_stories
@@ -40,8 +40,8 @@ _HOLDS = {"holds": True, "replaced": False}
 _MAX_CHOICES = 60
 
 
-def list_memory(visit: Visit) -> Markup:
-    """Items that pass the filters, and when they were said."""
+def render_memory(visit: Visit) -> Markup:
+    """The part `memory`: the items that pass the filters, with a form and a timeline."""
     asked = {name: visit.query.get(name, "").strip() for name in _FIELDS}
     filters, skip = _read_filters(asked), visit.number("skip")
     holds, browser = _HOLDS.get(asked["state"]), visit.browser
@@ -54,15 +54,18 @@ def list_memory(visit: Visit) -> Markup:
     found = "best first" if asked["q"] else "newest first"
     query = {name: value or None for name, value in asked.items()}
     return join(
-        heading("Memory", f"{page.total:,} items, {found}."),
+        page_heading("Memory", f"{page.total:,} items, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
-        rows if shown else nothing("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
+        rows
+        if shown
+        else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
 
 
 def _read_filters(asked: dict[str, str]) -> Filters:
+    """The filters that the fields of the form mean; values that are unknown are ignored."""
     kinds = (asked["kind"],) if asked["kind"] in get_args(Kind) else ()
     types = (asked["kind"],) if asked["kind"] and not kinds else ()
     trust: Trust | None = asked["trust"] if asked["trust"] in get_args(Trust) else None  # type: ignore[assignment]
@@ -79,6 +82,7 @@ def _read_filters(asked: dict[str, str]) -> Filters:
 
 
 def _read_day(text: str) -> datetime | None:
+    """The beginning of a day, in UTC; None if the text is not a date."""
     try:
         return datetime.combine(date.fromisoformat(text), time.min, UTC)
     except ValueError:
@@ -86,6 +90,7 @@ def _read_day(text: str) -> datetime | None:
 
 
 def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
+    """The form with the search field and the filters."""
     count = visit.engine.store.batch(
         [CountBy(visit.workspace, by, limit=_MAX_CHOICES) for by in ("kind", "type", "source", "session")]
     )
@@ -148,7 +153,7 @@ def _day_field(label: str, name: str, value: str) -> Markup:
 
 
 def _timeline(visit: Visit, filters: Filters, asked: dict[str, str]) -> Markup | None:
-    """How many items were said on each day; a column leads to its day."""
+    """The number of items of each day as columns, each with a link to its day; None for a single day."""
     days = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=400)))
     if len(days) < 2:
         return None
@@ -162,41 +167,43 @@ def _timeline(visit: Visit, filters: Filters, asked: dict[str, str]) -> Markup |
 # One item --------------------------------------------------------------------------------------------------
 
 
-def show_item(visit: Visit, name: str) -> Markup:
-    """One item: its words, where they come from, its history, its relations, and when it was shown."""
+def render_item(visit: Visit, name: str) -> Markup:
+    """One item: its text, its source, its history, its relations, and when it was shown."""
     item = visit.browser.find_item(name)
     story = visit.browser.tell_story(item)
     return join(
         el("nav", el("a", "← Memory", href=visit.link("memory")), class_="back", aria_label="Back"),
-        heading(item.label.replace("_", " ").capitalize()),
+        page_heading(item.label.replace("_", " ").capitalize()),
         _replaced_notice(visit, story),
-        words_of(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
+        written_text(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
         item_actions(visit, item, edit=("edit", "Edit")),
-        _item_facts(visit, story),
-        _history(visit, story),
-        _relations(visit, story),
-        _receipts(visit, story),
+        _facts_section(visit, story),
+        _history_section(visit, story),
+        _relations_section(visit, story),
+        _receipts_section(visit, story),
     )
 
 
 def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
+    """A notice that links to what holds now, if the item was replaced."""
     if not story.after:
         return None
     now = story.after[-1]
     return el(
         "p",
         "This holds no longer. What holds now: ",
-        words_of(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
+        written_text(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
         class_="notice",
     )
 
 
-def _item_facts(visit: Visit, story: ItemStory) -> Markup:
+def _facts_section(visit: Visit, story: ItemStory) -> Markup:
+    """The facts of an item: kind, time, author, source, session and metadata."""
     item = story.item
     session = item.session and el(
         "a", item.session, href=visit.link("memory", session=item.session), dir="auto"
     )
-    shown = moment(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
+    shown = time_element(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
     confirmed = item.metadata.get(CONFIRMED)
     ours = (CONFIRMED, "derived_from", "turns")
     other = {key: value for key, value in item.metadata.items() if key not in ours}
@@ -204,10 +211,10 @@ def _item_facts(visit: Visit, story: ItemStory) -> Markup:
         "Where it comes from",
         facts_list(
             ("Kind", kind_badge(item)),
-            ("Said", moment(item.created_at, visit.now)),
-            ("By", words_of(attribution(item) or item.source.name)),
-            ("Source", words_of(f"{item.source.name} (trusted as {item.source.trust})")),
-            ("About", item.about and words_of(item.about)),
+            ("Said", time_element(item.created_at, visit.now)),
+            ("By", written_text(attribution(item) or item.source.name)),
+            ("Source", written_text(f"{item.source.name} (trusted as {item.source.trust})")),
+            ("About", item.about and written_text(item.about)),
             ("Session", session),
             ("Last shown", shown),
             ("Sure", f"{item.confidence:.0%}"),
@@ -215,21 +222,21 @@ def _item_facts(visit: Visit, story: ItemStory) -> Markup:
             ("Confirmed", confirmed and str(confirmed)),
             ("Length", f"{item.tokens:,} tokens"),
             ("Id", el("code", item.id)),
-            *((key, words_of(shorten(str(value), 200))) for key, value in other.items()),
+            *((key, written_text(shorten(str(value), 200))) for key, value in other.items()),
         ),
     )
 
 
-def _history(visit: Visit, story: ItemStory) -> Markup | None:
-    """The versions of an item, newest first, with the one that is shown marked."""
+def _history_section(visit: Visit, story: ItemStory) -> Markup | None:
+    """The versions of an item, newest first, with the current one marked; None if there is one only."""
     versions = [*reversed(story.after), story.item, *story.before]
     if len(versions) == 1:
         return None
     rows = [
         el(
             "li",
-            el("div", moment(one.created_at, visit.now), class_="meta"),
-            words_of(
+            el("div", time_element(one.created_at, visit.now), class_="meta"),
+            written_text(
                 shorten(one.text),
                 "a",
                 href=visit.link("memory", one.id),
@@ -243,7 +250,8 @@ def _history(visit: Visit, story: ItemStory) -> Markup | None:
     return section("History", el("ol", *rows, class_="versions"), count=len(versions))
 
 
-def _relations(visit: Visit, story: ItemStory) -> Markup | None:
+def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
+    """The relations of an item as a graph and as a list; None if it has none."""
     if not story.related:
         return None
     spokes = [
@@ -259,7 +267,7 @@ def _relations(visit: Visit, story: ItemStory) -> Markup | None:
         el(
             "li",
             f"{relation.replace('_', ' ')} {'→' if goes_out else '←'} ",
-            words_of(shorten(text, 160), "a", href=href),
+            written_text(shorten(text, 160), "a", href=href),
         )
         for relation, text, href, goes_out in spokes
     ]
@@ -271,7 +279,8 @@ def _relations(visit: Visit, story: ItemStory) -> Markup | None:
     )
 
 
-def _receipts(visit: Visit, story: ItemStory) -> Markup | None:
+def _receipts_section(visit: Visit, story: ItemStory) -> Markup | None:
+    """The prompts for which the item was considered last, with the decision on it."""
     if not story.receipts:
         return None
     rows = [
@@ -279,11 +288,11 @@ def _receipts(visit: Visit, story: ItemStory) -> Markup | None:
             "li",
             el(
                 "div",
-                moment(receipt.receipt.created_at, visit.now),
-                el("span", _decision_on(story.item, receipt), class_="soft"),
+                time_element(receipt.receipt.created_at, visit.now),
+                el("span", _decision_about_item(story.item, receipt), class_="soft"),
                 class_="meta",
             ),
-            words_of(
+            written_text(
                 shorten(receipt.receipt.query or f"({receipt.receipt.recipe})", 160),
                 "a",
                 href=visit.link("prompts", receipt.receipt.id),
@@ -297,7 +306,7 @@ def _receipts(visit: Visit, story: ItemStory) -> Markup | None:
     return section("Last considered for", el("ul", *rows, class_="rows"))
 
 
-def _decision_on(item: Item, receipt: ReceiptStory) -> str:
-    """What a receipt says of an item."""
+def _decision_about_item(item: Item, receipt: ReceiptStory) -> str:
+    """The sentence in which a receipt says why the item was injected or not."""
     found = next(one for one in (*receipt.said, *receipt.left_out) if one.entry.item_id == item.id)
     return f"said: {found.sentence}" if found.is_said else found.sentence

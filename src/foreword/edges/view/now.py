@@ -1,21 +1,21 @@
-"""Now: what is open, what was decided and holds, what it replaced, what is known; to be changed in place."""
+"""Now: open ends, decisions that hold with what they replaced, and facts; they can be changed in place."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING
 
-from foreword.edges.view.markup import Child, Markup, el, join, words_of
+from foreword.edges.view.markup import Child, Markup, el, join, written_text
 from foreword.edges.view.pieces import (
-    date,
-    heading,
+    empty_note,
     item_actions,
+    item_origin,
     item_text,
-    nothing,
-    origin,
+    page_heading,
     pager,
     section,
     shorten,
+    time_element,
 )
 
 if TYPE_CHECKING:
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 _STEP, _FEW = 40, 8
 _TITLES = {"decision": "Decided", "rule": "Rules", "preference": "Preferences"}
-_ONLY = ("open", *_TITLES, "known")
+_SORTS = ("open", *_TITLES, "known")
 
 
-def show_now(visit: Visit) -> Markup:
-    """What holds in a workspace: a few lines of each sort, or all of one sort."""
+def render_now(visit: Visit) -> Markup:
+    """The part `now`: a few lines of each sort, or all lines of one sort."""
     words, only = visit.query.get("q", "").strip(), visit.query.get("only", "")
-    chosen = [only] if only in _ONLY else [*_ONLY]
+    chosen = [only] if only in _SORTS else [*_SORTS]
     makers: dict[str, Callable[[Visit, str], Markup | None]] = {
-        "open": _open_ends,
-        **dict.fromkeys(_TITLES, _decisions),
-        "known": _facts,
+        "open": _open_ends_section,
+        **dict.fromkeys(_TITLES, _decision_sections),
+        "known": _facts_section,
     }
     distinct = dict.fromkeys(makers[name] for name in chosen)
     back = el("nav", el("a", "← Now", href=visit.link("now")), class_="back", aria_label="Back")
     return join(
         back if len(chosen) == 1 else None,
-        heading("Now", "What is open, what was decided and still holds, and what it replaced."),
+        page_heading("Now", "What is open, what was decided and still holds, and what it replaced."),
         _search_form(visit, words),
         [make(visit, words) for make in distinct],
     )
@@ -62,55 +62,58 @@ def _search_form(visit: Visit, words: str) -> Markup:
     )
 
 
-def _matches(words: str, *texts: str) -> bool:
+def _has_all_words(words: str, *texts: str) -> bool:
+    """Whether the texts together have all of the words, ignoring case."""
     folded = " ".join(texts).casefold()
     return all(word in folded for word in words.casefold().split())
 
 
-def _open_ends(visit: Visit, words: str) -> Markup:
-    ends = [end for end in visit.ledger.list_open_ends() if _matches(words, end.text)]
+def _open_ends_section(visit: Visit, words: str) -> Markup:
+    """The open ends that have the words, each with a button to close it."""
+    ends = [end for end in visit.ledger.list_open_ends() if _has_all_words(words, end.text)]
     make = [
         functools.partial(
-            _line, visit, end.item, end.text, close="Close", flag="some day" if end.is_someday else ""
+            _ledger_line, visit, end.item, end.text, close="Close", flag="some day" if end.is_someday else ""
         )
         for end in ends
     ]
-    return _section(visit, "open", "Open", make, nothing("Nothing is open."))
+    return _section_with_pages(visit, "open", "Open", make, empty_note("Nothing is open."))
 
 
-def _decisions(visit: Visit, words: str) -> Markup:
-    """What was decided, each sort under its own title."""
+def _decision_sections(visit: Visit, words: str) -> Markup:
+    """Decisions, rules and preferences that have the words, each sort in a section."""
     found = [
         one
         for one in visit.ledger.list_decisions()
-        if _matches(words, one.text, *(item.text for item in one.before))
+        if _has_all_words(words, one.text, *(item.text for item in one.before))
     ]
     only = visit.query.get("only", "")
     kinds = (
         [only] if only in _TITLES else [kind for kind in _TITLES if any(one.kind == kind for one in found)]
     )
     remember = el("code", 'foreword decisions --add "…"')
-    empty = nothing("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
+    empty = empty_note("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
     return join(
-        _section(
+        _section_with_pages(
             visit,
             kind,
             _TITLES[kind],
-            [functools.partial(_decision, visit, one) for one in found if one.kind == kind],
+            [functools.partial(_decision_line, visit, one) for one in found if one.kind == kind],
             empty,
         )
         for kind in kinds or ["decision"]
     )
 
 
-def _decision(visit: Visit, one: Decision) -> Markup:
-    return _line(visit, one.item, one.text, one.before, one.beside, "Holds no longer")
+def _decision_line(visit: Visit, one: Decision) -> Markup:
+    """One decision with its history and its buttons."""
+    return _ledger_line(visit, one.item, one.text, one.before, one.beside, "Holds no longer")
 
 
-def _facts(visit: Visit, words: str) -> Markup:
-    """What is known of somebody: of the user, or of whom the address names."""
+def _facts_section(visit: Visit, words: str) -> Markup:
+    """The facts about the user, or about the person or thing that the address names."""
     who = visit.query.get("who", "").strip() or "me"
-    found = [one for one in visit.ledger.list_facts(who) if _matches(words, one.text)]
+    found = [one for one in visit.ledger.list_facts(who) if _has_all_words(words, one.text)]
     form = el(
         "form",
         el("label", "What is known of", for_="who"),
@@ -120,17 +123,18 @@ def _facts(visit: Visit, words: str) -> Markup:
         class_="filters",
         data_get=visit.link("now"),
     )
-    empty = nothing("Nothing is known of ", words_of(who), " yet.")
-    make = [functools.partial(_fact, visit, one) for one in found]
-    return _section(visit, "known", "Known", make, empty, form, who=who)
+    empty = empty_note("Nothing is known of ", written_text(who), " yet.")
+    make = [functools.partial(_fact_line, visit, one) for one in found]
+    return _section_with_pages(visit, "known", "Known", make, empty, form, who=who)
 
 
-def _fact(visit: Visit, one: Fact) -> Markup:
+def _fact_line(visit: Visit, one: Fact) -> Markup:
+    """One fact with its history and its buttons."""
     text = f"{one.attribute}: {one.value}" if one.attribute else one.text
-    return _line(visit, one.item, text, one.before, one.beside, "Holds no longer")
+    return _ledger_line(visit, one.item, text, one.before, one.beside, "Holds no longer")
 
 
-def _section(
+def _section_with_pages(
     visit: Visit,
     only: str,
     title: str,
@@ -139,7 +143,7 @@ def _section(
     form: Markup | None = None,
     **query: str,
 ) -> Markup:
-    """Some lines of one sort, and the way to the rest of them."""
+    """Some lines of one sort, with a link to all of them, or a pager if it is the only sort."""
     total, is_alone = len(make), visit.query.get("only") == only
     skip, step = (visit.number("skip"), _STEP) if is_alone else (0, _FEW)
     rows = [line() for line in make[skip : skip + step]]
@@ -152,7 +156,7 @@ def _section(
     return section(title, form, el("ul", *rows, class_="rows") if rows else empty, rest, count=total)
 
 
-def _line(
+def _ledger_line(
     visit: Visit,
     item: Item,
     text: str,
@@ -161,7 +165,7 @@ def _line(
     close: str = "",
     flag: str = "",
 ) -> Markup:
-    """A line of what holds: its words, what they replaced, what is said against them, what can be done."""
+    """One line: its text, what it replaced, what contradicts it, and its buttons."""
     history: list[Child] = [_older_item_line(visit, one, "before", "old") for one in before]
     history += [_older_item_line(visit, one, f"but {one.source.name} says", "against") for one in beside]
     return el(
@@ -170,7 +174,7 @@ def _line(
         history and el("ul", *history, class_="history"),
         el(
             "div",
-            el("div", flag and el("span", flag, class_="flag"), origin(visit, item), class_="meta"),
+            el("div", flag and el("span", flag, class_="flag"), item_origin(visit, item), class_="meta"),
             item_actions(visit, item, close=close),
             class_="foot",
         ),
@@ -180,10 +184,11 @@ def _line(
 
 
 def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
-    said = words_of(shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said")
+    """An item that a line replaced, or that contradicts it, with a label and a date."""
+    said = written_text(shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said")
     return el(
         "li",
-        el("span", f"{label}, ", date(item.created_at, visit.now), ": ", class_="soft"),
+        el("span", f"{label}, ", time_element(item.created_at, visit.now), ": ", class_="soft"),
         said,
         class_=name,
     )

@@ -1,4 +1,4 @@
-"""A receipt as one HTML file that needs nothing else: no script, its style inside, nothing to load."""
+"""A receipt as one HTML file that needs nothing else: no script, the style inside, nothing to load."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from foreword.edges.view.application import read_static
-from foreword.edges.view.markup import Markup, el, words_of
-from foreword.edges.view.pieces import facts_list, heading
-from foreword.edges.view.receipts import exact_text, receipt_picture, receipt_times
+from foreword.edges.view.markup import Markup, el, written_text
+from foreword.edges.view.pieces import facts_list, page_heading
+from foreword.edges.view.receipts import exact_text_section, receipt_picture, times_section
 
 if TYPE_CHECKING:
     from foreword.edges.shared.receipt_story import ReceiptStory
 
 
 def receipt_page(story: ReceiptStory) -> str:
-    """The file."""
+    """The HTML file of a receipt."""
     receipt, style = story.receipt, read_static("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -32,7 +32,7 @@ def receipt_page(story: ReceiptStory) -> str:
     )
     main = el(
         "main",
-        heading("What was said, and why", words_of(asked, class_="question")),
+        page_heading("What was said, and why", written_text(asked, class_="question")),
         facts_list(
             ("When", f"{receipt.created_at.astimezone():%d %B %Y, %H:%M:%S %Z}"),
             ("Recipe", receipt.recipe),
@@ -42,7 +42,7 @@ def receipt_page(story: ReceiptStory) -> str:
             across=True,
         ),
         receipt_picture(story, lambda _item: None),
-        exact_text(receipt.text, missing="The text is not kept.") if receipt.injected else None,
-        receipt_times(story),
+        exact_text_section(receipt.text, missing="The text is not kept.") if receipt.injected else None,
+        times_section(story),
     )
     return f"<!doctype html>\n{el('html', head, el('body', main), lang='en')}\n"

@@ -1,10 +1,10 @@
-"""Pieces that several parts of the page show: dates, kinds, cards, pagers, what can be done to an item."""
+"""HTML that several parts of the page share: dates, badges, rows, pagers, and buttons for an item."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.edges.view.markup import Child, Markup, el, words_of
+from foreword.edges.view.markup import Child, Markup, el, written_text
 from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ _MAX_SHOWN_CHARACTERS = 320
 _DAY_SECONDS = 86_400
 
 
-def heading(title: str, lead: Child = None, *actions: Child) -> Markup:
-    """The head of a part: its title, a sentence, and what can be done there."""
+def page_heading(title: str, lead: Child = None, *actions: Child) -> Markup:
+    """The head of a part: its title, an introduction, and its actions."""
     return el(
         "header",
         el("div", el("h1", title, tabindex="-1"), lead and el("p", lead, class_="lead")),
@@ -28,19 +28,19 @@ def heading(title: str, lead: Child = None, *actions: Child) -> Markup:
 
 
 def section(title: str, *children: Child, count: int | None = None, name: str = "") -> Markup:
-    """A titled section, with how many there are."""
+    """A section with a title, and the number of things in it."""
     badge = None if count is None else el("span", f"{count:,}", class_="count")
     label = f"s-{name or title.lower().replace(' ', '-')}"
     return el("section", el("h2", title, " ", badge, id=label), *children, aria_labelledby=label)
 
 
-def nothing(*children: Child) -> Markup:
-    """What stands where nothing is to be shown: why, and what to do."""
+def empty_note(*children: Child) -> Markup:
+    """A paragraph for where there is nothing to show: why, and what to do."""
     return el("p", *children, class_="nothing")
 
 
-def date(moment: datetime, now: datetime) -> Markup:
-    """A moment as short as it is clear; the whole of it where the pointer rests."""
+def time_element(moment: datetime, now: datetime) -> Markup:
+    """A moment in few characters, such as "5 min ago"; the full date is its tooltip."""
     local = moment.astimezone()
     age = (now - local).total_seconds()
     if 0 <= age < 60:
@@ -59,42 +59,42 @@ def date(moment: datetime, now: datetime) -> Markup:
 
 
 def kind_badge(item: Item) -> Markup:
-    """The kind of an item, or its own finer label."""
+    """A badge with the label of an item, or its kind."""
     return el("span", item.label, class_=f"kind k-{item.kind}")
 
 
 def shorten(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
-    """The text, cut between words if it is long."""
+    """The text; if it is long, cut between words."""
     if len(text) <= most:
         return text
     return text[:most].rsplit(" ", 1)[0].rstrip(" ,.;:") + " …"
 
 
 def item_text(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
-    """What an item says, as a link to all that is known of it."""
+    """The text of an item, as a link to its page."""
     said = shorten(text or item.text, most)
-    return words_of(said, "a", href=visit.link("memory", item.id), class_="said")
+    return written_text(said, "a", href=visit.link("memory", item.id), class_="said")
 
 
-def origin(visit: Visit, item: Item) -> Markup:
-    """Whose words an item holds, when and where they were said."""
+def item_origin(visit: Visit, item: Item) -> Markup:
+    """When an item was said, by whom, and in which session."""
     where = item.session and el(
         "a", shorten(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
     )
     said_by = attribution(item) or item.source.name
-    parts: list[Child] = [date(item.created_at, visit.now), words_of(said_by), where]
+    parts: list[Child] = [time_element(item.created_at, visit.now), written_text(said_by), where]
     if item.about and item.kind in ("document", "code"):
-        parts.append(words_of(shorten(item.about, 60)))
+        parts.append(written_text(shorten(item.about, 60)))
     dotted = [child for part in parts if part for child in (" · ", part)][1:]
     return el("span", *dotted, class_="origin")
 
 
 def item_row(visit: Visit, item: Item) -> Markup:
-    """An item in a list."""
+    """An item as a row of a list."""
     replaced = item.superseded_by and el("span", "replaced", class_="flag old")
     return el(
         "li",
-        el("div", kind_badge(item), replaced, origin(visit, item), class_="meta"),
+        el("div", kind_badge(item), replaced, item_origin(visit, item), class_="meta"),
         item_text(visit, item),
         class_="row gone" if item.superseded_by else "row",
         data_row=True,
@@ -102,7 +102,7 @@ def item_row(visit: Visit, item: Item) -> Markup:
 
 
 def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: str | None) -> Markup | None:
-    """Links to the pages before and after."""
+    """Links to the pages before and after; None if all fits on one page."""
     if total <= step:
         return None
     first, last = skip + 1, min(total, skip + step)
@@ -122,26 +122,26 @@ def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: st
 
 
 def act_form(visit: Visit, act: str, *children: Child, **fields: str) -> Markup:
-    """A form that asks the service to do something in this workspace."""
+    """A form that asks the service for an action in this workspace."""
     hidden = [el("input", type="hidden", name=name, value=value) for name, value in fields.items()]
     return el("form", *hidden, *children, data_post=f"/page/do/{act}", data_w=visit.workspace, class_="act")
 
 
 def act_button(visit: Visit, act: str, label: str, *, hint: str = "", **fields: str) -> Markup:
-    """A button that does it at once."""
+    """A button that performs an action at once."""
     return act_form(
         visit, act, el("button", label, type="submit", class_="quiet", title=hint or None), **fields
     )
 
 
 def edit_button(visit: Visit, item: Item, act: str, label: str) -> Markup:
-    """A button that opens a place to say what holds instead."""
+    """A button that opens the form for new words of an item."""
     where = visit.link("edit", id=item.id, act=act).replace("/view/", "/page/", 1)
     return el("button", label, type="button", class_="quiet", data_dialog=where)
 
 
 def forget_button(visit: Visit, *ids: str) -> Markup:
-    """A button that first shows what would go."""
+    """A button that opens the preview of what would be forgotten."""
     return el(
         "button",
         "Forget…",
@@ -154,7 +154,7 @@ def forget_button(visit: Visit, *ids: str) -> Markup:
 def item_actions(
     visit: Visit, item: Item, *, close: str = "", edit: tuple[str, str] = ("correct", "Correct")
 ) -> Markup:
-    """Everything that can be done to an item where it stands; `edit` is the act and its label."""
+    """The buttons for everything that can be done to an item; `edit` is the action and its label."""
     hint = "Takes it off this list; it stays remembered"
     return el(
         "div",

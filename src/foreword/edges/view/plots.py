@@ -1,7 +1,7 @@
 """Small pictures in SVG: bars of candidates, a waterfall of stages, plots over days, a graph of relations.
 
-Sizes and places are attributes, never styles, so that a strict content policy lets them pass; colours come
-from the style sheet by class.
+Sizes and positions are attributes, never styles, because the content policy forbids inline styles; colours
+come from the style sheet by class.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.receipt_story import SPACES, chance_of, format_share
-from foreword.edges.view.markup import Child, Markup, clean_text, el
+from foreword.edges.view.markup import Child, Markup, el, remove_misleading_characters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,21 +21,24 @@ if TYPE_CHECKING:
 _WIDTH = 1000.0
 _PLOT_WIDTH, _PLOT_HEIGHT = 330.0, 118.0
 WIDE = 1000.0
-"""The width of a plot that has the whole page."""
+"""The width of a plot that spans the page."""
 
 _MAX_DAYS = 120
 _MIN_STAGE_SHARE = 0.004
 _MAX_LABEL_CHARACTERS = 26
 
 
-def on_scale(share: float) -> float:
-    """Where a probability stands on a bar, 0 to 1: by its square root, since most of them are small."""
+def bar_fraction(share: float) -> float:
+    """The length of a bar for a probability, 0 to 1: its square root, since most are small."""
     return math.sqrt(min(1.0, max(0.0, share)))
 
 
 def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None) -> Markup:
-    """How probably a candidate helps, coloured by the spaces that found it, against the floor and the cut."""
-    length, at = on_scale(story.score) * _WIDTH, 0.0
+    """A bar for how probably a candidate helps, in the colours of the spaces that found it.
+
+    Lines mark the floor and the cut.
+    """
+    length, at = bar_fraction(story.score) * _WIDTH, 0.0
     pieces: list[Markup] = []
     for space, share in story.parts or (("other", 1.0),):
         width = length * share
@@ -44,8 +47,8 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
     marks = [
         el(
             "line",
-            x1=_n(on_scale(mark) * _WIDTH),
-            x2=_n(on_scale(mark) * _WIDTH),
+            x1=_coord(bar_fraction(mark) * _WIDTH),
+            x2=_coord(bar_fraction(mark) * _WIDTH),
             y1="0",
             y2="16",
             class_=name,
@@ -69,24 +72,24 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
 
 
 def receipt_strip(outline: ReceiptOutline) -> Markup:
-    """A whole receipt as one small picture: a column a candidate, the best first, and the floor."""
+    """A receipt as a small picture: a column for each candidate, the best first, and the floor."""
     shown = outline.candidates[:40]
     chances = [chance_of(entry) for entry in shown]
-    top = on_scale(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
+    top = bar_fraction(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
     columns = []
     for at, (entry, chance) in enumerate(zip(shown, chances, strict=True)):
-        height = max(1.5, on_scale(chance) / top * 28)
+        height = max(1.5, bar_fraction(chance) / top * 28)
         name = "in" if entry.decision == "injected" else "out"
         columns.append(_rect(at * 6, 28 - height, 4, height, name))
     if outline.floor is not None:
-        y = _n(28 - on_scale(outline.floor) / top * 28)
+        y = _coord(28 - bar_fraction(outline.floor) / top * 28)
         columns.append(el("line", x1="0", x2="240", y1=y, y2=y, class_="floor"))
     label = f"{len(outline.said)} of {len(outline.receipt.entries)} candidates were said"
     return el("svg", el("title", label), *columns, viewBox="0 0 240 28", role="img", class_="strip")
 
 
-def waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
-    """Each stage as a bar that begins where the one before it ended; those of no length are left out."""
+def stage_waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
+    """Each stage as a bar that begins where the one before ends; very short stages are left out."""
     total = sum(milliseconds for _, milliseconds in stages)
     rows: list[Markup] = []
     begun = 0.0
@@ -97,13 +100,13 @@ def waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
             rows.append(
                 el(
                     "g",
-                    el("text", name, x="220", y=_n(y + 15), text_anchor="end", class_="label"),
+                    el("text", name, x="220", y=_coord(y + 15), text_anchor="end", class_="label"),
                     _rect(start, y + 5, width, 12, "stage"),
                     el(
                         "text",
                         f"{milliseconds:,.1f} ms",
-                        x=_n(start + width + 6),
-                        y=_n(y + 15),
+                        x=_coord(start + width + 6),
+                        y=_coord(y + 15),
                         class_="value",
                     ),
                 )
@@ -120,7 +123,7 @@ def waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
 
 
 def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date, float]]:
-    """The values by day in order, with 0 for days in between; the last four months at most."""
+    """The values by day in order, with 0 for days without a value; the last four months at most."""
     if not days:
         return []
     known = {date.fromisoformat(day): value for day, value in days.items()}
@@ -136,7 +139,7 @@ def day_columns(
     links: Mapping[date, str] | None = None,
     width: float = _PLOT_WIDTH,
 ) -> Markup | None:
-    """A column for each day; with `links`, a column leads to its day."""
+    """A column for each day; with `links`, a column is a link to its day."""
     if not days:
         return None
     top = max(value for _, value in days)
@@ -153,11 +156,11 @@ def day_columns(
         )
         href = (links or {}).get(day)
         columns.append(el("a", column, href=href, aria_label=title) if href and value else column)
-    return _plot(columns, days, f"{top:,.0f} {unit}", width=width)
+    return _plot_with_axis(columns, days, f"{top:,.0f} {unit}", width=width)
 
 
 def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
-    """A line over days, from 0 to the greatest value."""
+    """A line over days, from 0 up to the greatest value."""
     if not days:
         return None
     top = max(value for _, value in days) or 1.0
@@ -168,40 +171,43 @@ def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> 
     ]
     if len(points) == 1:
         points.append((_PLOT_WIDTH, points[0][1]))
-    path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+    path = " ".join(f"{_coord(x)},{_coord(y)}" for x, y in points)
     base = _PLOT_HEIGHT - 18
     shapes = [
-        el("polygon", points=f"0,{_n(base)} {path} {_n(points[-1][0])},{_n(base)}", class_="area"),
+        el(
+            "polygon", points=f"0,{_coord(base)} {path} {_coord(points[-1][0])},{_coord(base)}", class_="area"
+        ),
         el("polyline", points=path, class_="curve"),
     ]
-    return _plot(shapes, days, top_label, label)
+    return _plot_with_axis(shapes, days, top_label, label)
 
 
-def _plot(
+def _plot_with_axis(
     shapes: Sequence[Child],
     days: Sequence[tuple[date, float]],
     top: str,
     label: str = "",
     width: float = _PLOT_WIDTH,
 ) -> Markup:
+    """The frame of a plot: an axis with the first and the last day, and the greatest value."""
     base = _PLOT_HEIGHT - 18
     first, last = days[0][0], days[-1][0]
     return el(
         "svg",
         el("title", label or f"By day, from {first} to {last}; at most {top}"),
-        el("line", x1="0", x2=_n(width), y1=_n(base), y2=_n(base), class_="axis"),
+        el("line", x1="0", x2=_coord(width), y1=_coord(base), y2=_coord(base), class_="axis"),
         *shapes,
-        el("text", f"{first.day} {first:%b}", x="0", y=_n(_PLOT_HEIGHT - 3), class_="label"),
+        el("text", f"{first.day} {first:%b}", x="0", y=_coord(_PLOT_HEIGHT - 3), class_="label"),
         last != first
         and el(
             "text",
             f"{last.day} {last:%b}",
-            x=_n(width),
-            y=_n(_PLOT_HEIGHT - 3),
+            x=_coord(width),
+            y=_coord(_PLOT_HEIGHT - 3),
             text_anchor="end",
             class_="label",
         ),
-        el("text", top, x=_n(width), y="11", text_anchor="end", class_="label"),
+        el("text", top, x=_coord(width), y="11", text_anchor="end", class_="label"),
         viewBox=f"0 0 {width:.0f} {_PLOT_HEIGHT:.0f}",
         role="img" if label else "group",
         class_="plot",
@@ -212,9 +218,10 @@ def _plot(
 
 
 def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) -> Markup:
-    """An item and what it is related to: for each the relation, its text, its address, its direction.
+    """An item with its related items as a graph.
 
-    A relation goes out from the item (True) or comes in (False).
+    A spoke is a related item: the relation, its text, its address, and whether the relation goes out from the
+    item in the centre (True) or comes in (False).
     """
     left = [spoke for spoke in spokes if not spoke[3]]
     right = [spoke for spoke in spokes if spoke[3]]
@@ -226,28 +233,29 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
         for at, (relation, text, href, goes_out) in enumerate(side):
             y = middle + (at - (len(side) - 1) / 2) * 46
             inner = 268.0 if x < 300 else 452.0
+            bend = f"{_coord((inner + x) / 2)} {_coord(y)}"
             shapes += [
                 el(
                     "path",
-                    d=f"M{_n(inner)} {_n(middle)} Q{_n((inner + x) / 2)} {_n(y)} {_n(x)} {_n(y)}",
+                    d=f"M{_coord(inner)} {_coord(middle)} Q{bend} {_coord(x)} {_coord(y)}",
                     class_="edge",
                 ),
-                el("circle", cx=_n(x), cy=_n(y), r="4", class_="node"),
+                el("circle", cx=_coord(x), cy=_coord(y), r="4", class_="node"),
                 el(
                     "a",
                     el(
                         "text",
                         _shorten_label(text),
-                        x=_n(x + (-10 if anchor == "end" else 10)),
-                        y=_n(y - 2),
+                        x=_coord(x + (-10 if anchor == "end" else 10)),
+                        y=_coord(y - 2),
                         text_anchor=anchor,
                         class_="name",
                     ),
                     el(
                         "text",
                         relation.replace("_", " ") if goes_out else f"{relation.replace('_', ' ')} this",
-                        x=_n(x + (-10 if anchor == "end" else 10)),
-                        y=_n(y + 13),
+                        x=_coord(x + (-10 if anchor == "end" else 10)),
+                        y=_coord(y + 13),
                         text_anchor=anchor,
                         class_="label",
                     ),
@@ -257,7 +265,12 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
     shapes += [
         _rect(268, middle - 20, 184, 40, "centre", rx="8"),
         el(
-            "text", _shorten_label(centre, 24), x="360", y=_n(middle + 5), text_anchor="middle", class_="name"
+            "text",
+            _shorten_label(centre, 24),
+            x="360",
+            y=_coord(middle + 5),
+            text_anchor="middle",
+            class_="name",
         ),
     ]
     label = f"Related to {len(spokes)} items"
@@ -267,15 +280,22 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
 
 
 def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
-    line = " ".join(clean_text(text).split())
+    line = " ".join(remove_misleading_characters(text).split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def _rect(x: float, y: float, width: float, height: float, name: str, rx: str | None = None) -> Markup:
     return el(
-        "rect", x=_n(x), y=_n(y), width=_n(max(0.0, width)), height=_n(max(0.0, height)), class_=name, rx=rx
+        "rect",
+        x=_coord(x),
+        y=_coord(y),
+        width=_coord(max(0.0, width)),
+        height=_coord(max(0.0, height)),
+        class_=name,
+        rx=rx,
     )
 
 
-def _n(number: float) -> str:
+def _coord(number: float) -> str:
+    """A coordinate with one decimal, without a trailing `.0`."""
     return f"{number:.1f}".removesuffix(".0")

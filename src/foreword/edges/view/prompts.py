@@ -1,4 +1,4 @@
-"""Prompts: a live list of what agents asked and were given, and each of them with its receipt."""
+"""Prompts: a live list of what agents asked and what was injected, and a page for each prompt."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.shared.calls import get_receipt
 from foreword.edges.shared.receipt_story import outline_receipt
-from foreword.edges.view.markup import Markup, address, el, join, words_of
-from foreword.edges.view.pieces import date, facts_list, heading, nothing, pager, shorten
+from foreword.edges.view.markup import Markup, el, join, part_address, written_text
+from foreword.edges.view.pieces import empty_note, facts_list, page_heading, pager, shorten, time_element
 from foreword.edges.view.receipts import (
-    exact_text,
+    exact_text_section,
     load_stories,
     receipt_card,
     receipt_picture,
-    receipt_times,
+    times_section,
 )
 from foreword.errors import UnknownId
 from foreword.store.browsing import ListReceiptFacts, ListReceipts
 
 if TYPE_CHECKING:
-    from foreword.edges.view.visit import House, Visit
+    from foreword.edges.view.visit import PageBackend, Visit
 
 _STEP = 20
 _MISSING_TEXT = (
@@ -28,20 +28,20 @@ _MISSING_TEXT = (
 )
 
 
-def list_prompts(visit: Visit) -> Markup:
-    """The newest prompts, and what each was given."""
+def render_prompts(visit: Visit) -> Markup:
+    """The part `prompts`: the newest prompts, and what was injected for each."""
     skip = visit.number("skip")
     live = None
     if not skip:
         newest = visit.link("prompts", "newest").replace("/view/", "/page/", 1)
         live = el("span", "live", class_="live", data_live=newest, data_seen=_newest_id(visit), role="status")
     return join(
-        heading("Prompts", "What agents asked, what they were given, and why. Newest first.", live),
+        page_heading("Prompts", "What agents asked, what they were given, and why. Newest first.", live),
         _receipt_list(visit, skip),
     )
 
 
-def newest_prompt(visit: Visit) -> Markup:
+def render_newest_id(visit: Visit) -> Markup:
     """The id of the newest receipt alone, for a page that waits for the next one."""
     return Markup(_newest_id(visit))
 
@@ -52,10 +52,13 @@ def _newest_id(visit: Visit) -> str:
 
 
 def _receipt_list(visit: Visit, skip: int) -> Markup:
+    """One page of the receipts, newest first, with a pager."""
     receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     total = visit.engine.count(visit.workspace).receipts
     if not receipts:
-        return nothing("No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), ".")
+        return empty_note(
+            "No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), "."
+        )
     rows = [
         receipt_card(outline_receipt(receipt), visit.link("prompts", receipt.id), visit.now)
         for receipt in receipts
@@ -63,17 +66,17 @@ def _receipt_list(visit: Visit, skip: int) -> Markup:
     return join(el("ul", *rows, class_="rows"), pager(visit, "prompts", total, skip, _STEP))
 
 
-def find_prompt(house: House, name: str) -> Markup:
-    """The way to a receipt whose workspace the address does not name; UnknownId if no workspace has it."""
-    for workspace in house.engine.store.workspaces():
-        receipt = house.engine.explain(workspace, name) if name else None
+def render_redirect(backend: PageBackend, name: str) -> Markup:
+    """A redirect to a receipt whose workspace the address does not name; UnknownId if none has it."""
+    for workspace in backend.engine.store.workspaces():
+        receipt = backend.engine.explain(workspace, name) if name else None
         if receipt is not None:
-            return el("p", "One moment …", data_go=address("prompts", receipt.id, w=workspace))
+            return el("p", "One moment …", data_go=part_address("prompts", receipt.id, w=workspace))
     raise UnknownId(f"no project has a receipt that begins with {name!r}; old ones are let go")
 
 
-def show_prompt(visit: Visit, name: str) -> Markup:
-    """One prompt: what was said and why, how long each stage took, and the text."""
+def render_prompt(visit: Visit, name: str) -> Markup:
+    """One prompt: what was injected and why, how long each stage took, and the exact text."""
     receipt = get_receipt(visit.engine, visit.workspace, name)
     (story,) = load_stories(visit.engine, visit.workspace, [receipt])
     asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
@@ -82,17 +85,17 @@ def show_prompt(visit: Visit, name: str) -> Markup:
     )
     return join(
         el("nav", el("a", "← Prompts", href=visit.link("prompts")), class_="back", aria_label="Back"),
-        heading("Prompt", words_of(shorten(asked, 1200), class_="question"), again),
+        page_heading("Prompt", written_text(shorten(asked, 1200), class_="question"), again),
         facts_list(
-            ("When", date(receipt.created_at, visit.now)),
+            ("When", time_element(receipt.created_at, visit.now)),
             ("Recipe", receipt.recipe),
             ("Tokens", f"{receipt.tokens:,} of {receipt.budget:,}"),
             ("Time", f"{story.milliseconds:,.0f} ms"),
-            ("Session", receipt.session and words_of(receipt.session)),
+            ("Session", receipt.session and written_text(receipt.session)),
             ("Receipt", el("code", receipt.id)),
             across=True,
         ),
         receipt_picture(story, lambda item: visit.link("memory", item)),
-        exact_text(receipt.text, missing=_MISSING_TEXT if receipt.injected else ""),
-        receipt_times(story),
+        exact_text_section(receipt.text, missing=_MISSING_TEXT if receipt.injected else ""),
+        times_section(story),
     )

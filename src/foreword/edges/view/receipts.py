@@ -1,4 +1,4 @@
-"""A receipt as a picture: what was said, what nearly was, against the floor and the cut, with its times."""
+"""A receipt as a picture: what was injected, the near misses, the floor and the cut, and the times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from foreword.edges.shared.receipt_story import (
     format_share,
     tell_receipt,
 )
-from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.pieces import date, kind_badge, nothing, section, shorten
-from foreword.edges.view.plots import candidate_bar, receipt_strip, waterfall
+from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.pieces import empty_note, kind_badge, section, shorten, time_element
+from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,26 +28,26 @@ _COLOURED = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph
 
 
 def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
-    """Receipts in sentences."""
+    """The stories of receipts, with the items that they name."""
     find_items = functools.partial(engine.store.get, workspace)
     return [tell_receipt(receipt, find_items) for receipt in receipts]
 
 
 def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
-    """A receipt in a list: when, what was asked, what came of it, as a strip."""
+    """A receipt as a row of a list: its time, the question, the outcome, and a strip of candidates."""
     receipt = outline.receipt
     asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
     return el(
         "li",
         el(
             "div",
-            date(receipt.created_at, now),
+            time_element(receipt.created_at, now),
             el("span", receipt.recipe, class_="kind"),
-            receipt.session and words_of(shorten(receipt.session, 28), class_="origin"),
+            receipt.session and written_text(shorten(receipt.session, 28), class_="origin"),
             el("span", f"{outline.milliseconds:,.0f} ms", class_="origin"),
             class_="meta",
         ),
-        words_of(shorten(asked, 220), "a", href=href, class_="said asked"),
+        written_text(shorten(asked, 220), "a", href=href, class_="said asked"),
         el("div", receipt_strip(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
         class_="row" if outline.said else "row silent",
         data_row=True,
@@ -56,40 +56,42 @@ def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
 
 
 def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup:
-    """All of a receipt; `link_to` gives the address of an item, or None where there is nowhere to go."""
+    """The whole of a receipt; `link_to` returns the address of an item, or None for no link."""
     return join(
         el("p", story.summary, class_="summary"),
         _legend(story) if story.receipt.entries else None,
         section(
             "Said",
-            _candidates(story.said, story, link_to) or nothing("Nothing. Silence is an answer, too."),
+            _candidate_list(story.said, story, link_to) or empty_note("Nothing. Silence is an answer, too."),
             count=len(story.said),
         ),
-        section("Nearly said", _candidates(story.near_misses, story, link_to), count=len(story.near_misses))
+        section(
+            "Nearly said", _candidate_list(story.near_misses, story, link_to), count=len(story.near_misses)
+        )
         if story.near_misses
         else None,
         _other_candidates(story, link_to),
-        _notes(story),
+        _notes_section(story),
     )
 
 
-def receipt_times(story: ReceiptStory) -> Markup | None:
-    """The stages as a waterfall."""
-    picture = waterfall(story.stages)
+def times_section(story: ReceiptStory) -> Markup | None:
+    """The stages of a receipt as a waterfall; None if none took any time."""
+    picture = stage_waterfall(story.stages)
     return picture and section(
         "Time", picture, el("p", f"{story.milliseconds:,.1f} ms in all", class_="soft")
     )
 
 
-def exact_text(text: str, *, missing: str = "") -> Markup:
-    """The context as the agent got it, or why it is not shown."""
+def exact_text_section(text: str, *, missing: str = "") -> Markup:
+    """The context exactly as the agent got it, or the reason why it is missing."""
     if not text:
-        return section("The text, exactly", nothing(missing or "Nothing was said, so there is no text."))
+        return section("The text, exactly", empty_note(missing or "Nothing was said, so there is no text."))
     return section("The text, exactly", el("pre", text, dir="auto", class_="exact", tabindex="0"))
 
 
 def _legend(story: ReceiptStory) -> Markup:
-    """Which colour stands for which space, and which line for what."""
+    """The meaning of the colours and lines."""
     used = {space for one in (*story.said, *story.left_out) for space, _ in one.parts}
     keys = [
         el("li", el("span", class_=f"key space-{space}"), f" {SPACES[space]}")
@@ -107,20 +109,22 @@ def _legend(story: ReceiptStory) -> Markup:
     return el("ul", *keys, *lines, class_="legend", aria_label="What the colours mean")
 
 
-def _candidates(
+def _candidate_list(
     stories: Sequence[CandidateStory], story: ReceiptStory, link_to: Callable[[str], str | None]
 ) -> Markup | None:
-    rows = [_candidate(one, story, link_to) for one in stories]
+    """The candidates as a list; None without any."""
+    rows = [_candidate_row(one, story, link_to) for one in stories]
     return el("ol", *rows, class_="candidates") if rows else None
 
 
-def _candidate(one: CandidateStory, story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup:
+def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup:
+    """A candidate: its probability as a bar, its text, and why it was injected or not."""
     text = one.text
     if text is None:
         said = el("span", "(forgotten since)", class_="soft")
     else:
         href = link_to(one.entry.item_id)
-        said = words_of(
+        said = written_text(
             shorten(text, _MAX_TEXT_CHARACTERS), "a" if href else "span", href=href, class_="said"
         )
     return el(
@@ -139,12 +143,14 @@ def _candidate(one: CandidateStory, story: ReceiptStory, link_to: Callable[[str]
 
 
 def _other_candidates(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup | None:
+    """The candidates that were neither injected nor near misses, folded away."""
     if not story.others:
         return None
     what = f"{len(story.others):,} more were considered"
-    return el("details", el("summary", what), _candidates(story.others, story, link_to), class_="more")
+    return el("details", el("summary", what), _candidate_list(story.others, story, link_to), class_="more")
 
 
-def _notes(story: ReceiptStory) -> Markup | None:
+def _notes_section(story: ReceiptStory) -> Markup | None:
+    """What went wrong while the context was made; None if nothing did."""
     notes = [el("li", describe_note(note.part, note.message)) for note in story.receipt.notes]
     return section("Notes", el("ul", *notes, class_="notes")) if notes else None

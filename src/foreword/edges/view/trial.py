@@ -1,4 +1,4 @@
-"""Try: a prompt typed into the page, and what an agent would get for it; nothing of it is kept."""
+"""Try: type a prompt into the page and see what an agent would get; nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.budget import BRIEF_BUDGET, TokenBudget
 from foreword.edges.view.markup import Markup, el, join
-from foreword.edges.view.pieces import heading, nothing
-from foreword.edges.view.receipts import exact_text, load_stories, receipt_picture, receipt_times
+from foreword.edges.view.pieces import empty_note, page_heading
+from foreword.edges.view.receipts import exact_text_section, load_stories, receipt_picture, times_section
 from foreword.options import ContextOptions
 from foreword.pipeline import FLOOR
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -27,12 +27,12 @@ _BUDGET, _MIN_BUDGET, _MAX_BUDGET = 1000, 50, 4000
 _MAX_PROMPT = 4000
 
 
-def show_trial(visit: Visit) -> Markup:
-    """The form; its answer comes as one types."""
+def render_trial(visit: Visit) -> Markup:
+    """The part `try`: the form; its answer is fetched while the user types."""
     asked = visit.query.get("q", "")[:_MAX_PROMPT]
     recipes = [el("option", f"{name}: {what}", value=name) for name, what in _RECIPES.items()]
     return join(
-        heading("Try", "Type a prompt and see what an agent would get. Nothing of it is kept."),
+        page_heading("Try", "Type a prompt and see what an agent would get. Nothing of it is kept."),
         el(
             "form",
             el("label", "Prompt", for_="prompt"),
@@ -40,7 +40,7 @@ def show_trial(visit: Visit) -> Markup:
                placeholder="How long does a basket hold its places?"),
             el(
                 "div",
-                _field("Recipe", "recipe", el("select", *recipes, id="recipe", name="recipe")),
+                _labelled_control("Recipe", "recipe", el("select", *recipes, id="recipe", name="recipe")),
                 _slider("Floor", "floor", FLOOR, 0, 0.5, 0.01, "Nothing less probable than this is said"),
                 _slider("Budget", "budget", _BUDGET, _MIN_BUDGET, _MAX_BUDGET, 50, "The most tokens"),
                 class_="knobs",
@@ -50,15 +50,17 @@ def show_trial(visit: Visit) -> Markup:
             data_w=visit.workspace,
             data_target="#answer",
         ),
-        el("div", nothing("The answer appears here."), id="answer", aria_live="polite"),
+        el("div", empty_note("The answer appears here."), id="answer", aria_live="polite"),
     )  # fmt: skip
 
 
-def _field(label: str, name: str, control: Markup) -> Markup:
+def _labelled_control(label: str, name: str, control: Markup) -> Markup:
+    """A form control with its label."""
     return el("div", el("label", label, for_=name), control, class_="knob")
 
 
 def _slider(label: str, name: str, value: float, least: float, most: float, step: float, hint: str) -> Markup:
+    """A slider with its label and current value."""
     shown = el("output", f"{value:g}", for_=name)
     slider = el(
         "input", id=name, name=name, type="range", min=least, max=most, step=step, value=value, title=hint
@@ -66,25 +68,25 @@ def _slider(label: str, name: str, value: float, least: float, most: float, step
     return el("div", el("label", label, " ", shown, for_=name), slider, class_="knob")
 
 
-def try_prompt(visit: Visit) -> Markup:
-    """What an agent would get for the prompt in the request."""
+def render_trial_answer(visit: Visit) -> Markup:
+    """The context that an agent would get for the prompt in the request, and why."""
     query = visit.text("query").strip()[:_MAX_PROMPT]
     if not query:
-        return nothing("The answer appears here.")
+        return empty_note("The answer appears here.")
     recipe = visit.text("recipe") or "coding"
     floor = _read_number(visit.body.get("floor"), FLOOR, 0.0, 1.0)
     budget = int(_read_number(visit.body.get("budget"), _BUDGET, 1, _MAX_BUDGET))
     text, receipt = _build_context(visit, query, recipe if recipe in _RECIPES else "coding", floor, budget)
     (story,) = load_stories(visit.engine, visit.workspace, [receipt])
     return join(
-        exact_text(text),
+        exact_text_section(text),
         receipt_picture(story, lambda item: visit.link("memory", item)),
-        receipt_times(story),
+        times_section(story),
     )
 
 
 def _build_context(visit: Visit, query: str, recipe: str, floor: float, budget: int) -> tuple[str, Receipt]:
-    """The text that a recipe makes, and its receipt."""
+    """The text that a recipe makes for a query, and its receipt."""
     engine, workspace = visit.engine, visit.workspace
     if recipe not in ("coding", "brief"):
         options = ContextOptions(template=recipe, token_budget=budget, floor=floor)
@@ -102,7 +104,7 @@ def _build_context(visit: Visit, query: str, recipe: str, floor: float, budget: 
 
 
 def _read_number(value: Any, default: float, least: float, most: float) -> float:  # noqa: ANN401
-    """A number that a form sent, within its bounds; the default for anything else."""
+    """The number that a form sent, moved into its bounds; the default for anything else."""
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -1,11 +1,11 @@
-"""What the parts of the page are made from: the engine, the service's own state, and what was asked."""
+"""What the parts of the page are made from: the engine, the service's state, and the request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from foreword.edges.view.markup import address
+from foreword.edges.view.markup import part_address
 from foreword.engine.browsing import Browser
 from foreword.engine.ledger import Ledger
 
@@ -26,11 +26,11 @@ class Finding(Protocol):
 
     @property
     def value(self) -> str:
-        """How it is."""
+        """The state it is in."""
 
     @property
     def ok(self) -> bool:
-        """Whether that is fine."""
+        """Whether that state is fine."""
 
     @property
     def advice(self) -> str:
@@ -38,8 +38,11 @@ class Finding(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """What the page shows beside memories: how the service is, and what a doctor finds in a workspace."""
+class PageBackend:
+    """What the page gets its data from: the engine, the service's status, and the doctor.
+
+    `examine` returns the doctor's findings in a workspace.
+    """
 
     engine: ContextEngine
     status: Callable[[], Mapping[str, Any]]
@@ -53,9 +56,9 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request: in which workspace, what its address asks, and what it brings."""
+    """One request: its workspace, the parameters of its address, and the JSON of its body."""
 
-    house: House
+    backend: PageBackend
     workspace: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -63,33 +66,33 @@ class Visit:
     @property
     def engine(self) -> ContextEngine:
         """The engine that answers."""
-        return self.house.engine
+        return self.backend.engine
 
     @property
     def browser(self) -> Browser:
-        """Looks through the workspace."""
-        return Browser(self.house.engine, self.workspace)
+        """A browser of the items in the workspace."""
+        return Browser(self.backend.engine, self.workspace)
 
     @property
     def ledger(self) -> Ledger:
-        """What holds in the workspace."""
-        return Ledger(self.house.engine, self.workspace)
+        """The ledger of the workspace: open ends, decisions and facts."""
+        return Ledger(self.backend.engine, self.workspace)
 
     @property
     def now(self) -> datetime:
-        """The time it is, in the zone of this machine."""
-        return self.house.engine.clock().astimezone()
+        """The current time, in the time zone of this machine."""
+        return self.backend.engine.clock().astimezone()
 
     def number(self, name: str, default: int = 0) -> int:
-        """A whole number that the address asks for; the default if it is none."""
+        """A whole number from the address; the default if it is missing or no number."""
         text = self.query.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default
 
     def link(self, part: str, *names: str, **query: str | int | None) -> str:
-        """The address of a part, in the same workspace."""
-        return address(part, *names, w=self.workspace, **query)
+        """The address of a part of the page, in the same workspace."""
+        return part_address(part, *names, w=self.workspace, **query)
 
     def text(self, name: str) -> str:
-        """A text that the request brings; empty if it brings none."""
+        """A text from the body of the request; empty if it is missing."""
         value = self.body.get(name, "")
         return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import SourceItems, context_item, facts
+from foreword.compose.assembled import SourceItems, context_item, item_facts
 from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.knowledge.experiences import Experiences
@@ -265,7 +265,7 @@ def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
         return None
 
     def holds(item: Item) -> bool:
-        known = facts(item)
+        known = item_facts(item)
         return all(str(known.get(key) or "").casefold() == value for key, value in named_facts.items())
 
     return holds

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
-from foreword.compose.allocation import Dynamic, TokenBudget, TokenBudgetManager, redistribute, reserve
+from foreword.compose.allocation import Dynamic, TokenBudget, TokenBudgetManager, redistribute, reserve_tokens
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
-from foreword.compose.quoting import HALF_A_CHARACTER
-from foreword.compose.turns import is_told_in_full, word_within
+from foreword.compose.quoting import SURROGATE
+from foreword.compose.turns import is_unshortened, word_turns_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
@@ -253,7 +253,7 @@ def _word_since(
     if not since:
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-    return replace(content, since=word_within(since, room, tokenizer))
+    return replace(content, since=word_turns_within(since, room, tokenizer))
 
 
 # Stages ---------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
     instructions = wording.system.compose(max(0, room - _HEADING_TOKENS)).token_count
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
-        allocation = reserve(allocation, "system", instructions)
+        allocation = reserve_tokens(allocation, "system", instructions)
     known = _word_known(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
@@ -374,7 +374,7 @@ def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> Con
     Nothing that stands in the turns that the content tells in full.
     """
     turns = (*content.history.recalled, *content.history.recent_turns)
-    in_view = {turn.turn_id for turn in turns if is_told_in_full(turn)}
+    in_view = {turn.turn_id for turn in turns if is_unshortened(turn)}
     places = {place for place, turn in enumerate(draft.state.turns) if turn.turn_id in in_view}
     lines = [line for line in draft.user.lines if line.turn_id not in in_view]
     user = word_user_lines(lines, room, draft.conversation.tokenizer)
@@ -473,7 +473,7 @@ def chunks_within(
 def _check_query(query: object) -> None:
     if not isinstance(query, str):
         raise ValidationError(f"the query must be text, not {type(query).__name__}")
-    if "\0" in query or HALF_A_CHARACTER.search(query):
+    if "\0" in query or SURROGATE.search(query):
         raise ValidationError(
             "the query holds a NUL character or half a character (a lone surrogate); no model can read it: "
             "take it out"
