@@ -44,11 +44,11 @@ def test_what_was_posted_is_there_when_the_database_is_opened_again(narrow):
 
 def test_one_in_use_is_not_closed(narrow):
     narrow.put(NAMES[0], [item("a", id="a")])
-    with narrow._borrow(NAMES[0], create=False) as database:
+    with narrow._borrow_database(NAMES[0], create=False) as database:
         for name in NAMES[1:]:
             narrow.put(name, [item("x", id="x")])
         assert NAMES[0] in narrow._open.names()
-        with narrow._borrow(NAMES[0], create=False) as same:
+        with narrow._borrow_database(NAMES[0], create=False) as same:
             assert same is database
 
 
@@ -66,7 +66,7 @@ def test_many_threads_at_once_lose_nothing(narrow):
 def test_whoever_wants_one_that_is_being_closed_waits_for_that(narrow):
     narrow.put(NAMES[0], [item("a", id="a")])
     database = narrow._open.take(NAMES[0], lambda: None)
-    narrow._open._give_back(NAMES[0])
+    narrow._open._release(NAMES[0])
     closing, go_on = threading.Event(), threading.Event()
     close = database.close
 

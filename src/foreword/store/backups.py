@@ -75,13 +75,13 @@ def make_backup(db: apsw.Connection, database: Path, label: str, *, check: bool 
     try:
         os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with closing(apsw.Connection(str(fresh))) as copy:
-            _copy_content(db, copy)
+            _copy_database(db, copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, readable where nothing is writable
             if _read_fact(db, "unswept"):
                 copy.execute("VACUUM")  # pages may still have what was deleted
             if check:
                 check_soundness(copy, fresh)
-        return target if _give_name(db, fresh, target, before) else None
+        return target if _rename_unless_something_forgotten(db, fresh, target, before) else None
     except (apsw.Error, StorageError, OSError):
         # Whoever forgets removes every copy a moment after its commit, perhaps one begun in between.
         if fresh.exists() and _read_fact(db, "forgets") == before:
@@ -92,7 +92,7 @@ def make_backup(db: apsw.Connection, database: Path, label: str, *, check: bool 
             left.unlink(missing_ok=True)
 
 
-def _copy_content(source: apsw.Connection, target: apsw.Connection) -> None:
+def _copy_database(source: apsw.Connection, target: apsw.Connection) -> None:
     """Copy all of one database into another in one step: one state, and nobody waits for it to write."""
     with target.backup("main", source, "main") as backup:
         backup.step(-1)
@@ -105,7 +105,7 @@ def _read_fact(db: apsw.Connection, key: str) -> str:
     return str(db.execute("SELECT value FROM facts WHERE key = ?", (key,)).get or "")
 
 
-def _give_name(db: apsw.Connection, fresh: Path, target: Path, forgets: str) -> bool:
+def _rename_unless_something_forgotten(db: apsw.Connection, fresh: Path, target: Path, forgets: str) -> bool:
     """Give a finished copy its name, unless something was forgotten since it was begun."""
     db.execute("BEGIN IMMEDIATE")  # who forgets now removes the backup once it has its name
     try:
@@ -160,7 +160,7 @@ def check_soundness(db: apsw.Connection, path: Path) -> None:
         raise StoreDamaged(f"{path} is damaged: {'; '.join(problems)[:_MAX_PROBLEM_CHARACTERS]}")
 
 
-def count_items_in_backup(path: Path, workspace: str) -> int:
+def check_backup_and_count_items(path: Path, workspace: str) -> int:
     """How many items a backup has; StorageError or ValidationError if it is not sound or not of here."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
@@ -185,14 +185,14 @@ def restore_backup(database: Path, backup: Path, workspace: str, now: datetime) 
 
     The backup is checked before anything is changed; StorageError if it cannot be used.
     """
-    count_items_in_backup(backup, workspace)
-    stamp = _choose_stamp(database, now)
+    check_backup_and_count_items(backup, workspace)
+    stamp = _choose_unused_stamp(database, now)
     kept = None
     if database.exists():
         try:
-            kept = _restore_into_present(database, backup, stamp)
+            kept = _restore_into_existing(database, backup, stamp)
         except (apsw.NotADBError, apsw.CorruptError, apsw.IOError, apsw.SQLError, StoreDamaged):
-            kept = _move_aside(database, stamp)
+            kept = _move_damaged_aside(database, stamp)
     if not database.exists():
         _restore_into_new(database, backup)
     for codes in database.parent.glob("*.codes"):
@@ -200,14 +200,14 @@ def restore_backup(database: Path, backup: Path, workspace: str, now: datetime) 
     return kept
 
 
-def _choose_stamp(database: Path, now: datetime) -> str:
+def _choose_unused_stamp(database: Path, now: datetime) -> str:
     """The time, for a name that no backup has yet: the one that is restored may be of this very second."""
     stamp = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     taken = [one.label for one in list_backups(database) if stamp in one.label]
     return f"{stamp}-{len(taken)}" if taken else stamp
 
 
-def _restore_into_present(database: Path, backup: Path, stamp: str) -> Path:
+def _restore_into_existing(database: Path, backup: Path, stamp: str) -> Path:
     """Copy the present database aside and the backup into it, as one write."""
     with closing(apsw.Connection(str(database))) as db:
         db.set_busy_timeout(_BUSY_MILLISECONDS)
@@ -217,13 +217,13 @@ def _restore_into_present(database: Path, backup: Path, stamp: str) -> Path:
             raise StorageError("something was forgotten this moment; nothing was restored, try again")
         forgets = _read_fact(db, "forgets")
         with closing(apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READONLY)) as source:
-            _copy_content(source, db)
+            _copy_database(source, db)
         db.executemany("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", numbers)
         db.execute("INSERT OR REPLACE INTO facts VALUES('forgets', ?)", (forgets or "0",))
     return kept
 
 
-def _move_aside(database: Path, stamp: str) -> Path:
+def _move_damaged_aside(database: Path, stamp: str) -> Path:
     """Move a database that cannot be opened out of the way, with the log beside it."""
     aside = database.with_name(f"{database.stem}.damaged-{stamp}.backup")
     database.with_name(f"{database.name}-shm").unlink(missing_ok=True)
@@ -244,5 +244,5 @@ def _restore_into_new(database: Path, backup: Path) -> None:
         closing(apsw.Connection(str(fresh))) as db,
         closing(apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READONLY)) as source,
     ):
-        _copy_content(source, db)
+        _copy_database(source, db)
     fresh.replace(database)

@@ -34,7 +34,7 @@ def run_by_workspace(
     return results
 
 
-def keeps_words(operation: base.Operation[Any]) -> bool:
+def stores_words(operation: base.Operation[Any]) -> bool:
     """Whether an operation stores words that somebody said or wrote."""
     kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
     return isinstance(operation, kinds)
@@ -77,7 +77,7 @@ def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: A
     return browsing.result_in_empty_workspace(operation)  # a tuple, for the rest
 
 
-def list_amended_columns(op: base.Amend) -> dict[str, Any]:
+def amended_columns(op: base.Amend) -> dict[str, Any]:
     """The columns of an item that an amendment changes, with their new values."""
     changes = {
         "confidence": op.confidence,

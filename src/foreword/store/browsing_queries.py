@@ -107,13 +107,13 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
 
 
 def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
-    items = deleting.find_items_that_go(tx, op.ids)
+    items = deleting.find_items_to_delete(tx, op.ids)
     numbers = "SELECT no FROM items WHERE id " + IN_LIST
     relations = tx.select_value(
         f"SELECT count(*) FROM relations WHERE from_no IN ({numbers}) OR to_no IN ({numbers})",
         *[json.dumps([item.id for item in items])] * 2,
     )
-    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    receipts = deleting.find_receipts_that_quote(tx, [item.text for item in items], ())
     return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
 
 

@@ -351,17 +351,17 @@ class Transaction:
         rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {sql_rest}", *values).fetchall()
         return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
 
-    def tenant(self) -> str:
+    def tenant_name(self) -> str:
         """The name of the workspace among those of all stores."""
-        return outbox.tenant(self)
+        return outbox.tenant_name(self)
 
-    def note_outbox(self, numbers: Iterable[int]) -> None:
+    def add_to_outbox(self, numbers: Iterable[int]) -> None:
         """Note that a vector server has to learn what these items are now."""
-        outbox.note_outbox(self, numbers)
+        outbox.add_to_outbox(self, numbers)
 
-    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
         """The noted items, the newest `limit` at most, and those of these that pass the filters."""
-        return outbox.unsent_numbers(self, filters, limit)
+        return outbox.unsent_and_passing_numbers(self, filters, limit)
 
     def unsent_among(self, numbers: Sequence[int]) -> set[int]:
         """Those of these items that are noted."""
@@ -371,9 +371,9 @@ class Transaction:
         """The numbers of all items that have a vector."""
         return [int(number) for (number,) in self.execute("SELECT DISTINCT no FROM vectors ORDER BY no")]
 
-    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+    def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""
-        return outbox.codes_of(self, space, digest, numbers)
+        return outbox.codes_of_items(self, space, digest, numbers)
 
     def all_codes(self) -> list[tuple[int, str, str, bytes]]:
         """Rows of an item's number, space, digest and code, for every vector."""

@@ -73,7 +73,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         )
     if gone and not op.keep_copies:
         tx.execute("UPDATE receipts SET body = json_remove(body, '$.text')")
-    receipts = 0 if op.keep_copies else _delete_receipts_that_repeat(tx, texts, op.words)
+    receipts = 0 if op.keep_copies else _delete_receipts_that_quote(tx, texts, op.words)
     if not op.keep_copies and (gone or receipts):
         tx.execute("INSERT OR REPLACE INTO facts VALUES('outdated copies', '')")  # removed after the commit
         tx.execute(
@@ -92,21 +92,21 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
+def _delete_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
     """Delete receipts whose question repeats a text or has all the words; returns how many."""
-    repeating = find_receipts_that_repeat(tx, texts, words)
+    repeating = find_receipts_that_quote(tx, texts, words)
     tx.execute(f"DELETE FROM receipts WHERE id {IN_LIST}", json.dumps(repeating))
     return len(repeating)
 
 
-def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The ids of the receipts whose question repeats a text or has all the words."""
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    return [str(name) for name, query in rows if query and question_repeats(str(query), joined, words)]
+    return [str(name) for name, query in rows if query and question_quotes(str(query), joined, words)]
 
 
-def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     """The items that deleting these ids would remove: themselves, and what was made from them."""
     found: dict[str, Item] = {}
     clause, names = f"i.id {IN_LIST}", list(ids)
@@ -119,7 +119,7 @@ def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     return list(found.values())
 
 
-def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+def question_quotes(question: str, joined_texts: str, words: Sequence[str]) -> bool:
     """Whether a question, or a longer line of it, stands in the texts, or has all the words."""
     lines = (join_lines(line) for line in re.split(r"\n| … ", question))
     telling = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
@@ -141,7 +141,7 @@ def _remove_matching_items(
     """Take items out of every table; return them and the paths of the files they were made from."""
     items = tx.select_numbered_items(f"WHERE {clause}", *values)
     if tx.vectors is not None:
-        tx.vectors.drop(tx, [number for number, _ in items])
+        tx.vectors.delete_vectors(tx, [number for number, _ in items])
     paths: set[str] = set()
     for number, item in items:
         indexes.remove_from_indexes(tx, number, item)

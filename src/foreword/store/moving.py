@@ -53,11 +53,11 @@ def copy_workspace(
 ) -> Proof:
     """Copy a workspace and prove it; what the target holds beyond the source is left, and a difference."""
     done = 0
-    for items in _pages(source, workspace):
-        _copy_page(source, target, workspace, items)
+    for items in _iterate_pages(source, workspace):
+        _copy_missing_items(source, target, workspace, items)
         done += len(items)
         progress(done)
-    _copy_relations(source, target, workspace)
+    _copy_missing_relations(source, target, workspace)
     states = tuple(source.files(workspace).values())
     if states and target.files(workspace) != source.files(workspace):
         target.run(PutAttached(workspace, Attached(), states))
@@ -65,10 +65,10 @@ def copy_workspace(
     for receipt in source.run(ListReceipts(workspace)):
         if receipt.id not in known:
             target.run(PutReceipt(workspace, receipt))
-    return prove_same(source, target, workspace)
+    return compare_copies(source, target, workspace)
 
 
-def _pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
+def _iterate_pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
     """The items of a workspace in the order they were stored, a page at a time."""
     after: str | None = None
     while items := store.run(Scan(workspace, after=after, limit=_PAGE)):
@@ -76,7 +76,7 @@ def _pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
         after = items[-1].id
 
 
-def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
+def _copy_missing_items(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
     """Copy items, and what is kept with them, unless the target has all of that."""
     ids = tuple(item.id for item in items)
     attached = source.run(GetAttached(workspace, ids))
@@ -86,7 +86,7 @@ def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, 
         target.run(PutAttached(workspace, attached))
 
 
-def _copy_relations(source: Store, target: Store, workspace: str) -> None:
+def _copy_missing_relations(source: Store, target: Store, workspace: str) -> None:
     there = target.run(ListRelations(workspace))
     here = source.run(ListRelations(workspace))
     known = set(there)
@@ -95,7 +95,7 @@ def _copy_relations(source: Store, target: Store, workspace: str) -> None:
         target.run(PutRelations(workspace, tuple(missing[start : start + _RELATIONS_PER_BATCH])))
 
 
-def prove_same(source: Store, target: Store, workspace: str) -> Proof:
+def compare_copies(source: Store, target: Store, workspace: str) -> Proof:
     """Read a workspace from both stores and compare."""
     mine, other = take_fingerprint(source, workspace), take_fingerprint(target, workspace)
     differences = tuple(part for part in _PARTS if mine.hashes[part] != other.hashes[part])
@@ -105,7 +105,7 @@ def prove_same(source: Store, target: Store, workspace: str) -> Proof:
 def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
     """Count and hash every part of a workspace; the order of its items counts, too."""
     tallies = {part: _Tally() for part in _PARTS}
-    for items in _pages(store, workspace):
+    for items in _iterate_pages(store, workspace):
         tallies["items"].add(map(item_to_row, items))
         attached = store.run(GetAttached(workspace, tuple(item.id for item in items)))
         for part in ("vectors", "token_codes", "shown", "files"):

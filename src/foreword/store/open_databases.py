@@ -45,7 +45,7 @@ class OpenDatabases:
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most or max_open_databases()
-        self._held: OrderedDict[str, WorkspaceDatabase] = OrderedDict()
+        self._by_workspace: OrderedDict[str, WorkspaceDatabase] = OrderedDict()
         self._users: Counter[str] = Counter()
         self._closing: set[str] = set()
         self._changed = threading.Condition()
@@ -61,7 +61,7 @@ class OpenDatabases:
             yield database
         finally:
             if database is not None:
-                self._give_back(workspace)
+                self._release(workspace)
 
     def take(
         self, workspace: str, open_database: Callable[[], WorkspaceDatabase | None]
@@ -72,19 +72,19 @@ class OpenDatabases:
                 self._changed.wait()
             if self._closed:
                 raise StorageError("the store is closed; open another")
-            if workspace not in self._held:
+            if workspace not in self._by_workspace:
                 database = open_database()
                 if database is None:
                     return None
-                self._held[workspace] = database
-            self._held.move_to_end(workspace)
+                self._by_workspace[workspace] = database
+            self._by_workspace.move_to_end(workspace)
             self._users[workspace] += 1
-            return self._held[workspace]
+            return self._by_workspace[workspace]
 
     def names(self) -> list[str]:
         """The workspaces whose databases are open."""
         with self._changed:
-            return list(self._held)
+            return list(self._by_workspace)
 
     def close(self) -> None:
         """Close them all; whoever wants one from now on gets an error."""
@@ -92,32 +92,32 @@ class OpenDatabases:
             self._closed = True
             while self._closing:
                 self._changed.wait()
-            databases = list(self._held.values())
-            self._held.clear()
+            databases = list(self._by_workspace.values())
+            self._by_workspace.clear()
         for database in databases:
             with translate_errors(database.path):
                 database.close()
 
-    def _give_back(self, workspace: str) -> None:
+    def _release(self, workspace: str) -> None:
         with self._changed:
             self._users[workspace] -= 1
             if not self._users[workspace]:
                 del self._users[workspace]
-        while (unused := self._remove_unused()) is not None:
-            self._close_unused(*unused)
+        while (unused := self._take_out_surplus()) is not None:
+            self._close_surplus(*unused)
 
-    def _remove_unused(self) -> tuple[str, WorkspaceDatabase] | None:
+    def _take_out_surplus(self) -> tuple[str, WorkspaceDatabase] | None:
         """The database used longest ago, if there are too many and nobody uses it."""
         with self._changed:
-            if self._closed or len(self._held) <= self._most:
+            if self._closed or len(self._by_workspace) <= self._most:
                 return None
-            name = next((name for name in self._held if not self._users[name]), None)
+            name = next((name for name in self._by_workspace if not self._users[name]), None)
             if name is None:
                 return None
             self._closing.add(name)
-            return name, self._held.pop(name)
+            return name, self._by_workspace.pop(name)
 
-    def _close_unused(self, workspace: str, database: WorkspaceDatabase) -> None:
+    def _close_surplus(self, workspace: str, database: WorkspaceDatabase) -> None:
         try:
             with translate_errors(database.path):
                 database.close()

@@ -21,7 +21,7 @@ from foreword.store import (
     token_codes,
     vectors,
 )
-from foreword.store.batches import list_amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, trim_receipt
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -85,12 +85,12 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
-def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    for column, value in list_amended_columns(op).items():
+def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    for column, value in amended_columns(op).items():
         tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
     if tx.vectors is not None and op.confidence is not None:
         rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
-        tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
+        tx.vectors.note_changed_items(tx, [int(number) for (number,) in rows])
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
@@ -249,7 +249,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
+    base.Amend: lambda tx, op: _amend_item(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
     base.GetRelated: lambda tx, op: {

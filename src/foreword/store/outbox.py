@@ -30,7 +30,7 @@ def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
         f"SELECT {_POINT} FROM vectors v JOIN items i USING(no) WHERE v.no {IN_LIST}",
         json.dumps([number for number, _ in changes]),
     )
-    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+    return Outbox(tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
@@ -42,13 +42,13 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     return cleared
 
 
-def tenant(tx: Transaction) -> str:
+def tenant_name(tx: Transaction) -> str:
     """The name of this database's workspace among those of all machines; empty before anything is noted."""
     store = tx.select_value("SELECT value FROM facts WHERE key = 'store'") or ""
     return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest() if store else ""
 
 
-def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     """Note that these items changed."""
     tx.execute("INSERT OR IGNORE INTO facts VALUES('store', ?)", secrets.token_hex(16))
     tx.execute(
@@ -56,7 +56,7 @@ def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     )
 
 
-def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+def unsent_and_passing_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
     """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
     newest = "SELECT no FROM outbox ORDER BY no DESC LIMIT ?"
     unsent = {int(number) for (number,) in tx.execute(newest, limit)}
@@ -77,7 +77,7 @@ def unsent_among(tx: Transaction, numbers: Sequence[int]) -> set[int]:
     return {int(number) for (number,) in rows}
 
 
-def codes_of(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+def codes_of_items(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
     """The codes of those of these items that have one."""
     rows: list[Any] = tx.execute(
         f"SELECT no, code FROM vectors WHERE space = ? AND digest = ? AND no {IN_LIST}",

@@ -61,15 +61,15 @@ class QdrantRows(Protocol):
     workspace: str
     expires: float | None
 
-    def tenant(self) -> str:
+    def tenant_name(self) -> str:
         """The name of the workspace among those of all stores."""
         ...
 
-    def note_outbox(self, numbers: Iterable[int]) -> None:
+    def add_to_outbox(self, numbers: Iterable[int]) -> None:
         """Note that Qdrant has to learn what these items are now."""
         ...
 
-    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
         """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
         ...
 
@@ -81,7 +81,7 @@ class QdrantRows(Protocol):
         """The numbers of all items that have a vector."""
         ...
 
-    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+    def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""
         ...
 
@@ -108,11 +108,11 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._asking = ThreadPoolExecutor(4, "foreword-qdrant")
         self._sender: _Sender | None = None
 
-    def bind(self, run: Callable[[Operation[Any]], Any]) -> None:
+    def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
         """Say how operations are carried out in the store that this part works beside."""
         self._sender = _Sender(run, self._send)
 
-    def examine(self) -> str:
+    def read_server_version(self) -> str:
         """The version of the server; StoreAway if it does not answer."""
         try:
             return str(self._client.info().version)
@@ -121,42 +121,42 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     # Inside a transaction of the store
 
-    def keep(self, tx: QdrantRows, space: str, digest: str, codes: Mapping[int, bytes]) -> None:  # noqa: ARG002
+    def put_vectors(self, tx: QdrantRows, space: str, digest: str, codes: Mapping[int, bytes]) -> None:  # noqa: ARG002
         """Note the items; their codes are read again when they are sent."""
-        tx.note_outbox(codes)
+        tx.add_to_outbox(codes)
 
-    def note_changed(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+    def note_changed_items(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
         """Note the items."""
-        tx.note_outbox(numbers)
+        tx.add_to_outbox(numbers)
 
-    def drop(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+    def delete_vectors(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
         """Note the items: what is sent of one that is gone is that it is gone."""
-        tx.note_outbox(numbers)
+        tx.add_to_outbox(numbers)
 
     def compare(self, tx: QdrantRows, probe: VectorProbe, filters: Filters) -> Comparison:
         """Compare a vector with what Qdrant has, and with what it has yet to be sent."""
         return NearestCosines(
             probe.vector,
             lambda vector, limit: self._find_nearest(tx, probe, vector, filters, limit),
-            lambda numbers: tx.codes_of(probe.space, probe.digest, numbers),
+            lambda numbers: tx.codes_of_items(probe.space, probe.digest, numbers),
         )
 
     def _find_nearest(
         self, tx: QdrantRows, probe: VectorProbe, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[int]:
-        unsent, passing = tx.unsent_numbers(filters, _MAX_UNSENT_COMPARED)
+        unsent, passing = tx.unsent_and_passing_numbers(filters, _MAX_UNSENT_COMPARED)
         if unsent:
             self.after_commit(tx.workspace)  # somebody may have ended before it was sent
         collection = _collection_name(probe.digest, len(probe.vector))
-        condition = _filter_points(tx.tenant(), probe.space, filters)
-        sent = self._ask(
-            lambda: self._query(collection, list(vector), condition, limit + len(unsent)), tx.expires
+        condition = _filters_to_conditions(tx.tenant_name(), probe.space, filters)
+        sent = self._ask_before_deadline(
+            lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
         if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may know something outdated
             unsent |= tx.unsent_among(sent)
         return [number for number in sent if number not in unsent] + passing
 
-    def _ask(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
+    def _ask_before_deadline(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
         """Ask Qdrant, but not past the deadline; StoreAway if it does not answer."""
         if time.monotonic() < self._away_until:
             raise StoreAway(f"{self.shown_url} is away; items are found without their vectors")
@@ -170,7 +170,9 @@ class QdrantVectors(VectorPart[QdrantRows]):
                 "items are found without their vectors"
             ) from error
 
-    def _query(self, collection: str, vector: list[float], condition: models.Filter, limit: int) -> list[int]:
+    def _query_nearest(
+        self, collection: str, vector: list[float], condition: models.Filter, limit: int
+    ) -> list[int]:
         """The numbers of the nearest points; none if nothing of this generation was ever sent."""
         try:
             found = self._client.query_points(
@@ -192,14 +194,16 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def find_problems(self, tx: QdrantRows) -> Iterator[Problem]:
         """Compare every point of the workspace with the rows, except those of items that wait to be sent."""
-        unsent, _ = tx.unsent_numbers(EVERYTHING, _ALL)
+        unsent, _ = tx.unsent_and_passing_numbers(EVERYTHING, _ALL)
         expected = {
             (_collection_name(digest, len(code)), space, number): _fingerprint(code)
             for number, space, digest, code in tx.all_codes()
             if number not in unsent
         }
         try:
-            found = {key: code for key, code in self._points_of_tenant(tx.tenant()) if key[2] not in unsent}
+            found = {
+                key: code for key, code in self._points_of_tenant(tx.tenant_name()) if key[2] not in unsent
+            }
         except (ApiException, OSError) as error:
             yield Problem("vectors", f"{self.shown_url} cannot be asked ({type(error).__name__})")
             return
@@ -212,8 +216,8 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def _points_of_tenant(self, tenant: str) -> Iterator[tuple[tuple[str, str, int], str]]:
         """Every point of a workspace: collection, space and number, and the fingerprint of its code."""
-        condition = models.Filter(must=[_match("tenant", tenant)])
-        for collection in self._collections():
+        condition = models.Filter(must=[_equals("tenant", tenant)])
+        for collection in self._list_collections():
             offset: Any = None
             while True:
                 points, offset = self._client.scroll(
@@ -226,26 +230,26 @@ class QdrantVectors(VectorPart[QdrantRows]):
                 if offset is None:
                     break
 
-    def _collections(self) -> list[str]:
+    def _list_collections(self) -> list[str]:
         names = (one.name for one in self._client.get_collections().collections)
         return sorted(name for name in names if name.startswith("foreword-"))
 
     def rebuild(self, tx: QdrantRows) -> None:
         """Delete every point of the workspace, and note all items that have vectors."""
         try:
-            for collection in self._collections():
-                condition = models.Filter(must=[_match("tenant", tx.tenant())])
+            for collection in self._list_collections():
+                condition = models.Filter(must=[_equals("tenant", tx.tenant_name())])
                 self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
         except (ApiException, OSError) as error:
             raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
-        tx.note_outbox(tx.numbers_with_vectors())
+        tx.add_to_outbox(tx.numbers_with_vectors())
 
     # After a commit
 
     def after_commit(self, workspace: str) -> None:
         """Have what was noted sent."""
         if self._sender is not None:
-            self._sender.wake(workspace)
+            self._sender.request_sending(workspace)
 
     def flush(self, workspace: str, seconds: float) -> bool:
         """Wait until everything noted in a workspace is sent; False if that takes longer."""
@@ -265,13 +269,13 @@ class QdrantVectors(VectorPart[QdrantRows]):
         for point in outbox.points:
             by_collection.setdefault(_collection_name(point.digest, len(point.code)), []).append(point)
         for collection, points in by_collection.items():
-            self._make_collection(collection, len(points[0].code))
-        for collection in self._collections():
+            self._make_collection_if_missing(collection, len(points[0].code))
+        for collection in self._list_collections():
             points = by_collection.get(collection, [])
             kept = {_point_id(outbox.tenant, point.space, point.number) for point in points}
             stale = models.Filter(
                 must=[
-                    _match("tenant", outbox.tenant),
+                    _equals("tenant", outbox.tenant),
                     models.FieldCondition(key="number", match=models.MatchAny(any=numbers)),
                 ],
                 must_not=[models.HasIdCondition(has_id=sorted(kept))] if kept else None,
@@ -282,7 +286,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
                     collection, [_make_point(outbox.tenant, one) for one in points], wait=True
                 )
 
-    def _make_collection(self, name: str, dimensions: int) -> None:
+    def _make_collection_if_missing(self, name: str, dimensions: int) -> None:
         """Make the collection of a generation, if it is not there, with an index for all that is asked."""
         if name in self._known_collections:
             return
@@ -333,20 +337,22 @@ class _Sender:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def wake(self, workspace: str) -> None:
+    def request_sending(self, workspace: str) -> None:
         """Have a workspace's outbox sent soon."""
         with self._changed:
             if workspace in self._queued or self._closing.is_set():
                 return
             self._queued.add(workspace)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="foreword-sender", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._send_until_closed, name="foreword-sender", daemon=True
+                )
                 self._thread.start()
         self._waiting.put(workspace)
 
     def flush(self, workspace: str, seconds: float) -> bool:
         """Wait until a workspace's outbox was sent; whether it was."""
-        self.wake(workspace)
+        self.request_sending(workspace)
         with self._changed:
             return self._changed.wait_for(
                 lambda: workspace not in self._queued and workspace != self._being_sent, seconds
@@ -361,14 +367,14 @@ class _Sender:
             self._waiting.put(None)
             thread.join()
 
-    def _work(self) -> None:
+    def _send_until_closed(self) -> None:
         pause = 0.1
         while (workspace := self._waiting.get()) is not None:
             try:
                 with self._changed:
                     self._queued.discard(workspace)  # what is noted from now on wakes us again
                     self._being_sent = workspace
-                self._send_all(workspace)
+                self._send_whole_outbox(workspace)
                 pause = 0.1
             except (ApiException, OSError, ForewordError) as error:
                 _log.warning("vectors not sent", workspace=workspace, error=type(error).__name__)
@@ -381,7 +387,7 @@ class _Sender:
                 self._being_sent = None
                 self._changed.notify_all()
 
-    def _send_all(self, workspace: str) -> None:
+    def _send_whole_outbox(self, workspace: str) -> None:
         """Send a batch at a time until nothing is noted."""
         while (outbox := self._run(ReadOutbox(workspace, _BATCH))).changes:
             self._send(outbox)
@@ -414,27 +420,27 @@ def _make_point(tenant: str, point: Point) -> models.PointStruct:
         "type": point.type or None,
         "created_at": point.created_at,
         "confidence": point.confidence,
-        "session": _as_word(point.session),
-        "conversation": _as_word(point.conversation),
-        "source": _as_word(point.source),
+        "session": _hash_name(point.session),
+        "conversation": _hash_name(point.conversation),
+        "source": _hash_name(point.source),
     }
     return models.PointStruct(
         id=_point_id(tenant, point.space, point.number), vector=values.tolist(), payload=payload
     )
 
 
-def _as_word(value: str | None) -> str | None:
+def _hash_name(value: str | None) -> str | None:
     """A name of any length as Qdrant compares it; no name of a person or a path leaves the store."""
     return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).hexdigest()
 
 
-def _match(key: str, value: str) -> models.FieldCondition:
+def _equals(key: str, value: str) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
-def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
+def _filters_to_conditions(tenant: str, space: str, filters: Filters) -> models.Filter:
     """The filters as Qdrant's conditions."""
-    must: list[Any] = [_match("tenant", tenant), _match("space", space)]
+    must: list[Any] = [_equals("tenant", tenant), _equals("space", space)]
     if filters.kinds:
         must.append(models.FieldCondition(key="kind", match=models.MatchAny(any=list(filters.kinds))))
     if filters.types:
@@ -449,5 +455,5 @@ def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
     if filters.min_confidence > 0:
         must.append(models.FieldCondition(key="confidence", range=models.Range(gte=filters.min_confidence)))
     names = {name: getattr(filters, name) for name in ("conversation", "session", "source")}
-    must += [_match(name, _as_word(value) or "") for name, value in names.items() if value is not None]
+    must += [_equals(name, _hash_name(value) or "") for name, value in names.items() if value is not None]
     return models.Filter(must=must)

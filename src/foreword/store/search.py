@@ -111,7 +111,7 @@ class SearchRows(ABC):
         """Those of the words that an item has."""
 
     @abstractmethod
-    def words_like(self, word: str, limit: int) -> list[str]:
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
         """Words that items have, within two letters of this one's length, and with three of its in a row."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class SearchRows(ABC):
         """For each name how many items mention it, and at most `limit` that pass, newest first."""
 
     @abstractmethod
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
 
     @abstractmethod
@@ -129,11 +129,11 @@ class SearchRows(ABC):
         """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
 
     @abstractmethod
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just before it in its session."""
 
     @abstractmethod
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just after it in its session."""
 
     @abstractmethod
@@ -188,7 +188,7 @@ class _SearchUnderWay:
                 self._answer_vector_probe(probe)
             case NeighboursProbe():
                 seeds = _weigh_top_items(self.lists)
-                self.neighbours, self.previous = _find_neighbours_and_previous(
+                self.neighbours, self.previous = _find_neighbours_and_predecessors(
                     self.rows, seeds, self.op.filters
                 )
                 self.lists[probe.space] = _rank_neighbours(self.neighbours, seeds)[: self.op.limit]
@@ -208,7 +208,7 @@ class _SearchUnderWay:
             },
             notes=tuple(self.notes),
             measures={
-                space: {ids[number]: score for number, score in comparison.of_items(ids).items()}
+                space: {ids[number]: score for number, score in comparison.cosines_of_items(ids).items()}
                 for space, comparison in self.comparisons.items()
             },
             beside={
@@ -232,12 +232,12 @@ class _SearchUnderWay:
                 f"the vector has {len(probe.vector)} numbers, those of this encoder have {dimensions}"
             )
         comparison = self.rows.compare_vectors(probe, self.op.filters)
-        self._keep_comparison(probe.space, comparison)
+        self._record_comparison(probe.space, comparison)
         if probe.echo is not None and self.lists[probe.space]:
             bonuses = self._word_match_bonuses()
-            self._keep_comparison(probe.echo, comparison.echo(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
+            self._record_comparison(probe.echo, comparison.echo(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
 
-    def _keep_comparison(self, space: str, comparison: Comparison) -> None:
+    def _record_comparison(self, space: str, comparison: Comparison) -> None:
         """Keep a comparison and the list of the best as what a space found."""
         self.comparisons[space] = comparison
         self.lists[space] = comparison.best(self.op.limit)
@@ -294,7 +294,7 @@ def _rank_by_entities(rows: SearchRows, op: Search, probe: EntitiesProbe) -> Ran
 
 def _rank_by_recency(rows: SearchRows, op: Search, _: RecentProbe) -> Ranked:
     """The newest items; the score is 1/rank, as time alone has no other."""
-    return [(no, 1 / rank) for rank, no in enumerate(rows.newest_items(op.filters, op.limit), 1)]
+    return [(no, 1 / rank) for rank, no in enumerate(rows.newest_item_numbers(op.filters, op.limit), 1)]
 
 
 _RANKER_BY_PROBE: dict[type, Callable[[SearchRows, Search, Any], Ranked]] = {
@@ -357,7 +357,7 @@ def _longest_unknown_words(rows: SearchRows, words: tuple[str, ...]) -> list[str
 def _find_similar_known_words(rows: SearchRows, word: str) -> list[str]:
     """Known words within two typing errors, or one if the word is short; nearest first."""
     cutoff = _MAX_TYPO_DISTANCE_SHORT if len(word) < _MIN_LONG_WORD else _MAX_TYPO_DISTANCE
-    candidates = rows.words_like(word, _MAX_TYPO_CANDIDATES)
+    candidates = rows.words_sharing_trigrams(word, _MAX_TYPO_CANDIDATES)
     similar = extract(word, candidates, scorer=DamerauLevenshtein.distance, score_cutoff=cutoff, limit=5)
     return [known for known, _, _ in similar]
 
@@ -384,12 +384,12 @@ def _rank_neighbours(neighbours: Nearness, seeds: Mapping[int, float]) -> Ranked
     return sorted(scores.items(), key=lambda near: (-near[1], near[0]))
 
 
-def _find_neighbours_and_previous(
+def _find_neighbours_and_predecessors(
     rows: SearchRows, seeds: Mapping[int, float], filters: Filters
 ) -> tuple[Nearness, dict[int, int]]:
     """How near related items and those next in the same session are; and which came just before which."""
     numbers = list(seeds)
-    before, after = rows.items_before(numbers, filters), rows.items_after(numbers, filters)
+    before, after = rows.previous_in_session(numbers, filters), rows.next_in_session(numbers, filters)
     next_to = [(one, other, _NEARNESS_IN_SESSION) for one, other in (*before, *after)]
     neighbours: Nearness = {}
     for one, other, nearness in (*rows.related_items(numbers, filters), *next_to):

@@ -58,7 +58,7 @@ class SqliteStore(Store):
         self._open = OpenDatabases(limits.open_databases)
         self.vector_server = self._vectors = vectors
         if vectors is not None:
-            vectors.bind(self.run)
+            vectors.bind_to_store(self.run)
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
@@ -66,10 +66,10 @@ class SqliteStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         creates = any(map(batches.creates_workspace, operations))
-        with self._borrow(workspace, create=creates) as database:
+        with self._borrow_database(workspace, create=creates) as database:
             if database is None:
                 return [batches.result_in_empty_workspace(operation) for operation in operations]
             if self._vectors is not None and any(isinstance(one, base.Check) for one in operations):
@@ -79,10 +79,10 @@ class SqliteStore(Store):
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
-        if batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        if batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace):
             return
         workspace = check_workspace(operation.workspace)
-        with self._borrow(workspace, create=batches.creates_workspace(operation)) as database:
+        with self._borrow_database(workspace, create=batches.creates_workspace(operation)) as database:
             if database is not None:
                 database.post(operation)
 
@@ -104,7 +104,7 @@ class SqliteStore(Store):
 
     def back_up(self, workspace: str, label: str) -> Path | None:
         """Back a workspace up under a label; gives the file, None if there is nothing to back up."""
-        with self._borrow(check_workspace(workspace), create=False) as database:
+        with self._borrow_database(check_workspace(workspace), create=False) as database:
             if database is None:
                 return None
             with translate_errors(database.path):
@@ -126,7 +126,7 @@ class SqliteStore(Store):
         return made
 
     def _back_up_on_day(self, workspace: str, day: str, keep: int) -> Path | None:
-        with self._borrow(workspace, create=False) as database:
+        with self._borrow_database(workspace, create=False) as database:
             if database is None:
                 return None
             with translate_errors(database.path):
@@ -139,7 +139,9 @@ class SqliteStore(Store):
         digest = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         return self.folder / f"{readable}-{digest}" / _DATABASE
 
-    def _borrow(self, workspace: str, *, create: bool) -> AbstractContextManager[WorkspaceDatabase | None]:
+    def _borrow_database(
+        self, workspace: str, *, create: bool
+    ) -> AbstractContextManager[WorkspaceDatabase | None]:
         """The database of a workspace while a block lasts; None if there is none and none is to be made."""
         return self._open.borrow(workspace, lambda: self._open_database(workspace, create=create))
 

@@ -105,7 +105,7 @@ class _SqliteRows(SearchRows):
             for (word,) in self._tx.execute(f"SELECT word FROM vocabulary WHERE word IN ({marks})", *words)
         }
 
-    def words_like(self, word: str, limit: int) -> list[str]:
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
         """Known words of about this length that have three letters in a row of it."""
         grams = sorted({word[i : i + 3] for i in range(len(word) - 2)})
         # Unranked: ranking thousands of short words costs ten times what comparing them does.
@@ -132,7 +132,7 @@ class _SqliteRows(SearchRows):
             found[name] = known, [int(number) for (number,) in rows]
         return found
 
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
         clause, values = filters_to_sql(filters)
         newest = f"SELECT i.no FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?"
@@ -153,11 +153,11 @@ class _SqliteRows(SearchRows):
         ).fetchall()
         return rows
 
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just before it in its session."""
         return self._adjacent_in_session(seeds, filters, "max", "<")
 
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just after it in its session."""
         return self._adjacent_in_session(seeds, filters, "min", ">")
 
@@ -205,7 +205,7 @@ class ItemsPassingFilters:
         numbers = self._select_numbers(some, "TRUE", *self._values)
         return numbers if len(numbers) <= limit else None
 
-    def among(self, numbers: Sequence[int]) -> set[int]:
+    def passing_among(self, numbers: Sequence[int]) -> set[int]:
         """Those of these numbers that pass."""
         listed = "json_each(?) s CROSS JOIN items i ON i.no = s.value"
         passing = self._select_numbers(listed, self._clause, json.dumps(numbers), *self._values)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Problem
     from foreword.types import Filters, VectorProbe
 
-    CodesOf = Callable[[Iterable[int]], Mapping[int, bytes]]
+    FindCodes = Callable[[Iterable[int]], Mapping[int, bytes]]
     """Given item numbers, the codes of those that have one, from the rows."""
 
     FindNearest = Callable[[Sequence[float], int], Iterable[int]]
@@ -68,7 +68,7 @@ class Comparison(Protocol):
         """At most `limit` item numbers and cosines, highest first; of equals the lowest number."""
         ...
 
-    def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
+    def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
         ...
 
@@ -80,7 +80,9 @@ class Comparison(Protocol):
         ...
 
 
-def highest(values: NDArray[np.float64], numbers: NDArray[np.int64], limit: int) -> NDArray[np.intp]:
+def places_of_highest(
+    values: NDArray[np.float64], numbers: NDArray[np.int64], limit: int
+) -> NDArray[np.intp]:
     """The places of the highest values, highest first; of equals the one with the lowest number."""
     if limit < len(values):
         threshold = np.partition(values, len(values) - limit)[len(values) - limit] if limit else np.inf
@@ -110,10 +112,10 @@ class Cosines:
 
     def best(self, limit: int) -> list[tuple[int, float]]:
         """At most `limit` item numbers and cosines, highest first."""
-        places = highest(self.values, self.numbers, limit)
+        places = places_of_highest(self.values, self.numbers, limit)
         return [(int(self.numbers[i]), float(self.values[i])) for i in places]
 
-    def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
+    def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
         wanted = np.isin(self.numbers, np.fromiter(numbers, np.int64))
         return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
@@ -123,7 +125,7 @@ class Cosines:
         merit = self.values.copy()
         for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
             merit[at] += bonuses[int(self.numbers[at])]
-        moved = _move_towards(self.vector, self.codes[highest(merit, self.numbers, items)], weight)
+        moved = _move_towards(self.vector, self.codes[places_of_highest(merit, self.numbers, items)], weight)
         return Cosines(moved, self.numbers, self.codes, cosines_to_codes(moved, self.codes))
 
 
@@ -134,12 +136,12 @@ class NearestCosines:
         self,
         vector: Sequence[float],
         find_nearest: FindNearest,
-        codes_of: CodesOf,
+        codes_of_items: FindCodes,
         known_codes: dict[int, bytes] | None = None,
     ) -> None:
         self._vector = tuple(vector)
         self._find_nearest = find_nearest
-        self._codes_of = codes_of
+        self._codes_of_items = codes_of_items
         self._known_codes = {} if known_codes is None else known_codes
         self._nearest: list[int] = []
 
@@ -149,24 +151,26 @@ class NearestCosines:
         self._nearest = list(self._find_nearest(self._vector, candidates))
         return self._compare(self._nearest).best(limit)
 
-    def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
+    def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
-        return self._compare(numbers).of_items(numbers)
+        return self._compare(numbers).cosines_of_items(numbers)
 
     def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
         """The best answers are among the nearest items and those with a bonus."""
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
         answers = self._compare({*near, *bonuses})
         merit = answers.values + np.array([bonuses.get(int(number), 0.0) for number in answers.numbers])
-        moved = _move_towards(self._vector, answers.codes[highest(merit, answers.numbers, items)], weight)
-        return NearestCosines(moved, self._find_nearest, self._codes_of, self._known_codes)
+        moved = _move_towards(
+            self._vector, answers.codes[places_of_highest(merit, answers.numbers, items)], weight
+        )
+        return NearestCosines(moved, self._find_nearest, self._codes_of_items, self._known_codes)
 
     def _compare(self, numbers: Iterable[int]) -> Cosines:
         """The exact cosines of these items."""
         wanted = list(numbers)
         unknown = [number for number in wanted if number not in self._known_codes]
         if unknown:  # most were asked for before: each asking is a round trip
-            self._known_codes |= self._codes_of(unknown)
+            self._known_codes |= self._codes_of_items(unknown)
         codes = sorted(
             (number, self._known_codes[number]) for number in wanted if number in self._known_codes
         )
@@ -188,15 +192,15 @@ class VectorPart(ABC, Generic[Tx]):
     """
 
     @abstractmethod
-    def keep(self, tx: Tx, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
+    def put_vectors(self, tx: Tx, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
         """Note that these items have got these vectors, in place of earlier ones."""
 
     @abstractmethod
-    def note_changed(self, tx: Tx, numbers: Sequence[int]) -> None:
+    def note_changed_items(self, tx: Tx, numbers: Sequence[int]) -> None:
         """Note that what filters ask of these items has changed."""
 
     @abstractmethod
-    def drop(self, tx: Tx, numbers: Sequence[int]) -> None:
+    def delete_vectors(self, tx: Tx, numbers: Sequence[int]) -> None:
         """Let go everything of these items, which are being deleted."""
 
     @abstractmethod

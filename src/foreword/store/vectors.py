@@ -25,7 +25,7 @@ import numpy as np
 
 from foreword.errors import StoreDamaged, ValidationError
 from foreword.store.rows import IN_LIST, filters_to_sql
-from foreword.store.sign_codes import SignCodes, nearest_of
+from foreword.store.sign_codes import SignCodes, numbers_of_nearest_codes
 from foreword.store.vector_part import (
     Cosines,
     NearestCosines,
@@ -61,7 +61,7 @@ _MIN_RECORDS_TO_COMPACT = 1000
 _MAX_COMPARED = 30_000
 """Up to so many records are compared one by one; of more, those whose signs agree most with the question."""
 
-_FEW = 5_000
+_MAX_PASSING_COMPARED = 5_000
 """Where at most so many items pass the filters, these are compared one by one."""
 
 _LOOKED_AT_PER_ANSWER = 20
@@ -100,7 +100,9 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             continue
         known += 1
         number, is_same = found
-        tx.execute("DELETE FROM claims WHERE task = ? AND no = ?", _task(op.space, op.digest), number)
+        tx.execute(
+            "DELETE FROM claims WHERE task = ? AND no = ?", _encoding_task(op.space, op.digest), number
+        )
         if not is_same:  # a row written again would be a hole in every code file
             insert = (
                 "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) VALUES(?, ?, ?, ?, ?)"
@@ -108,11 +110,11 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             tx.execute(insert, number, *values)
             changed[number] = values[3]
     if tx.vectors is not None:
-        tx.vectors.keep(tx, op.space, op.digest, changed)
+        tx.vectors.put_vectors(tx, op.space, op.digest, changed)
     return known
 
 
-def _task(space: str, digest: str) -> str:
+def _encoding_task(space: str, digest: str) -> str:
     """What is being done to an item that is claimed."""
     return f"{space} {digest}"
 
@@ -120,7 +122,7 @@ def _task(space: str, digest: str) -> str:
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     """Items without a vector that nobody else is about to encode; they are the caller's for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task, now = _task(op.space, op.digest), int(time.time() * 1_000_000)
+    task, now = _encoding_task(op.space, op.digest), int(time.time() * 1_000_000)
     tx.execute("DELETE FROM claims WHERE until < ?", now)
     items = tx.select_numbered_items(
         f"WHERE {clause} AND NOT EXISTS "
@@ -216,7 +218,7 @@ class PassingItems(Protocol):
         """The numbers of all that pass, if these are at most `limit`; else None."""
         ...
 
-    def among(self, numbers: Sequence[int]) -> set[int]:
+    def passing_among(self, numbers: Sequence[int]) -> set[int]:
         """Those of these numbers that pass."""
         ...
 
@@ -226,37 +228,41 @@ class _LargeFile:
 
     def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
         self._records, self._signs, self._passing = records, signs, passing
-        self._few = None if passing.is_everything else passing.numbers_if_few(_FEW)
+        self._few_passing = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
         self._mask: NDArray[np.bool_] | None = None
 
     def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
         """The numbers of the items nearest to a vector that pass the filters."""
         if self._passing.is_everything:
-            return self._nearest(vector, limit)
-        if self._few is not None:
-            return self._nearest_of_places(vector, limit, self._signs.places_of(self._few))
+            return self._nearest_by_signs(vector, limit)
+        if self._few_passing is not None:
+            return self._nearest_among_places(vector, limit, self._signs.places_of_items(self._few_passing))
         if self._mask is None:
-            near = self._nearest(vector, limit * _LOOKED_AT_PER_ANSWER)
-            passing = self._passing.among(near)
+            near = self._nearest_by_signs(vector, limit * _LOOKED_AT_PER_ANSWER)
+            passing = self._passing.passing_among(near)
             if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
                 return [number for number in near if number in passing][:limit]
             allowed = self._passing.all_numbers()
             self._mask = np.isin(self._signs.numbers, () if allowed is None else allowed)
-        return self._nearest(vector, limit, self._mask)
+        return self._nearest_by_signs(vector, limit, self._mask)
 
-    def _nearest(
+    def _nearest_by_signs(
         self, vector: Sequence[float], limit: int, mask: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        return self._nearest_of_places(vector, limit, self._signs.candidates(vector, limit, mask))
+        return self._nearest_among_places(
+            vector, limit, self._signs.places_with_most_alike_signs(vector, limit, mask)
+        )
 
-    def _nearest_of_places(self, vector: Sequence[float], limit: int, places: NDArray[np.intp]) -> list[int]:
+    def _nearest_among_places(
+        self, vector: Sequence[float], limit: int, places: NDArray[np.intp]
+    ) -> list[int]:
         records = self._records.take(places)
         records = records[records["no"] != _ERASED]  # as it is now: another process may erase at any time
-        return nearest_of(vector, records["no"], records["code"], limit)
+        return numbers_of_nearest_codes(vector, records["no"], records["code"], limit)
 
-    def codes_of(self, numbers: Iterable[int]) -> dict[int, bytes]:
+    def codes_of_items(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""
-        records = self._records.take(self._signs.places_of(numbers))
+        records = self._records.take(self._signs.places_of_items(numbers))
         return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED}
 
 
@@ -272,7 +278,7 @@ class CodeFile:
         self._inode = 0
         self._last_row = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
-        self._signs, self._signs_inode = SignCodes.of_none(dimensions), 0
+        self._signs, self._signs_inode = SignCodes.empty(dimensions), 0
 
     @classmethod
     def list_in_folder(cls, folder: Path) -> Iterator[CodeFile]:
@@ -284,7 +290,7 @@ class CodeFile:
         paths = {path.with_suffix(".codes") for end in ("codes", "lock") for path in folder.glob(f"*.{end}")}
         for path in sorted(paths):
             if not path.exists():
-                cls(path, 0).wait_for_its_maker()
+                cls(path, 0).wait_until_unlocked()
                 if not path.exists():
                     continue
             with path.open("rb") as file:
@@ -293,7 +299,7 @@ class CodeFile:
             dimensions = _HEADER.unpack(raw)[1] if is_usable else 0
             yield cls(path, dimensions if dimensions <= _MAX_DIMENSIONS else 0)
 
-    def wait_for_its_maker(self) -> None:
+    def wait_until_unlocked(self) -> None:
         """Wait until whoever is changing the file has done so."""
         with self._lock_exclusively():
             pass
@@ -356,19 +362,19 @@ class CodeFile:
         """Compare a vector with each item that passes, or in a large file with the nearest of them."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
-            signs = self._signs_of(records) if len(records) > _MAX_COMPARED else None
+            signs = self._update_signs(records) if len(records) > _MAX_COMPARED else None
         rows = rows_after(last_row)
         if signs is None or rows:
             return self._compute_cosines(vector, records, rows, passing.all_numbers())
         large = _LargeFile(records, signs, passing)
-        return NearestCosines(vector, large.find_nearest, large.codes_of)
+        return NearestCosines(vector, large.find_nearest, large.codes_of_items)
 
-    def _signs_of(self, records: NDArray[np.void]) -> SignCodes:
+    def _update_signs(self, records: NDArray[np.void]) -> SignCodes:
         """The signs of all records; what was added since the last time is added."""
         if self._signs_inode != self._inode or len(self._signs) > len(records):
-            self._signs, self._signs_inode = SignCodes.of_none(self.dimensions), self._inode
+            self._signs, self._signs_inode = SignCodes.empty(self.dimensions), self._inode
         if fresh := len(records) - len(self._signs):
-            self._signs = self._signs.with_codes(records["no"][-fresh:], records["code"][-fresh:])
+            self._signs = self._signs.extended_with_codes(records["no"][-fresh:], records["code"][-fresh:])
         return self._signs
 
     def _compute_cosines(
@@ -379,7 +385,7 @@ class CodeFile:
         allowed: NDArray[np.int64] | None,
     ) -> Cosines:
         """The cosine of every item that records or rows have, or every allowed one."""
-        records = self._records_with_rows(records, rows)
+        records = self._merge_rows_into_records(records, rows)
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
         mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
         if not mask.all():
@@ -446,7 +452,9 @@ class CodeFile:
         self._records, self._map, self._inode, self._last_row = np.zeros(0, self._record), None, 0, 0
         return self._records
 
-    def _records_with_rows(self, records: NDArray[np.void], rows: Sequence[VectorRow]) -> NDArray[np.void]:
+    def _merge_rows_into_records(
+        self, records: NDArray[np.void], rows: Sequence[VectorRow]
+    ) -> NDArray[np.void]:
         """The records with these rows added, in place of older records of the same items."""
         if not rows:
             return records

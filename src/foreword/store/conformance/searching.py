@@ -165,7 +165,7 @@ class SearchingTests(Suite):
 
     # Filters
 
-    def _cases(self) -> Iterator[tuple[str, Filters]]:
+    def _filter_cases(self) -> Iterator[tuple[str, Filters]]:
         """For each filter a workspace with two items that all probes find: `in` passes, `out` does not."""
         for number, (filters, passing, failing) in enumerate(FILTER_CASES):
             workspace = f"case {number}"
@@ -175,7 +175,7 @@ class SearchingTests(Suite):
             yield workspace, filters
 
     def test_every_filter_narrows_a_scan(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             for page in (1, 1000):
                 ids = [one.id for one in self.store.scan(workspace, filters, page)]
                 assert ids == ["in"], (filters, page)
@@ -193,17 +193,17 @@ class SearchingTests(Suite):
         assert self.store.run(ListConversations(HERE, notes, limit=0)) == ()
 
     def test_every_filter_narrows_a_tally(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert self.store.tally("nowhere", filters) == (0, None), filters
             assert self.store.tally(workspace, filters) == (1, self.store.get(workspace, "in")[0]), filters
             assert self.store.tally(workspace) == (2, self.store.get(workspace, "out")[0]), filters
 
     def test_every_filter_narrows_the_newest(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert [one.id for one in self.store.recent(workspace, filters)] == ["in"], filters
 
     def test_every_filter_narrows_every_probe(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             narrowed = self.store.search(Search(workspace, self.probes, filters))
             assert listed_ids(narrowed) == {probe.space: ["in"] for probe in self.probes}, filters
             assert set(narrowed.items) == {"in"}
@@ -213,14 +213,14 @@ class SearchingTests(Suite):
     def test_every_filter_narrows_neighbours(self) -> None:
         words = WordsProbe("words", ("lighthouse",))
         self.search(words, NeighboursProbe("skips the test if the engine lacks either"))
-        for number, (workspace, filters) in enumerate(self._cases()):
+        for number, (workspace, filters) in enumerate(self._filter_cases()):
             self.store.put(workspace, [item("the lighthouse", id="seed", **FILTER_CASES[number][1])])
             self.store.run(PutRelations(workspace, (Relation("seed", "in"), Relation("out", "seed"))))
             found = listed_ids(self.store.search(Search(workspace, (words, NEIGHBOURS), filters)))
             assert found["near"] == ["in"], filters
 
     def test_deleting_by_filter_takes_all_that_pass_and_no_other(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert self.store.delete(Delete(workspace, filters=filters)) == ("in",), filters
             assert [one.id for one in self.store.scan(workspace)] == ["out"], filters
 
@@ -249,25 +249,25 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
 
-    def _claim(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+    def _claim_ids(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
         return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
 
     def test_what_one_has_claimed_nobody_else_is_given(self) -> None:
         self.put(*"abcd")
         self._put_vector("b", "t", axis(0))
-        assert (self._claim(limit=2), self._claim(limit=2), self._claim()) == ("ac", "d", "")
+        assert (self._claim_ids(limit=2), self._claim_ids(limit=2), self._claim_ids()) == ("ac", "d", "")
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
         other = self.store.run(ClaimUnembedded(HERE, "s", OTHER_DIGEST))
         assert "".join(one.id for one in other) == "abcd"
 
     def test_a_claim_ends_with_the_vector_or_with_its_time(self) -> None:
         self.put(*"ab")
-        assert self._claim(seconds=0) == "ab"
-        assert self._claim(kinds=("memory",)) == "ab"
+        assert self._claim_ids(seconds=0) == "ab"
+        assert self._claim_ids(kinds=("memory",)) == "ab"
         self._put_vector("a", "t", axis(0))
         self.store.delete(Delete(HERE, ("a", "b")))
         self.put(*"ab")
-        assert self._claim() == "ab"
+        assert self._claim_ids() == "ab"
         self.assert_sound()
 
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:

@@ -73,7 +73,7 @@ class WorkspaceTests(Suite):
         self.store.run(base.PutReceipt(HERE, receipt("r", session="s")))
         self.store.run(base.MarkShown(HERE, "s", ("a", "b"), NOW))
         self.put_file("f.py", "one")
-        before = self._everything()
+        before = self._collect_answers()
         writes: list[Operation[Any]] = [
             base.Put(HERE, (item("new harbour", id="c"),)),
             base.Amend(HERE, "b", confidence=0.1),
@@ -93,11 +93,11 @@ class WorkspaceTests(Suite):
         ):
             with refused(ValidationError):
                 self.store.batch([*writes, last])
-            assert self._everything() == before
+            assert self._collect_answers() == before
         self.assert_sound()
         assert self.put(item("afterwards", id="c"))[0].new
 
-    def _everything(self) -> list[Any]:
+    def _collect_answers(self) -> list[Any]:
         """All that a workspace would answer."""
         return [
             list(self.store.scan(HERE)),
@@ -169,7 +169,7 @@ class WorkspaceTests(Suite):
         assert self.find(RecentProbe("recent")) == ["mine"]
 
     def test_an_empty_workspace_gives_nothing_and_nothing_is_made_of_it(self) -> None:
-        answers = _empty_answers(HERE, self.probes)
+        answers = _operations_with_empty_results(HERE, self.probes)
         for operation, result in answers:
             assert self.store.run(operation) == result, operation
         assert self.store.batch([operation for operation, _ in answers]) == [result for _, result in answers]
@@ -199,7 +199,10 @@ class WorkspaceTests(Suite):
                 base.PutFile(name, file_state("f.py"), ()),
                 base.PutRelations(name, (Relation("a", "a"),)),
             )
-            for operation in (*creating, *(operation for operation, _ in _empty_answers(name, PROBES))):
+            for operation in (
+                *creating,
+                *(operation for operation, _ in _operations_with_empty_results(name, PROBES)),
+            ):
                 with refused(ValidationError):
                     self.store.batch([base.Put(HERE, (item("never"),)), operation])
             with refused(ValidationError):
@@ -254,7 +257,9 @@ class WorkspaceTests(Suite):
         self.assert_sound()
 
 
-def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Operation[Any], object]]:
+def _operations_with_empty_results(
+    workspace: str, probes: tuple[Probe, ...]
+) -> list[tuple[Operation[Any], object]]:
     """Every operation that creates no workspace, with what it returns in one that holds nothing."""
     return [
         (base.Get(workspace, ("a", "b")), (None, None)),

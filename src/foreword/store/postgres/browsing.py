@@ -107,13 +107,13 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
 
 
 def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
-    items = deleting.find_items_that_go(tx, op.ids)
-    numbers = list(tx.numbers_of([item.id for item in items]).values())
+    items = deleting.find_items_to_delete(tx, op.ids)
+    numbers = list(tx.item_numbers_by_id([item.id for item in items]).values())
     relations = tx.select_value(
         "SELECT count(*) FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
         *(tx.ws, numbers, numbers),
     )
-    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    receipts = deleting.find_receipts_that_quote(tx, [item.text for item in items], ())
     return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
 
 

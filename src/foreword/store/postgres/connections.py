@@ -105,12 +105,12 @@ class Pool:
         if not self._places.acquire(timeout=left):
             raise ServerSilent("all connections are in use")
         try:
-            connection = self._take_idle(deadline) or self._connect_by(deadline)
+            connection = self._take_idle(deadline) or self._connect_before(deadline)
             connection.deadline = deadline
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._release(connection)
         finally:
             self._places.release()
 
@@ -159,7 +159,7 @@ class Pool:
             else:
                 return connection
 
-    def _connect_by(self, deadline: float | None) -> Connection:
+    def _connect_before(self, deadline: float | None) -> Connection:
         """A new connection; one that comes after the deadline is kept for the next who asks."""
         if deadline is None:
             return self.connect()
@@ -180,9 +180,9 @@ class Pool:
 
     def _keep_late_connection(self, future: Future[Connection]) -> None:
         if future.exception() is None:
-            self._give_back(future.result())
+            self._release(future.result())
 
-    def _give_back(self, connection: Connection) -> None:
+    def _release(self, connection: Connection) -> None:
         connection.deadline, connection.used_at = None, time.monotonic()
         if self._closed or connection.closed or connection.info.transaction_status != 0:
             connection.close()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import FileState, Stored, StoredFile
-from foreword.store.deleting import question_repeats
+from foreword.store.deleting import question_quotes
 from foreword.store.postgres.indexing import remove_from_indexes
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.rows import as_stored_with_hash, metadata_to_json
@@ -37,13 +37,13 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     if op.filters is None:
         found = tx.select_numbered_items("i.id = ANY(?)", list(op.ids))
     else:
-        found = _items_passing(tx, op.filters)
+        found = _find_items_by_filters(tx, op.filters)
     gone: list[Item] = []
     paths: set[str] = set()
     while found:
         paths |= _remove_items(tx, found)
         gone += [item for _, item in found]
-        found = _items_made_from(tx, {item.id for _, item in found})
+        found = _find_items_made_from(tx, {item.id for _, item in found})
     ids = [item.id for item in gone]
     _clear_superseded_by(tx, ids)
     tx.execute(
@@ -52,37 +52,39 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         *(tx.ws, list(paths)),
     )
     if gone:
-        _remove_from_receipts(tx, "view")
+        _remove_field_from_receipts(tx, "view")
     if gone and not op.keep_copies:
-        _remove_from_receipts(tx, "text")
+        _remove_field_from_receipts(tx, "text")
     if not op.keep_copies:
-        _delete_receipts_that_repeat(tx, [item.text for item in gone], op.words)
+        _delete_receipts_that_quote(tx, [item.text for item in gone], op.words)
     if op.filters is not None and op.filters.session is not None:
         _forget_session(tx, op.filters.session)
     return tuple(ids)
 
 
-def _items_passing(tx: Transaction, filters: Filters) -> NumberedItems:
+def _find_items_by_filters(tx: Transaction, filters: Filters) -> NumberedItems:
     """The items that pass; if the filters name a source, also what was made from it."""
     clause, values = filters_to_sql(filters)
     found = dict(tx.select_numbered_items(clause, *values))
     if filters.source is not None:
         rest, values = filters_to_sql(replace(filters, source=None))
         derived = tx.select_numbered_items(f"{rest} AND {_IS_DERIVED}", *values)
-        found |= {no: item for no, item in derived if filters.source in _values_under(item, "derived_from")}
+        found |= {
+            no: item for no, item in derived if filters.source in _metadata_strings(item, "derived_from")
+        }
     return list(found.items())
 
 
-def _items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
+def _find_items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
     """The items that repeat the words of these."""
     return [
         (number, item)
         for number, item in tx.select_numbered_items(_IS_DERIVED)
-        if "derived_from" in item.metadata and not ids.isdisjoint(_values_under(item, "turns"))
+        if "derived_from" in item.metadata and not ids.isdisjoint(_metadata_strings(item, "turns"))
     ]
 
 
-def _values_under(item: Item, key: str) -> set[Any]:
+def _metadata_strings(item: Item, key: str) -> set[Any]:
     """What stands under a key of an item's metadata: the value, or each of a list's or mapping's."""
     found = item.metadata.get(key, [])
     if isinstance(found, dict):
@@ -94,7 +96,7 @@ def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
     """Take items out of every table; return the paths of the files they were made from."""
     numbers = [number for number, _ in items]
     remove_from_indexes(tx, items)
-    tx.vectors.drop(tx, numbers)
+    tx.vectors.delete_vectors(tx, numbers)
     tx.execute(
         "DELETE FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
         *(tx.ws, numbers, numbers),
@@ -115,7 +117,7 @@ def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
     )
 
 
-def _remove_from_receipts(tx: Transaction, field: str) -> None:
+def _remove_field_from_receipts(tx: Transaction, field: str) -> None:
     """Take out the views or the texts, which repeat words, and nobody knows of which items."""
     query = "SELECT id, body FROM receipts WHERE ws = ? AND strpos(body, ?) > 0"
     for receipt_id, text in tx.execute(query, tx.ws, f'"{field}":').fetchall():
@@ -126,29 +128,29 @@ def _remove_from_receipts(tx: Transaction, field: str) -> None:
         tx.execute("UPDATE receipts SET body = ? WHERE ws = ? AND id = ?", stripped, tx.ws, receipt_id)
 
 
-def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
+def _delete_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
     """Delete receipts whose question repeats a text or has all the words."""
-    repeating = find_receipts_that_repeat(tx, texts, words)
+    repeating = find_receipts_that_quote(tx, texts, words)
     tx.execute("DELETE FROM receipts WHERE ws = ? AND id = ANY(?)", tx.ws, repeating)
 
 
-def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The ids of the receipts whose question repeats a text or has all the words."""
     if not texts and not words:
         return []
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
     questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
-    return [name for name, query in questions.items() if query and question_repeats(query, joined, words)]
+    return [name for name, query in questions.items() if query and question_quotes(query, joined, words)]
 
 
-def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     """The items that deleting these ids would remove: themselves, and what was made from them."""
     found: dict[str, Item] = {}
     fresh = tx.select_numbered_items("i.id = ANY(?)", list(ids))
     while fresh:
         found |= {item.id: item for _, item in fresh}
-        made = _items_made_from(tx, {item.id for _, item in fresh})
+        made = _find_items_made_from(tx, {item.id for _, item in fresh})
         fresh = [(number, item) for number, item in made if item.id not in found]
     return list(found.values())
 

@@ -39,7 +39,7 @@ _NO_SUCH_ITEM = "NOT EXISTS(SELECT 1 FROM items i WHERE i.ws = t.ws AND i.no = t
 _NO_SUCH_FILE = "NOT EXISTS(SELECT 1 FROM files f WHERE f.ws = t.ws AND f.path = t.path)"
 
 
-def as_key(word: str) -> str:
+def to_index_key(word: str) -> str:
     """A word as an index can have it: one that is too long is known by its beginning and a hash."""
     word = word.replace("\0", " ")
     if len(word) <= _MAX_KEY_CHARACTERS:
@@ -54,10 +54,10 @@ def split_item_for_index(index: str, item: Item, views: Views) -> list[list[str]
     return [split_for_index(index, " ".join(views.identifiers))] if views.identifiers else []
 
 
-def _count_stems(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
+def _count_stems_in_item(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
     """Whether an item is in an index, and how often each stem stands in it."""
     columns = split_item_for_index(index, item, views)
-    return bool(columns), Counter(as_key(stem) for column in columns for stem in column)
+    return bool(columns), Counter(to_index_key(stem) for column in columns for stem in column)
 
 
 # Adding
@@ -66,10 +66,10 @@ def _count_stems(index: str, item: Item, views: Views) -> tuple[bool, Counter[st
 def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
     """Let items be found by their words, code names and named things; each comes with its number."""
     for index in INDEXES:
-        counted = [(number, *_count_stems(index, item, views)) for number, item, views in items]
+        counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in items]
         _add_postings(tx, index, [(number, stems) for number, _, stems in counted if stems])
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], 1)
-    mentions = {(as_key(name), number) for number, _, views in items for name in views.entities}
+    mentions = {(to_index_key(name), number) for number, _, views in items for name in views.entities}
     tx.execute(
         "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
         *(
@@ -78,7 +78,7 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
             numbers_array(number for _, number in mentions),
         ),
     )
-    _add_vocabulary(tx, _count_words(item for _, item, _ in items))
+    _add_vocabulary(tx, _count_items_with_each_word(item for _, item, _ in items))
 
 
 def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]], sign: int) -> None:
@@ -94,7 +94,7 @@ def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]],
 def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Counter[str]]]) -> None:
     """Keep how often each stem stands in each item."""
     spread = Counter(stem for _, stems in counted for stem in stems)
-    ids, _ = _raise_counts(tx, "stems", "stem", spread, index)
+    ids, _ = _increase_item_counts(tx, "stems", "stem", spread, index)
     rows = [
         (ids[stem], number, stems.total(), often)
         for number, stems in counted
@@ -103,16 +103,16 @@ def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Coun
     tx.execute(
         "INSERT INTO postings(stem, ws, no, length, frequency) SELECT s, ?, n, l, f "
         "FROM unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[]) AS p(s, n, l, f)",
-        *(tx.ws, *map(numbers_array, _columns(rows, 4))),
+        *(tx.ws, *map(numbers_array, _rows_to_columns(rows, 4))),
     )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+def _rows_to_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
     """Rows as one list a column."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
-def _raise_counts(
+def _increase_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> tuple[dict[str, int], list[str]]:
     """Count the items of a batch to the words of a table; gives the ids of all, and which it lacked."""
@@ -137,26 +137,26 @@ def _raise_counts(
     return ids | dict(rows.fetchall()), missing
 
 
-def _count_words(items: Iterable[Item]) -> Counter[str]:
+def _count_items_with_each_word(items: Iterable[Item]) -> Counter[str]:
     """In how many of the items each word stands."""
     spread: Counter[str] = Counter()
     for item in items:
-        spread.update({as_key(word) for word in distinct_words_of_item(item)})
+        spread.update({to_index_key(word) for word in distinct_words_of_item(item)})
     return spread
 
 
 def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
     """Count the words of a batch; new ones can be found by three letters in a row."""
-    ids, new = _raise_counts(tx, "vocabulary", "word", spread)
-    rows = [(gram, len(word), ids[word]) for word in new for gram in trigrams_of(word)]
-    grams, lengths, words = _columns(rows, 3)
+    ids, new = _increase_item_counts(tx, "vocabulary", "word", spread)
+    rows = [(gram, len(word), ids[word]) for word in new for gram in split_into_trigrams(word)]
+    grams, lengths, words = _rows_to_columns(rows, 3)
     tx.execute(
         "INSERT INTO trigrams SELECT ?, * FROM unnest(?::text[], ?::integer[], ?::bigint[])",
         *(tx.ws, texts_array(grams), numbers_array(lengths), numbers_array(words)),
     )
 
 
-def trigrams_of(word: str) -> set[str]:
+def split_into_trigrams(word: str) -> set[str]:
     """Every three letters that stand in a row in a word."""
     return {word[at : at + 3] for at in range(len(word) - 2)}
 
@@ -168,21 +168,21 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
     """Take items out of every index; a word that no other item has goes with them."""
     seen = [(number, item, tx.views(item)) for number, item in items]
     for index in INDEXES:
-        counted = [(number, *_count_stems(index, item, views)) for number, item, views in seen]
+        counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in seen]
         spread = Counter(stem for _, _, stems in counted for stem in stems)
-        ids = _lower_counts(tx, "stems", "stem", spread, index)
+        ids = _decrease_item_counts(tx, "stems", "stem", spread, index)
         rows = [(ids[stem], number) for number, _, stems in counted for stem in stems if stem in ids]
         tx.execute(
             "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
             "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
-            *(*map(numbers_array, _columns(rows, 2)), tx.ws),
+            *(*map(numbers_array, _rows_to_columns(rows, 2)), tx.ws),
         )
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
     tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
-    _lower_counts(tx, "vocabulary", "word", _count_words(item for _, item in items))
+    _decrease_item_counts(tx, "vocabulary", "word", _count_items_with_each_word(item for _, item in items))
 
 
-def _lower_counts(
+def _decrease_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> dict[str, int]:
     """Take a batch of items from the counts of its words; words of no item go. Gives the ids of all."""
@@ -217,10 +217,10 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         yield Problem("items", f"{wrong} rows do not match the hash of their content")
     for index in INDEXES:
         yield from _find_problems_in_index(tx, index, items)
-    vocabulary = dict(_count_words(item for _, item, _ in items))
-    if vocabulary != _pairs(tx, "SELECT word, items FROM vocabulary WHERE ws = ?"):
+    vocabulary = dict(_count_items_with_each_word(item for _, item, _ in items))
+    if vocabulary != _select_pairs(tx, "SELECT word, items FROM vocabulary WHERE ws = ?"):
         yield Problem("vocabulary", "disagrees with the rows")
-    grams = {(gram, word) for word in vocabulary for gram in trigrams_of(word)}
+    grams = {(gram, word) for word in vocabulary for gram in split_into_trigrams(word)}
     rows = tx.execute(
         "SELECT t.gram, v.word FROM trigrams t LEFT JOIN vocabulary v ON v.ws = t.ws AND v.id = t.word "
         "WHERE t.ws = ?",
@@ -228,7 +228,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
     )
     if grams != set(rows.fetchall()):
         yield Problem("trigrams", "disagrees with the vocabulary")
-    mentions = {(as_key(entity), number) for number, _, views in items for entity in views.entities}
+    mentions = {(to_index_key(entity), number) for number, _, views in items for entity in views.entities}
     if mentions != set(tx.execute("SELECT entity, no FROM mentions WHERE ws = ?", tx.ws).fetchall()):
         yield Problem("mentions", "disagrees with the rows")
     yield from tx.vectors.find_problems(tx)
@@ -242,7 +242,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
-def _pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
+def _select_pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
     return dict(tx.execute(sql, tx.ws).fetchall())
 
 
@@ -251,7 +251,7 @@ def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Ite
     expected: set[tuple[str, int, int, int]] = set()
     totals = [0, 0]
     for number, item, views in items:
-        is_in, stems = _count_stems(index, item, views)
+        is_in, stems = _count_stems_in_item(index, item, views)
         totals = [totals[0] + is_in, totals[1] + stems.total()]
         expected |= {(stem, number, stems.total(), often) for stem, often in stems.items()}
     rows = tx.execute(

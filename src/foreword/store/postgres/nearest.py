@@ -16,9 +16,9 @@ import numpy as np
 from foreword.store.base import Problem
 from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.postgres.connections import EF_SEARCH
-from foreword.store.postgres.schema import make_nearest_table
+from foreword.store.postgres.schema import make_nearest_table_if_missing
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
-from foreword.store.postgres.vectors import codes_of, find_encoder, list_encoders
+from foreword.store.postgres.vectors import codes_of_items, find_encoder, list_encoders
 from foreword.store.vector_part import NearestCosines, VectorPart, vector_to_code
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ _MAX_MEGABYTES_TO_BUILD = 4000
 class NearestTables(VectorPart[Transaction]):
     """The pgvector tables beside the rows, changed in the same transaction."""
 
-    def keep(self, tx: Transaction, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
+    def put_vectors(self, tx: Transaction, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
         """Put these vectors into the table of their generation."""
         encoder = find_encoder(tx, space, digest)
         if not codes or encoder is None:
             return
-        table = make_nearest_table(tx.connection, encoder[0], encoder[3])
+        table = make_nearest_table_if_missing(tx.connection, encoder[0], encoder[3])
         tx.execute(
             f"INSERT INTO {table} SELECT ?, n, e::halfvec FROM unnest(?::integer[], ?::text[]) AS t(n, e) "
             "ON CONFLICT(ws, no) DO UPDATE SET embedding = excluded.embedding",
             *(tx.ws, numbers_array(codes), texts_array([_code_to_halfvec(code) for code in codes.values()])),
         )
 
-    def note_changed(self, tx: Transaction, numbers: Sequence[int]) -> None:
+    def note_changed_items(self, tx: Transaction, numbers: Sequence[int]) -> None:
         """Filters look at the items themselves."""
 
-    def drop(self, tx: Transaction, numbers: Sequence[int]) -> None:
+    def delete_vectors(self, tx: Transaction, numbers: Sequence[int]) -> None:
         """Delete the vectors of these items from every generation."""
         for generation, _, _, _ in list_encoders(tx):
             if _has_table(tx, generation):  # not if another part compared these until now
@@ -74,7 +74,7 @@ class NearestTables(VectorPart[Transaction]):
         return NearestCosines(
             probe.vector,
             lambda vector, limit: _find_nearest(tx, generation, vector, filters, limit),
-            lambda numbers: codes_of(tx, generation, numbers),
+            lambda numbers: codes_of_items(tx, generation, numbers),
         )
 
     def find_problems(self, tx: Transaction) -> Iterator[Problem]:
@@ -93,12 +93,12 @@ class NearestTables(VectorPart[Transaction]):
     def rebuild(self, tx: Transaction) -> None:
         """Fill every table again from the rows."""
         for generation, space, digest, dimensions in list_encoders(tx):
-            make_nearest_table(tx.connection, generation, dimensions)
+            make_nearest_table_if_missing(tx.connection, generation, dimensions)
             tx.execute(f"DELETE FROM nearest_{generation} WHERE ws = ?", tx.ws)
             rows = tx.execute(
                 "SELECT no, code FROM vectors WHERE ws = ? AND generation = ?", tx.ws, generation
             ).fetchall()
-            self.keep(tx, space, digest, dict(rows))
+            self.put_vectors(tx, space, digest, dict(rows))
 
 
 def _has_table(tx: Transaction, generation: int) -> bool:
@@ -149,7 +149,7 @@ def _index_name(generation: int, ws: int) -> str:
     return f"nearest_{generation}_ws{ws}"
 
 
-def _megabytes_to_build(dimensions: int, vectors: int) -> int:
+def _megabytes_to_build_index(dimensions: int, vectors: int) -> int:
     """The memory in which the graph of an index fits: one that does not takes many times longer to build."""
     needed = vectors * (2 * dimensions + _BYTES_OF_LINKS) // 1_000_000
     return min(max(64, needed), _MAX_MEGABYTES_TO_BUILD)
@@ -166,13 +166,13 @@ def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
         time.sleep(_SECONDS_BETWEEN_TRIES)
     try:
         connection.execute("SELECT set_config('foreword.ws', %s, FALSE)", (str(ws),))
-        return _make_indexes(connection, ws)
+        return _build_missing_indexes(connection, ws)
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_BUILDING, ws))
 
 
-def _make_indexes(connection: Connection, ws: int) -> list[str]:
+def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:
     """Build what is missing, one index after the other."""
     made = []
     generations = connection.execute(
@@ -189,7 +189,7 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
         if state == (True,):
             continue
         connection.execute(f"DROP INDEX IF EXISTS {name}")
-        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build(dimensions, vectors)}MB'")
+        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build_index(dimensions, vectors)}MB'")
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
             f"USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) WHERE ws = {ws}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
-from foreword.store.batches import list_amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, trim_receipt
 from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
@@ -72,16 +72,16 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     return count, next(iter(tx.select_items(f"{clause} ORDER BY i.no DESC LIMIT 1", *values)), None)
 
 
-def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    for column, value in list_amended_columns(op).items():
-        given = _name_successor(tx, value) if column == "superseded_by" else value
+def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    for column, value in amended_columns(op).items():
+        given = _resolve_successor(tx, value) if column == "superseded_by" else value
         tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", given, tx.ws, op.id)
     if op.confidence is not None:
-        tx.vectors.note_changed(tx, list(tx.numbers_of([op.id]).values()))
+        tx.vectors.note_changed_items(tx, list(tx.item_numbers_by_id([op.id]).values()))
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
-def _name_successor(tx: Transaction, name: str) -> str | None:
+def _resolve_successor(tx: Transaction, name: str) -> str | None:
     """The id that a successor's id or content hash stands for; None for nobody's."""
     if name and not name.startswith("b2:"):
         return name
@@ -92,8 +92,10 @@ def _name_successor(tx: Transaction, name: str) -> str | None:
 
 
 def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
-    kinds = dict(_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind"))
-    vectors_by_space = _pairs(
+    kinds = dict(
+        _select_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind")
+    )
+    vectors_by_space = _select_pairs(
         tx,
         "SELECT g.space, count(*) FROM vectors v JOIN generations g USING(generation) "
         "WHERE v.ws = ? GROUP BY g.space",
@@ -110,7 +112,7 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
     )
 
 
-def _pairs(tx: Transaction, sql: str) -> list[Any]:
+def _select_pairs(tx: Transaction, sql: str) -> list[Any]:
     return tx.execute(sql, tx.ws).fetchall()
 
 
@@ -130,7 +132,7 @@ def _estimate_bytes(tx: Transaction) -> int:
 
 
 def _put_relations(tx: Transaction, op: base.PutRelations) -> int:
-    numbers = tx.numbers_of({end for one in op.relations for end in (one.from_id, one.to_id)})
+    numbers = tx.item_numbers_by_id({end for one in op.relations for end in (one.from_id, one.to_id)})
     return sum(_put_relation(tx, relation, numbers) for relation in op.relations)
 
 
@@ -230,7 +232,7 @@ def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dic
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
-    receipt = trim_receipt(op.receipt, lambda ids: len(tx.numbers_of(ids)) == len(ids))
+    receipt = trim_receipt(op.receipt, lambda ids: len(tx.item_numbers_by_id(ids)) == len(ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
         "INSERT INTO receipts VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(ws, id) DO UPDATE SET "
@@ -303,7 +305,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.Amend: _amend,
+    base.Amend: _amend_item,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
     base.GetRelated: _find_related,

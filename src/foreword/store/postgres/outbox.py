@@ -32,7 +32,7 @@ def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
         "WHERE v.ws = ? AND v.no = ANY(?)",
         *(tx.ws, [number for number, _ in changes]),
     )
-    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+    return Outbox(tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
@@ -44,13 +44,13 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     ).rowcount
 
 
-def tenant(tx: Transaction) -> str:
+def tenant_name(tx: Transaction) -> str:
     """The name of the workspace among those of all stores."""
     store = tx.select_value("SELECT value FROM facts WHERE key = 'store'")
     return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest()
 
 
-def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     """Note that these items changed."""
     tx.execute(
         "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
@@ -59,7 +59,7 @@ def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     )
 
 
-def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+def unsent_and_passing_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
     """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
     newest = "SELECT no FROM outbox WHERE ws = ? ORDER BY no DESC LIMIT ?"
     unsent = {number for (number,) in tx.execute(newest, tx.ws, limit)}

@@ -171,7 +171,7 @@ def _has_table(connection: Connection, schema: str, table: str) -> bool:
     return connection.execute(query, (schema, table)).fetchone() is not None
 
 
-def make_nearest_table(connection: Connection, generation: int, dimensions: int) -> str:
+def make_nearest_table_if_missing(connection: Connection, generation: int, dimensions: int) -> str:
     """The table in which pgvector compares a generation of vectors, made if it is not there."""
     table = f"nearest_{generation}"
     if connection.execute("SELECT to_regclass(%s)", (table,)).fetchone() == (None,):

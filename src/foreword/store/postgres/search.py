@@ -16,7 +16,7 @@ from psycopg import errors as pg
 
 from foreword.errors import StoreAway, StoreDamaged
 from foreword.store.postgres.connections import CONNECTION_LOST, ServerSilent
-from foreword.store.postgres.indexing import as_key, split_item_for_index, trigrams_of
+from foreword.store.postgres.indexing import split_into_trigrams, split_item_for_index, to_index_key
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.postgres.vectors import find_encoder
 from foreword.store.search import DeadlinePassed, ProbeFailed, SearchRows, answer_search
@@ -71,7 +71,7 @@ class _PostgresRows(SearchRows):
         """Raise PostgreSQL's errors as those of a search; what follows is answered all the same."""
         if self._is_lost:
             raise DeadlinePassed
-        self._limit_statements()
+        self._set_statement_timeout()
         savepoint = self._tx.connection.transaction() if self._tx.writes else nullcontext()
         try:
             with savepoint:
@@ -80,17 +80,17 @@ class _PostgresRows(SearchRows):
             self._is_lost = True
             raise DeadlinePassed from error
         except pg.QueryCanceled as error:
-            self._begin_again()
+            self._restart_transaction()
             raise DeadlinePassed from error
         except (StoreDamaged, StoreAway) as error:
             raise ProbeFailed(str(error)) from error
         except psycopg.Error as error:
             if isinstance(error, CONNECTION_LOST) and self._tx.connection.closed:
                 raise
-            self._begin_again()
+            self._restart_transaction()
             raise ProbeFailed(str(error).splitlines()[0]) from error
 
-    def _limit_statements(self) -> None:
+    def _set_statement_timeout(self) -> None:
         """Have the server stop a statement at the deadline, about."""
         if self._expires is None:
             return
@@ -99,7 +99,7 @@ class _PostgresRows(SearchRows):
             self._tx.execute(f"SET LOCAL statement_timeout = {math.ceil(left * 1000)}")
             self._server_limit = left
 
-    def _begin_again(self) -> None:
+    def _restart_transaction(self) -> None:
         """After a failure, go on in a new transaction; one that writes is at its savepoint already."""
         if not self._tx.writes:
             self._tx.connection.execute(
@@ -152,10 +152,10 @@ class _PostgresRows(SearchRows):
         if wanted:
             rows = self._tx.execute(
                 "SELECT stem, items FROM stems WHERE ws = ? AND index = 'words' AND stem = ANY(?)",
-                *(self._tx.ws, [as_key(stem) for stem in wanted]),
+                *(self._tx.ws, [to_index_key(stem) for stem in wanted]),
             )
             found = dict(rows.fetchall())
-            self._counts |= {stem: found.get(as_key(stem), 0) for stem in wanted}
+            self._counts |= {stem: found.get(to_index_key(stem), 0) for stem in wanted}
         return self._counts
 
     def about_and_text(self, number: int) -> tuple[str, str]:
@@ -168,19 +168,19 @@ class _PostgresRows(SearchRows):
 
     def known_words(self, words: Sequence[str]) -> set[str]:
         """Those of the words that an item has."""
-        keys = {word: as_key(word) for word in words}
+        keys = {word: to_index_key(word) for word in words}
         rows = self._tx.execute(
             "SELECT word FROM vocabulary WHERE ws = ? AND word = ANY(?)", self._tx.ws, list(keys.values())
         )
         known = {word for (word,) in rows}
         return {word for word, key in keys.items() if key in known}
 
-    def words_like(self, word: str, limit: int) -> list[str]:
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
         """Known words of about this length that have three letters in a row of it."""
         rows = self._tx.execute(
             "SELECT v.word FROM vocabulary v WHERE v.ws = ? AND v.id IN (SELECT t.word FROM trigrams t "
             "WHERE t.ws = ? AND t.gram = ANY(?) AND t.length BETWEEN ? AND ?) ORDER BY v.id LIMIT ?",
-            *(self._tx.ws, self._tx.ws, [gram.replace("\0", " ") for gram in trigrams_of(word)]),
+            *(self._tx.ws, self._tx.ws, [gram.replace("\0", " ") for gram in split_into_trigrams(word)]),
             *(len(word) - 2, len(word) + 2, limit),
         )
         return [known for (known,) in rows]
@@ -191,7 +191,7 @@ class _PostgresRows(SearchRows):
         """How many items mention each name, and which: all names in one round trip."""
         clause, values = filters_to_sql(filters)
         join = "" if filters.empty else "JOIN items i ON i.ws = m.ws AND i.no = m.no"
-        keys = {name: as_key(name) for name in names}
+        keys = {name: to_index_key(name) for name in names}
         rows = self._tx.execute(
             "SELECT n.name, (SELECT count(*) FROM mentions m WHERE m.ws = ? AND m.entity = n.name), "
             f"ARRAY(SELECT m.no FROM mentions m {join} WHERE m.ws = ? AND m.entity = n.name AND {clause} "
@@ -201,7 +201,7 @@ class _PostgresRows(SearchRows):
         found = {name: (known, numbers) for name, known, numbers in rows}
         return {name: found[key] for name, key in keys.items()}
 
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
         clause, values = filters_to_sql(filters)
         newest = (
@@ -212,7 +212,7 @@ class _PostgresRows(SearchRows):
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
         """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
-        passing, values = self._passing(filters)
+        passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             "SELECT r.seed, r.no, r.confidence FROM ("
             "SELECT from_no AS seed, to_no AS no, confidence FROM relations "
@@ -222,7 +222,7 @@ class _PostgresRows(SearchRows):
             *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), *values),
         ).fetchall()
 
-    def _passing(self, filters: Filters) -> tuple[str, list[object]]:
+    def _join_passing_items(self, filters: Filters) -> tuple[str, list[object]]:
         """A join that keeps of some rows `r` those whose item `r.no` passes the filters, and its values."""
         if filters.empty:
             return "", []
@@ -231,11 +231,11 @@ class _PostgresRows(SearchRows):
         found = f"SELECT 1 FROM items i WHERE i.ws = {self._tx.ws} AND i.no = r.no AND {clause} LIMIT 1"
         return f"CROSS JOIN LATERAL ({found}) AS passing", values
 
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just before it in its session."""
         return self._adjacent_in_session(seeds, filters, "max", "<")
 
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just after it in its session."""
         return self._adjacent_in_session(seeds, filters, "min", ">")
 
@@ -243,7 +243,7 @@ class _PostgresRows(SearchRows):
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
         """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
-        passing, values = self._passing(filters)
+        passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             f"SELECT r.seed, r.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
             f"WHERE n.ws = o.ws AND n.session_key = o.session_key AND n.no {comparison} o.no) AS no "
@@ -268,9 +268,9 @@ class _Bm25Question:
     def __init__(self, tx: Transaction, index: str, words: Sequence[str]) -> None:
         self._tx, self._index = tx, index
         split = [split_for_index(index, word.replace("\0", " ")) for word in words]
-        terms = {place: [as_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
+        terms = {place: [to_index_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
         stems = self._find_stems({stem for term in terms.values() for stem in term})
-        rows, tokens = self._totals()
+        rows, tokens = self._select_totals()
         self.average_length = tokens / rows if rows and tokens else None
         singles = [
             (*stems[term[0]], place) for place, term in terms.items() if len(term) == 1 and term[0] in stems
@@ -286,7 +286,7 @@ class _Bm25Question:
             (place, term) for place, term in terms.items() if len(term) > 1 and all(map(stems.get, term))
         ]
         if phrases:
-            self._add_phrases(phrases, {stem: stems[stem][0] for stem in stems}, rows)
+            self._add_phrases_to_query(phrases, {stem: stems[stem][0] for stem in stems}, rows)
 
     def _find_stems(self, stems: set[str]) -> dict[str, tuple[int, int]]:
         """The number of each stem that some item has, and how many items have it."""
@@ -296,14 +296,14 @@ class _Bm25Question:
         )
         return {stem: (number, items) for stem, number, items in found}
 
-    def _totals(self) -> tuple[int, int]:
+    def _select_totals(self) -> tuple[int, int]:
         """How many items the index has, and how many words these have together."""
         rows: list[Any] = self._tx.execute(
             f"SELECT {self._index}_rows, {self._index}_tokens FROM workspaces WHERE ws = ?", self._tx.ws
         ).fetchall()
         return rows[0] if rows else (0, 0)
 
-    def _add_phrases(
+    def _add_phrases_to_query(
         self, phrases: Sequence[tuple[int, list[str]]], stem_ids: dict[str, int], rows: int
     ) -> None:
         """Find the items that have each phrase as it stands."""
@@ -324,7 +324,7 @@ class _Bm25Question:
             *(self._tx.ws, stem_ids, len(stem_ids)),
         ):
             columns = split_item_for_index(self._index, item, self._tx.views(item))
-            often = sum(_count_phrase([as_key(stem) for stem in column], phrase) for column in columns)
+            often = sum(_count_phrase([to_index_key(stem) for stem in column], phrase) for column in columns)
             if often:
                 having.append((number, sum(map(len, columns)), often))
         return having

@@ -114,12 +114,12 @@ class PostgresStore(Store):
         self._transaction_class = Transaction
         if vectors is not None:
             self._vectors, self._transaction_class = vectors, TransactionBesideQdrant
-            vectors.bind(self.run)
+            vectors.bind_to_store(self.run)
         self._pool = Pool(url, schema_name, _MAX_CONNECTIONS)
         self._numbers: dict[str, int] = {}
         self._is_ready = False
         self._preparing = threading.Lock()
-        self._posted = _PostedWrites(self._run_logged)
+        self._posted = _PostedWrites(self._run_and_log_failure)
         self._closed = threading.Event()
         self._indexed: set[str] = set()
         self._listener: threading.Thread | None = None
@@ -134,22 +134,22 @@ class PostgresStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
             self._posted.wait_for(workspace)
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
-        attempt = _Attempt(workspace, operations, _deadline_of(operations))
+        attempt = _Attempt(workspace, operations, _earliest_deadline(operations))
         if attempt.deadline is not None and attempt.deadline < time.monotonic():
-            return [_late_findings(operation) for operation in operations]
+            return [_findings_of_late_search(operation) for operation in operations]
         with translate_errors(self.shown_url):
             try:
                 return self._run_until_done(attempt)
             except ServerSilent:
                 if attempt.deadline is None:
                     raise
-                return [_late_findings(operation) for operation in operations]
+                return [_findings_of_late_search(operation) for operation in operations]
 
     def _run_until_done(self, attempt: _Attempt) -> list[Any]:
         """Carry out a batch, again and again if the connection is lost, for as long as we wait for locks."""
@@ -157,9 +157,9 @@ class PostgresStore(Store):
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                with self._pool.borrow(_with_grace(attempt.deadline)) as connection:
-                    self._prepare(connection)
-                    return self._run_once(connection, attempt)
+                with self._pool.borrow(_add_grace_period(attempt.deadline)) as connection:
+                    self._make_tables_once(connection)
+                    return self._run_in_transaction(connection, attempt)
             except CONNECTION_LOST as error:
                 if not self._is_worth_another_try(error) or time.monotonic() + pause > give_up:
                     raise
@@ -173,7 +173,7 @@ class PostgresStore(Store):
         is_lost = not state or state.startswith(("57P", "08"))
         return self._is_ready and is_lost and not isinstance(error, ServerSilent)
 
-    def _prepare(self, connection: Connection) -> None:
+    def _make_tables_once(self, connection: Connection) -> None:
         """Make the tables, if that has not been done."""
         if not self._is_ready:
             with self._preparing:
@@ -181,7 +181,7 @@ class PostgresStore(Store):
                     schema.migrate(connection, self._schema)
                     self._is_ready = True
 
-    def _run_once(self, connection: Connection, attempt: _Attempt) -> list[Any]:
+    def _run_in_transaction(self, connection: Connection, attempt: _Attempt) -> list[Any]:
         """Carry out a batch in one transaction; roll back whatever fails."""
         creates = any(map(batches.creates_workspace, attempt.operations))
         ws = self._find_workspace(connection, attempt.workspace, create=creates)
@@ -192,14 +192,14 @@ class PostgresStore(Store):
                 connection.execute(
                     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL foreword.ws = '{ws}'"
                 )
-                return run_operations(self._transaction(connection, ws, attempt), attempt.operations)
-            return self._write(connection, ws, attempt)
+                return run_operations(self._new_transaction(connection, ws, attempt), attempt.operations)
+            return self._run_write_once(connection, ws, attempt)
         finally:
             if not connection.closed and connection.info.transaction_status != 0:
                 with suppress(*CONNECTION_LOST):
                     connection.execute("ROLLBACK")
 
-    def _write(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
+    def _run_write_once(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
         """Carry out a batch that writes, once, however often it is tried."""
         connection.execute(
             f"BEGIN; SET LOCAL foreword.ws = '{ws}'; "
@@ -210,7 +210,7 @@ class PostgresStore(Store):
         if attempt.results is not None and _was_committed(connection, attempt.token):
             return attempt.results
         attempt.results = None
-        tx = self._transaction(connection, ws, attempt)
+        tx = self._new_transaction(connection, ws, attempt)
         results = run_operations(tx, attempt.operations)
         tx.execute(
             "UPDATE workspaces SET holds = NOT holds WHERE ws = ? AND holds IS DISTINCT FROM "
@@ -238,16 +238,19 @@ class PostgresStore(Store):
         if row is not None and row[0] > nearest.EXACT_BELOW * _GROWTH_BEFORE_INDEX:
             self._indexed.add(workspace)
             threading.Thread(
-                target=self._make_indexes_logged, args=(workspace,), name="foreword-indexer", daemon=True
+                target=self._make_indexes_and_log_failure,
+                args=(workspace,),
+                name="foreword-indexer",
+                daemon=True,
             ).start()
 
-    def _make_indexes_logged(self, workspace: str) -> None:
+    def _make_indexes_and_log_failure(self, workspace: str) -> None:
         try:
             self.make_vector_indexes(workspace)
         except ForewordError as error:
             _log.warning("vectors not indexed", workspace=workspace, error=str(error))
 
-    def _transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
+    def _new_transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
         return self._transaction_class(
             *(connection, ws, attempt.workspace, self._views, self._limits, self._vectors),
             writes=attempt.writes,
@@ -274,10 +277,10 @@ class PostgresStore(Store):
         check_workspace(operation.workspace)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        if not (batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
+        if not (batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
             self._posted.add(operation)
 
-    def _run_logged(self, operation: Write[Any]) -> None:
+    def _run_and_log_failure(self, operation: Write[Any]) -> None:
         try:
             self._run_batch_in_workspace(operation.workspace, [operation])
         except ForewordError as error:
@@ -286,7 +289,7 @@ class PostgresStore(Store):
     def workspaces(self) -> list[str]:
         """The names of the workspaces that hold something, sorted."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             rows = connection.execute("SELECT name FROM workspaces WHERE holds")
             return sorted(name for (name,) in rows)
 
@@ -302,7 +305,7 @@ class PostgresStore(Store):
     def make_vector_indexes(self, workspace: str) -> list[str]:
         """Give a large workspace what lets its vectors be searched without comparing each; the new ones."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             ws = self._find_workspace(connection, workspace, create=False)
             try:
                 return nearest.make_missing_indexes(connection, ws) if ws else []
@@ -312,7 +315,7 @@ class PostgresStore(Store):
     def examine(self) -> ServerState:
         """What runs at the address, and whether row-level security binds this user."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             row: Any = connection.execute(
                 "SELECT current_setting('server_version'), "
                 "(SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
@@ -330,11 +333,11 @@ class PostgresStore(Store):
         """Call this with the name of a workspace when somebody has stored items in it."""
         if self._listener is None:
             self._listener = threading.Thread(
-                target=self._listen, args=(on_new_items,), name="foreword-listener", daemon=True
+                target=self._listen_until_closed, args=(on_new_items,), name="foreword-listener", daemon=True
             )
             self._listener.start()
 
-    def _listen(self, on_new_items: Callable[[str], None]) -> None:
+    def _listen_until_closed(self, on_new_items: Callable[[str], None]) -> None:
         """Wait for notices until the store is closed; connect again when the server was away."""
         while not self._closed.is_set():
             try:
@@ -370,7 +373,9 @@ class _PostedWrites:
         done: Future[None] = Future()
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="foreword-posted", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run_until_closed, name="foreword-posted", daemon=True
+                )
                 self._thread.start()
             self._last[operation.workspace] = done
             self._queue.put((operation, done))
@@ -390,7 +395,7 @@ class _PostedWrites:
             self._queue.put(None)
             thread.join()
 
-    def _work(self) -> None:
+    def _run_until_closed(self) -> None:
         while (job := self._queue.get()) is not None:
             operation, done = job
             try:
@@ -399,18 +404,18 @@ class _PostedWrites:
                 done.set_result(None)
 
 
-def _deadline_of(operations: Sequence[Operation[Any]]) -> float | None:
+def _earliest_deadline(operations: Sequence[Operation[Any]]) -> float | None:
     """The earliest deadline of a batch that only searches; None if something in it has no deadline."""
     expiries = [operation.expires for operation in operations if isinstance(operation, base.Search)]
     given = [expires for expires in expiries if expires is not None]
     return min(given) if given and len(given) == len(operations) else None
 
 
-def _with_grace(deadline: float | None) -> float | None:
+def _add_grace_period(deadline: float | None) -> float | None:
     return None if deadline is None else deadline + _GRACE_SECONDS
 
 
-def _late_findings(operation: Operation[Any]) -> Findings:
+def _findings_of_late_search(operation: Operation[Any]) -> Findings:
     """What a search returns that the server did not answer in time."""
     probes = operation.probes if isinstance(operation, base.Search) else ()
     return Findings({}, {}, tuple(Note(probe.space, "late: the deadline passed") for probe in probes))

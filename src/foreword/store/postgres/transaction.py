@@ -123,7 +123,7 @@ class Transaction:
             self.unindexed.add(number, item, views)
         self.has_new_items = True
 
-    def numbers_of(self, ids: Iterable[str]) -> dict[str, int]:
+    def item_numbers_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """The numbers of the items with these ids."""
         rows = self.execute("SELECT id, no FROM items WHERE ws = ? AND id = ANY(?)", self.ws, list(ids))
         return dict(rows.fetchall())

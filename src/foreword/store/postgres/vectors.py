@@ -65,25 +65,27 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             raise ValidationError(
                 f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
             )
-    numbers = tx.numbers_of(vector.item_id for vector in op.vectors)
+    numbers = tx.item_numbers_by_id(vector.item_id for vector in op.vectors)
     known = [vector for vector in op.vectors if vector.item_id in numbers]
     if not known:
         return 0
     rows = {numbers[one.item_id]: (one.text_hash, vector_to_code(one.values)) for one in known}
-    put_codes(tx, op.space, op.digest, rows)
+    put_codes_by_number(tx, op.space, op.digest, rows)
     tx.execute(
         "DELETE FROM claims WHERE ws = ? AND task = ? AND no = ANY(?)",
-        *(tx.ws, _task(op.space, op.digest), list(rows)),
+        *(tx.ws, _encoding_task(op.space, op.digest), list(rows)),
     )
     return len(known)
 
 
-def put_codes(tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple[str, bytes]]) -> None:
+def put_codes_by_number(
+    tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple[str, bytes]]
+) -> None:
     """Store codes by item number, each with the hash of its text; what is the same already is not written."""
     if not rows:
         return
     dimensions = len(next(iter(rows.values()))[1])
-    generation = _make_generation(tx, space, digest, dimensions)
+    generation = _find_or_make_generation(tx, space, digest, dimensions)
     changed = tx.execute(
         "INSERT INTO vectors(ws, generation, no, text_hash, code) "
         "SELECT ?, ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
@@ -98,10 +100,10 @@ def put_codes(tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple
             bytes_array(code for _, code in rows.values()),
         ),
     ).fetchall()
-    tx.vectors.keep(tx, space, digest, {number: rows[number][1] for (number,) in changed})
+    tx.vectors.put_vectors(tx, space, digest, {number: rows[number][1] for (number,) in changed})
 
 
-def _make_generation(tx: Transaction, space: str, digest: str, dimensions: int) -> int:
+def _find_or_make_generation(tx: Transaction, space: str, digest: str, dimensions: int) -> int:
     """The number of a generation of vectors, given now if it has none."""
     values = (space, digest, dimensions)
     query = "SELECT generation FROM generations WHERE space = ? AND digest = ? AND dimensions = ?"
@@ -113,7 +115,7 @@ def _make_generation(tx: Transaction, space: str, digest: str, dimensions: int) 
     return int(number or 0)
 
 
-def codes_of(tx: Transaction, generation: int, numbers: Iterable[int]) -> dict[int, bytes]:
+def codes_of_items(tx: Transaction, generation: int, numbers: Iterable[int]) -> dict[int, bytes]:
     """The codes of those of these items that have one."""
     wanted = list(numbers)
     if not wanted:
@@ -138,7 +140,7 @@ def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     """Items without a vector that nobody else is about to encode; they are the caller's for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task = _task(op.space, op.digest)
+    task = _encoding_task(op.space, op.digest)
     tx.execute("DELETE FROM claims WHERE ws = ? AND until < clock_timestamp()", tx.ws)
     items = tx.select_numbered_items(
         f"{clause} AND NOT {_HAS_VECTOR} AND NOT EXISTS"
@@ -153,7 +155,7 @@ def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     return tuple(item for _, item in items)
 
 
-def _task(space: str, digest: str) -> str:
+def _encoding_task(space: str, digest: str) -> str:
     """What is being done to an item that is claimed."""
     return f"{space} {digest}"
 
@@ -173,12 +175,14 @@ def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]
 
 def put_token_codes(tx: Transaction, op: PutTokenCodes) -> int:
     """Store codes; those of unknown items are ignored. Returns how many belong to known items."""
-    numbers = tx.numbers_of(op.codes)
-    keep_token_codes(tx, {number: (op.digest, op.codes[item_id]) for item_id, number in numbers.items()})
+    numbers = tx.item_numbers_by_id(op.codes)
+    put_token_codes_by_number(
+        tx, {number: (op.digest, op.codes[item_id]) for item_id, number in numbers.items()}
+    )
     return len(numbers)
 
 
-def keep_token_codes(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> None:
+def put_token_codes_by_number(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> None:
     """Store token codes by item number, each with the digest of its encoder."""
     tx.execute(
         "INSERT INTO token_codes SELECT ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
