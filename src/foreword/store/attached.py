@@ -1,4 +1,4 @@
-"""What SQLite keeps with items, read and written as rows for a move to or from another store."""
+"""Reads and writes what SQLite stores beside items (vectors, codes, files) to move it between stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def get_attached(tx: Transaction, op: GetAttached) -> Attached:
-    """What is kept with these items."""
+    """The vectors, token codes and files of these items, and the sessions that were shown them."""
     ids = json.dumps(op.ids)
 
     def select_rows(columns: str, table: str) -> Any:  # noqa: ANN401  (rows of the columns' types)
@@ -35,7 +35,7 @@ def get_attached(tx: Transaction, op: GetAttached) -> Attached:
 
 
 def put_attached(tx: Transaction, op: PutAttached) -> None:
-    """Store what another store kept with items that are here now."""
+    """Store what another store had beside items that are stored here now; see `PutAttached`."""
     attached = op.attached
     numbers = _find_item_numbers(tx, attached)
     for item_id, space, digest, text_hash, code in attached.vectors:
@@ -62,7 +62,7 @@ def put_attached(tx: Transaction, op: PutAttached) -> None:
 
 
 def _find_item_numbers(tx: Transaction, attached: Attached) -> dict[str, int]:
-    """The numbers of the items that something is to be kept with."""
+    """The numbers of the known items that rows are attached to, by id."""
     rows: Sequence[Sequence[Any]] = (
         *attached.vectors, *attached.token_codes, *attached.shown, *attached.files
     )  # fmt: skip
@@ -74,7 +74,7 @@ def _find_item_numbers(tx: Transaction, attached: Attached) -> dict[str, int]:
 def _put_rows_of_known_items(
     tx: Transaction, sql: str, numbers: dict[str, int], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Run a statement for each row of a known item, with its number in place of its id."""
+    """Run a statement for each row whose item is known, with the item's number in place of its id."""
     for item_id, *rest in rows:
         if item_id in numbers:
             tx.execute(sql, numbers[item_id], *rest)

@@ -1,4 +1,4 @@
-"""The operations of `store.browsing` in SQL."""
+"""How SQLite carries out the operations of `store.browsing`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ FROM receipts ORDER BY created_at DESC, id DESC LIMIT ?
 
 
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
     state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
     return clause + state[holds], values
@@ -58,7 +59,7 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
 
 
 def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    """The names of conversations, each looked up after the last one, so that their sizes do not matter."""
     clause, values = filters_to_sql(op.filters)
     names: list[str] = []
     after = op.after

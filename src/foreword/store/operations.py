@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
-    """Carry out operations in order; what each returns is said at its class."""
+    """Carry out operations in order and return the result of each."""
     results: list[Any] = []
     for op in operations:
-        # When thousands of files are put, nothing is looked up meanwhile.
+        # `PutFile` needs no index; when thousands of files are put, their items are indexed together.
         if not isinstance(op, base.PutFile):
             tx.unindexed.flush()
         results.append(_HANDLER_BY_OPERATION[type(op)](tx, op))
@@ -57,7 +57,7 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 
 
 def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
-    """The item of each id, or None."""
+    """The item with each id, or None if there is none."""
     items = {item.id: item for item in tx.select_items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
@@ -120,7 +120,7 @@ def _file_size_or_zero(path: Path) -> int:
 
 
 def _put_relation(tx: Transaction, relation: Relation) -> bool:
-    """Store a relation; whether it is new or had another confidence before."""
+    """Store a relation. Returns whether it is new or got another confidence."""
     numbers = []
     for end in (relation.from_id, relation.to_id):
         numbers.append(tx.select_value("SELECT no FROM items WHERE id = ?", end))
@@ -135,7 +135,7 @@ def _put_relation(tx: Transaction, relation: Relation) -> bool:
 
 
 def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[Relation, ...]:
-    """The relations `r` between items `a` and `b` that the rest of the statement selects."""
+    """The relations `r` from items `a` to items `b` that a statement with this ending selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
         f"JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no {sql_rest}",
@@ -147,7 +147,7 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
 def _find_related_items(
     tx: Transaction, start_id: str, max_depth: int, filters: Filters
 ) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
+    """The items reached from one item by relations, breadth first: each once, by its shortest way."""
     seen, frontier, reached = {start_id}, [start_id], []
     for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
         following: list[str] = []
@@ -249,7 +249,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.Amend: lambda tx, op: _amend_item(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
+    base.Amend: lambda tx, op: _amend_item(tx, op),  # noqa: PLW0108  (looked up at each call: tests replace it)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
     base.GetRelated: lambda tx, op: {
