@@ -1,4 +1,4 @@
-"""What PostgreSQL keeps with items, read and written as rows for a move to or from another store."""
+"""Reads and writes what PostgreSQL stores beside items (vectors, codes, files) to move it between stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def get_attached(tx: Transaction, op: GetAttached) -> Attached:
-    """What is kept with these items."""
+    """The vectors, token codes and files of these items, and the sessions that were shown them."""
 
     def select_rows(columns: str, table: str) -> Any:  # noqa: ANN401  (rows of the columns' types)
         found = tx.execute(
@@ -38,7 +38,7 @@ def get_attached(tx: Transaction, op: GetAttached) -> Attached:
 
 
 def put_attached(tx: Transaction, op: PutAttached) -> None:
-    """Store what another store kept with items that are here now."""
+    """Store what another store had beside items that are stored here now; see `PutAttached`."""
     attached = op.attached
     rows: Sequence[Sequence[Any]] = (
         *attached.vectors, *attached.token_codes, *attached.shown, *attached.files
@@ -75,7 +75,7 @@ def put_attached(tx: Transaction, op: PutAttached) -> None:
 def _put_rows_of_known_items(
     tx: Transaction, sql: str, numbers: dict[str, int], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Run a statement for each row of a known item, with workspace and number in place of its id."""
+    """Run a statement for each row whose item is known, with workspace and number in place of its id."""
     for item_id, *rest in rows:
         if item_id in numbers:
             tx.execute(sql, tx.ws, numbers[item_id], *rest)

@@ -1,4 +1,4 @@
-"""PostgreSQL's side of a vector server: its transactions, with what such a part asks of them."""
+"""Transactions of PostgreSQL with the methods that a vector server needs; see `qdrant.QdrantRows`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 class TransactionBesideQdrant(Transaction):
-    """A transaction that notes for a vector server what changes."""
+    """A transaction that can add changed items to the outbox of a vector server."""
 
     def tenant_name(self) -> str:
-        """The name of the workspace among those of all stores."""
+        """The name of the workspace on the server, different from those of all other stores."""
         return outbox.tenant_name(self)
 
     def add_to_outbox(self, numbers: Iterable[int]) -> None:
-        """Note that the vector server has to learn what these items are now."""
+        """Note that these items have changed and have to be sent to the vector server."""
         outbox.add_to_outbox(self, numbers)
 
     def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, the newest `limit` at most, and those of these that pass the filters."""
+        """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
         return outbox.unsent_and_passing_numbers(self, filters, limit)
 
     def unsent_among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these items that are noted."""
+        """Those of these items that are in the outbox."""
         return outbox.unsent_among(self, numbers)
 
     def numbers_with_vectors(self) -> list[int]:
@@ -38,7 +38,7 @@ class TransactionBesideQdrant(Transaction):
         return [number for (number,) in rows]
 
     def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
-        """The codes of those of these items that have one."""
+        """The codes of these items by number, for those that have one."""
         encoder = vectors.find_encoder(self, space, digest)
         return vectors.codes_of_items(self, encoder[0], numbers) if encoder else {}
 

@@ -1,4 +1,4 @@
-"""The operations of `store.browsing` in PostgreSQL."""
+"""How PostgreSQL carries out the operations of `store.browsing`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-M
 
 
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
     state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
     return clause + state[holds], values
@@ -54,7 +55,7 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
 
 
 def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    """The names of conversations, each looked up after the last one, so that their sizes do not matter."""
     clause, values = filters_to_sql(op.filters)
     names: list[str] = []
     while len(names) < op.limit:

@@ -1,7 +1,7 @@
-"""Deleting items with all that repeats them, and replacing what a file contained, in PostgreSQL.
+"""Deletes items with everything that repeats them, and replaces the items of a file, in PostgreSQL.
 
-What an item was made from stands in its metadata, which is read here and not in the database: it is kept as
-the text that was given.
+The metadata of an item lists what it was made from. It is read here and not in SQL, because it is stored as
+plain text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TABLES_BY_NUMBER = ("vectors", "token_codes", "told", "claims", "items")
 
 
 def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
-    """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
+    """Delete the items that `Delete` names, and those made from them. Returns the ids of all."""
     if op.filters is None:
         found = tx.select_numbered_items("i.id = ANY(?)", list(op.ids))
     else:
@@ -63,7 +63,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
 
 
 def _find_items_by_filters(tx: Transaction, filters: Filters) -> NumberedItems:
-    """The items that pass; if the filters name a source, also what was made from it."""
+    """The items that pass the filters and, if they name a source, those made from it."""
     clause, values = filters_to_sql(filters)
     found = dict(tx.select_numbered_items(clause, *values))
     if filters.source is not None:
@@ -76,7 +76,7 @@ def _find_items_by_filters(tx: Transaction, filters: Filters) -> NumberedItems:
 
 
 def _find_items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
-    """The items that repeat the words of these."""
+    """The items that were made from items with these ids and repeat their words."""
     return [
         (number, item)
         for number, item in tx.select_numbered_items(_IS_DERIVED)
@@ -85,15 +85,15 @@ def _find_items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
 
 
 def _metadata_strings(item: Item, key: str) -> set[Any]:
-    """What stands under a key of an item's metadata: the value, or each of a list's or mapping's."""
+    """The strings under a key of an item's metadata: its value, or the values of its list or mapping."""
     found = item.metadata.get(key, [])
     if isinstance(found, dict):
         found = list(found.values())
-    return {one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)}
+    return {value for value in (found if isinstance(found, list) else [found]) if isinstance(value, str)}
 
 
 def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
-    """Take items out of every table; return the paths of the files they were made from."""
+    """Remove items from every table. Returns the paths of the files they were made from."""
     numbers = [number for number, _ in items]
     remove_from_indexes(tx, items)
     tx.vectors.delete_vectors(tx, numbers)
@@ -111,14 +111,14 @@ def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
 
 
 def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
-    """Nothing is superseded any more by items that are gone."""
+    """Empty `superseded_by` of the items that were superseded by deleted ones."""
     tx.execute(
         "UPDATE items SET superseded_by = NULL WHERE ws = ? AND superseded_by = ANY(?)", tx.ws, gone_ids
     )
 
 
 def _remove_field_from_receipts(tx: Transaction, field: str) -> None:
-    """Take out the views or the texts, which repeat words, and nobody knows of which items."""
+    """Remove the field `view` or `text` from all receipts: it repeats words of items, unknown of which."""
     query = "SELECT id, body FROM receipts WHERE ws = ? AND strpos(body, ?) > 0"
     for receipt_id, text in tx.execute(query, tx.ws, f'"{field}":').fetchall():
         body = json.loads(text)
@@ -145,13 +145,13 @@ def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Seque
 
 
 def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
-    """The items that deleting these ids would remove: themselves, and what was made from them."""
+    """The items that deleting these ids would remove: those with the ids, and all made from them."""
     found: dict[str, Item] = {}
     fresh = tx.select_numbered_items("i.id = ANY(?)", list(ids))
     while fresh:
         found |= {item.id: item for _, item in fresh}
-        made = _find_items_made_from(tx, {item.id for _, item in fresh})
-        fresh = [(number, item) for number, item in made if item.id not in found]
+        derived = _find_items_made_from(tx, {item.id for _, item in fresh})
+        fresh = [(number, item) for number, item in derived if item.id not in found]
     return list(found.values())
 
 
@@ -178,20 +178,20 @@ def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
 
 
 def put_file(tx: Transaction, op: PutFile) -> StoredFile:
-    """Store what a file contains now; what it contains no more goes first, which frees its ids."""
+    """Store the items that a file contains now; outdated ones are removed first, which frees their ids."""
     path = op.state.path
     outdated = _outdated_item_numbers(tx, op)
     if outdated:
-        tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
+        tx.unindexed.flush()  # items that are not in the indexes yet cannot be removed from them
     gone = _unlink_items_from_files(tx, (path,), outdated)
     stored = tuple(
-        one if one.new else _update_stored_metadata(tx, one, item)
-        for item, one in zip(op.items, tx.put_items(op.items, op.views), strict=True)
+        result if result.new else _update_stored_metadata(tx, result, item)
+        for item, result in zip(op.items, tx.put_items(op.items, op.views), strict=True)
     )
     tx.execute(
         "INSERT INTO file_items SELECT ws, ?, no FROM items WHERE ws = ? AND id = ANY(?) "
         "ON CONFLICT DO NOTHING",
-        *(path, tx.ws, [one.item.id for one in stored]),
+        *(path, tx.ws, [result.item.id for result in stored]),
     )
     tx.execute(
         "INSERT INTO files VALUES(?, ?, ?, ?, ?) ON CONFLICT(ws, path) DO UPDATE SET "
@@ -202,7 +202,7 @@ def put_file(tx: Transaction, op: PutFile) -> StoredFile:
 
 
 def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
-    """Forget files and delete the items that belong to no other file; return the ids of these."""
+    """Forget files and delete the items that belong to no other file. Returns the ids of these items."""
     gone = _unlink_items_from_files(tx, op.paths, _item_numbers_in_files(tx, op.paths))
     tx.execute("DELETE FROM files WHERE ws = ? AND path = ANY(?)", tx.ws, list(op.paths))
     return gone
@@ -211,7 +211,7 @@ def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
 def _item_numbers_in_files(
     tx: Transaction, paths: Iterable[str], clause: str = "TRUE", *values: object
 ) -> list[int]:
-    """The numbers of those items of files that pass a clause."""
+    """The numbers of the items of files that fulfil an SQL condition."""
     rows = tx.execute(
         "SELECT l.no FROM file_items l JOIN items i USING(ws, no) "
         f"WHERE l.ws = ? AND l.path = ANY(?) AND {clause}",
@@ -221,7 +221,7 @@ def _item_numbers_in_files(
 
 
 def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
-    """The numbers of the items that a file contained and contains no more."""
+    """The numbers of the items that a file contained before and no longer contains."""
     paths = (op.state.path,)
     if op.keep_earlier:
         return _item_numbers_in_files(tx, paths, "i.id = ANY(?)", list(op.except_ids))
@@ -232,7 +232,7 @@ def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
 def _unlink_items_from_files(
     tx: Transaction, paths: tuple[str, ...], item_numbers: list[int]
 ) -> tuple[str, ...]:
-    """Unlink items from files and remove those that belong to no other file; return the ids of these."""
+    """Unlink items from files and remove those that belong to no other file. Returns the ids of these."""
     if not item_numbers:
         return ()
     tx.execute(
@@ -250,7 +250,7 @@ def _unlink_items_from_files(
 
 
 def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
-    """An item that was there already, with its new metadata: its lines may have moved."""
+    """Give an item that was stored before its new metadata, as its lines may have moved. Returns it so."""
     if dict(stored.item.metadata) == dict(item.metadata):
         return stored
     tx.execute(

@@ -1,7 +1,7 @@
-"""Everything derived from rows in PostgreSQL: words, names and vocabulary, kept, checked and made again.
+"""The indexes that PostgreSQL derives from rows (words, names, vocabulary): updated, checked and rebuilt.
 
-Words are split as FTS5 splits them and kept as postings: how often a stem stands in an item, and how long
-the item is. All of it is written a batch at a time, from arrays.
+Words are split as FTS5 splits them and stored as postings: how often an item has a stem, and how long the
+item is. Everything is written in batches, from arrays.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_SUCH_FILE = "NOT EXISTS(SELECT 1 FROM files f WHERE f.ws = t.ws AND f.path =
 
 
 def to_index_key(word: str) -> str:
-    """A word as an index can have it: one that is too long is known by its beginning and a hash."""
+    """A word as the indexes store it: a long one as its beginning and a hash, and without NUL."""
     word = word.replace("\0", " ")
     if len(word) <= _MAX_KEY_CHARACTERS:
         return word
@@ -48,14 +48,14 @@ def to_index_key(word: str) -> str:
 
 
 def split_item_for_index(index: str, item: Item, views: Views) -> list[list[str]]:
-    """The words that an index has of an item, for each of its columns; none if the item is not in it."""
+    """The words of each column of an item in an index; an empty list if the index leaves the item out."""
     if index == "words":
         return [split_for_index(index, item.text), split_for_index(index, item.about)]
     return [split_for_index(index, " ".join(views.identifiers))] if views.identifiers else []
 
 
 def _count_stems_in_item(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
-    """Whether an item is in an index, and how often each stem stands in it."""
+    """Whether an index contains an item, and how often the item has each stem."""
     columns = split_item_for_index(index, item, views)
     return bool(columns), Counter(to_index_key(stem) for column in columns for stem in column)
 
@@ -64,7 +64,7 @@ def _count_stems_in_item(index: str, item: Item, views: Views) -> tuple[bool, Co
 
 
 def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
-    """Let items be found by their words, code names and named things; each comes with its number."""
+    """Index the words, code names and named things of items; each item comes with its number and views."""
     for index in INDEXES:
         counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in items]
         _add_postings(tx, index, [(number, stems) for number, _, stems in counted if stems])
@@ -82,7 +82,7 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
 
 
 def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]], sign: int) -> None:
-    """Add to, or take from, the number of items and of words in an index."""
+    """Add items to the totals of an index (items, words), or subtract them if `sign` is -1."""
     tokens = sum(stems.total() for stems in counted)
     tx.execute(
         f"UPDATE workspaces SET {index}_rows = {index}_rows + ?, {index}_tokens = {index}_tokens + ? "
@@ -92,7 +92,7 @@ def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]],
 
 
 def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Counter[str]]]) -> None:
-    """Keep how often each stem stands in each item."""
+    """Store how often each item has each stem."""
     spread = Counter(stem for _, stems in counted for stem in stems)
     ids, _ = _increase_item_counts(tx, "stems", "stem", spread, index)
     rows = [
@@ -108,14 +108,17 @@ def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Coun
 
 
 def _rows_to_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """Rows as one list a column."""
+    """Rows as one list for each column; `width` empty lists if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
 def _increase_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> tuple[dict[str, int], list[str]]:
-    """Count the items of a batch to the words of a table; gives the ids of all, and which it lacked."""
+    """Add to the item counts of words in a table; missing words are inserted.
+
+    `spread` has for each word how many items it gains. Returns the ids of all words, and which were missing.
+    """
     words = sorted(spread)
     own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
     values = (tx.ws, index) if index else (tx.ws,)
@@ -138,7 +141,7 @@ def _increase_item_counts(
 
 
 def _count_items_with_each_word(items: Iterable[Item]) -> Counter[str]:
-    """In how many of the items each word stands."""
+    """For each word, how many of the items have it."""
     spread: Counter[str] = Counter()
     for item in items:
         spread.update({to_index_key(word) for word in distinct_words_of_item(item)})
@@ -146,7 +149,7 @@ def _count_items_with_each_word(items: Iterable[Item]) -> Counter[str]:
 
 
 def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
-    """Count the words of a batch; new ones can be found by three letters in a row."""
+    """Add words to the vocabulary, with how many more items have each; new words get their trigrams."""
     ids, new = _increase_item_counts(tx, "vocabulary", "word", spread)
     rows = [(gram, len(word), ids[word]) for word in new for gram in split_into_trigrams(word)]
     grams, lengths, words = _rows_to_columns(rows, 3)
@@ -157,7 +160,7 @@ def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
 
 
 def split_into_trigrams(word: str) -> set[str]:
-    """Every three letters that stand in a row in a word."""
+    """All sequences of three letters in a word."""
     return {word[at : at + 3] for at in range(len(word) - 2)}
 
 
@@ -165,7 +168,7 @@ def split_into_trigrams(word: str) -> set[str]:
 
 
 def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> None:
-    """Take items out of every index; a word that no other item has goes with them."""
+    """Remove items from every index; words that no other item has are removed from the vocabulary."""
     seen = [(number, item, tx.views(item)) for number, item in items]
     for index in INDEXES:
         counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in seen]
@@ -185,7 +188,10 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
 def _decrease_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> dict[str, int]:
-    """Take a batch of items from the counts of its words; words of no item go. Gives the ids of all."""
+    """Subtract from the item counts of words in a table; words that no item has any more are deleted.
+
+    Returns the ids of all words.
+    """
     own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
     values = (tx.ws, index) if index else (tx.ws,)
     rows = tx.execute(
@@ -204,12 +210,13 @@ def _decrease_item_counts(
 
 
 def find_problems(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
-    """Every disagreement between the rows and what is derived from them."""
+    """Every disagreement between the rows and the data derived from them."""
     with raise_damaged_if_malformed():
         return tuple(_find_all_problems(tx))
 
 
 def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
+    """Every problem of the workspace's rows, indexes and vectors."""
     items = [
         (number, item, tx.views(item)) for number, item in tx.select_numbered_items("TRUE ORDER BY i.no")
     ]
@@ -243,6 +250,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
 
 
 def _select_pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
+    """The two columns of a statement's rows as a mapping; the workspace is its only value."""
     return dict(tx.execute(sql, tx.ws).fetchall())
 
 
@@ -269,7 +277,7 @@ def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Ite
 
 
 def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
-    """Compute everything derived again from the rows; return what is still wrong afterwards."""
+    """Compute all derived data again from the rows. Returns the problems that are left."""
     for table in _DERIVED_TABLES:
         tx.execute(f"DELETE FROM {table} WHERE ws = ?", tx.ws)
     tx.execute(
@@ -288,7 +296,7 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     tx.unindexed.flush()
     for table, column in _REFERENCES:
         tx.execute(f"DELETE FROM {table} t WHERE t.ws = ? AND {_NO_SUCH_ITEM.format(column=column)}", tx.ws)
-    # A file without a state is given one that fits no file: it will be read again, and its items are known.
+    # A file without a state gets one that no real file has, so that it is read again; its items stay.
     tx.execute(
         f"INSERT INTO files SELECT DISTINCT t.ws, t.path, -1, 0, '' FROM file_items t "
         f"WHERE t.ws = ? AND {_NO_SUCH_FILE}",

@@ -1,9 +1,9 @@
-"""pgvector compares vectors: a table for each generation, of halfvec, exact where there are few.
+"""The part of PostgreSQL's store that compares vectors with pgvector: a table of halfvec for each generation.
 
-The numbers of an int8 code are whole and fit into a halfvec without loss, so that nothing is rounded twice.
-A workspace with many vectors has an HNSW index of its own, over its rows alone: the index of one shared by
-all would be searched for those of a single workspace in vain. Under filters that few items pass, the index
-is not used: these few are compared one by one.
+The numbers of an int8 code are whole and fit into a halfvec without loss, so that nothing is rounded twice. A
+small workspace is searched exactly. One with many vectors has an HNSW index over its own rows: in an index
+shared by all workspaces, most of the nearest vectors would be of others. If few items pass the filters, the
+index is not used: these few are compared one by one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from foreword.types import Filters, VectorProbe
 
 EXACT_BELOW = 20_000
-"""Up to this many vectors are compared one by one: that takes some ten milliseconds, and loses nothing."""
+"""Up to this many vectors are all compared: that takes some ten milliseconds, and loses nothing."""
 
 _BUILDING = 0x4658
-"""The first half of the advisory lock of whoever builds the indexes of a workspace."""
+"""The first half of the advisory lock for building the indexes of a workspace."""
 
 _SECONDS_BETWEEN_TRIES = 0.2
 _MAX_EF_SEARCH = 1000
@@ -57,12 +57,12 @@ class NearestTables(VectorPart[Transaction]):
         )
 
     def note_changed_items(self, tx: Transaction, numbers: Sequence[int]) -> None:
-        """Filters look at the items themselves."""
+        """Do nothing: searches here read the fields of items from the rows."""
 
     def delete_vectors(self, tx: Transaction, numbers: Sequence[int]) -> None:
         """Delete the vectors of these items from every generation."""
         for generation, _, _, _ in list_encoders(tx):
-            if _has_table(tx, generation):  # not if another part compared these until now
+            if _has_table(tx, generation):  # there is none if another part compared these vectors until now
                 tx.execute(
                     f"DELETE FROM nearest_{generation} WHERE ws = ? AND no = ANY(?)", tx.ws, list(numbers)
                 )
@@ -106,14 +106,14 @@ def _has_table(tx: Transaction, generation: int) -> bool:
 
 
 def _code_to_halfvec(code: bytes) -> str:
-    """A code as pgvector reads it: the whole numbers, not scaled."""
+    """A code as text that pgvector reads: its whole numbers, not scaled."""
     return "[" + ",".join(map(str, np.frombuffer(code, np.int8).tolist())) + "]"
 
 
 def _find_nearest(
     tx: Transaction, generation: int, vector: Sequence[float], filters: Filters, limit: int
 ) -> list[int]:
-    """The numbers of the items nearest to a vector."""
+    """The numbers of the items nearest to a vector, of those that pass the filters."""
     clause, values = filters_to_sql(filters)
     target = _code_to_halfvec(vector_to_code(vector))
     join = "" if filters.empty else "JOIN items i ON i.ws = n.ws AND i.no = n.no"
@@ -122,7 +122,7 @@ def _find_nearest(
         if limit > EF_SEARCH:
             tx.execute(f"SET LOCAL hnsw.ef_search = {min(limit, _MAX_EF_SEARCH)}")
         sql = f"SELECT n.no {source} ORDER BY n.embedding <=> ?::halfvec LIMIT ?"
-    else:  # what is materialized first can only be compared one by one
+    else:  # MATERIALIZED keeps PostgreSQL from using the index
         sql = (
             f"WITH allowed AS MATERIALIZED (SELECT n.no, n.embedding <=> ?::halfvec AS distance {source}) "
             "SELECT no FROM allowed ORDER BY distance, no LIMIT ?"
@@ -150,18 +150,17 @@ def _index_name(generation: int, ws: int) -> str:
 
 
 def _megabytes_to_build_index(dimensions: int, vectors: int) -> int:
-    """The memory in which the graph of an index fits: one that does not takes many times longer to build."""
+    """The memory for building an index, enough for its graph: with less, building takes many times longer."""
     needed = vectors * (2 * dimensions + _BYTES_OF_LINKS) // 1_000_000
     return min(max(64, needed), _MAX_MEGABYTES_TO_BUILD)
 
 
 def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
-    """Give the large generations of a workspace their index, if they have none; gives the new ones.
+    """Build the missing indexes of a workspace's large generations. Returns the names of the new ones.
 
-    It is built without keeping anybody from writing, and takes minutes for a million vectors. One that was
-    not finished is dropped and built again.
+    Writes go on meanwhile; a million vectors take minutes. An index that was not finished is built again.
     """
-    # Asked for again and again: the other's building would wait for whoever waits inside a statement.
+    # Polled: the process that builds would wait for a statement of ours that waits for the lock.
     while connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_BUILDING, ws)).fetchone() != (True,):
         time.sleep(_SECONDS_BETWEEN_TRIES)
     try:
@@ -173,8 +172,8 @@ def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
 
 
 def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:
-    """Build what is missing, one index after the other."""
-    made = []
+    """Build the missing indexes one after the other, under the lock. Returns their names."""
+    new_indexes = []
     generations = connection.execute(
         "SELECT * FROM (SELECT g.generation, g.dimensions, (SELECT count(*) FROM vectors v "
         "WHERE v.ws = %s AND v.generation = g.generation) AS vectors FROM generations g) AS g "
@@ -194,5 +193,5 @@ def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
             f"USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) WHERE ws = {ws}"
         )
-        made.append(name)
-    return made
+        new_indexes.append(name)
+    return new_indexes

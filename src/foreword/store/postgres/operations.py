@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
-    """Carry out operations in order; what each returns is said at its class."""
+    """Carry out operations in order and return the result of each."""
     results: list[Any] = []
     for op in operations:
         if not isinstance(op, base.PutFile):
@@ -65,7 +65,7 @@ def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]
 
 def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
     clause, values = filters_to_sql(op.filters)
-    if op.filters.empty:  # the workspace knows how many, and the last is the first from the end
+    if op.filters.empty:  # the row of the workspace has the count
         count = tx.select_value("SELECT items FROM workspaces WHERE ws = ?", tx.ws) or 0
     else:
         count = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
@@ -74,15 +74,15 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
 
 def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
     for column, value in amended_columns(op).items():
-        given = _resolve_successor(tx, value) if column == "superseded_by" else value
-        tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", given, tx.ws, op.id)
+        stored = _resolve_successor(tx, value) if column == "superseded_by" else value
+        tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", stored, tx.ws, op.id)
     if op.confidence is not None:
         tx.vectors.note_changed_items(tx, list(tx.item_numbers_by_id([op.id]).values()))
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
 def _resolve_successor(tx: Transaction, name: str) -> str | None:
-    """The id that a successor's id or content hash stands for; None for nobody's."""
+    """The id of a successor, given its id or its content hash; None if no item has that hash."""
     if name and not name.startswith("b2:"):
         return name
     found: str | None = tx.select_value(
@@ -113,11 +113,12 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
 
 
 def _select_pairs(tx: Transaction, sql: str) -> list[Any]:
+    """The rows of a statement whose only value is the workspace."""
     return tx.execute(sql, tx.ws).fetchall()
 
 
 def _estimate_bytes(tx: Transaction) -> int:
-    """The workspace's share of all tables, by its share of all items."""
+    """The workspace's share of the bytes of all tables, estimated by its share of all items."""
     total = tx.select_value(
         "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n "
         "ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"
@@ -132,12 +133,13 @@ def _estimate_bytes(tx: Transaction) -> int:
 
 
 def _put_relations(tx: Transaction, op: base.PutRelations) -> int:
-    numbers = tx.item_numbers_by_id({end for one in op.relations for end in (one.from_id, one.to_id)})
+    ids = {end for relation in op.relations for end in (relation.from_id, relation.to_id)}
+    numbers = tx.item_numbers_by_id(ids)
     return sum(_put_relation(tx, relation, numbers) for relation in op.relations)
 
 
 def _put_relation(tx: Transaction, relation: Relation, numbers: dict[str, int]) -> bool:
-    """Store a relation; whether it is new or had another confidence before."""
+    """Store a relation. Returns whether it is new or got another confidence."""
     for end in (relation.from_id, relation.to_id):
         if end not in numbers:
             raise ValidationError(f"cannot relate: no item has the id {end!r}")
@@ -151,7 +153,7 @@ def _put_relation(tx: Transaction, relation: Relation, numbers: dict[str, int]) 
 
 
 def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[Relation, ...]:
-    """The relations `r` between items `a` and `b` that the rest of the statement selects."""
+    """The relations `r` from items `a` to items `b` that a statement with this ending selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
         "JOIN items a ON a.ws = r.ws AND a.no = r.from_no JOIN items b ON b.ws = r.ws AND b.no = r.to_no "
@@ -162,12 +164,11 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
 
 
 def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
-    """Breadth first from all starts at once, each item once a start: a round trip for each level."""
+    """The items that each start reaches by relations, breadth first; one round trip for each level."""
     walks = {start: _WalkAlongRelations(start) for start in op.ids}
     for level in range(1, min(op.depth, base.MAX_DEPTH) + 1):
-        relations = _relations_of_items(
-            tx, {one for walk in walks.values() for one in walk.frontier}, op.filters
-        )
+        frontier = {item_id for walk in walks.values() for item_id in walk.frontier}
+        relations = _relations_of_items(tx, frontier, op.filters)
         for walk in walks.values():
             walk.follow(relations, level)
     wanted = {other for walk in walks.values() for other, _, _ in walk.reached}
@@ -183,7 +184,7 @@ def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[Relat
 
 
 class _WalkAlongRelations:
-    """What relations lead to from one item, so far: a cycle ends, and the shortest way is the one kept."""
+    """The items reached from one item by relations so far: each once, by its shortest way, even in cycles."""
 
     def __init__(self, start: str) -> None:
         self._seen = {start}
@@ -191,7 +192,7 @@ class _WalkAlongRelations:
         self.reached: list[tuple[str, Relation, int]] = []
 
     def follow(self, relations: Mapping[str, Sequence[Relation]], level: int) -> None:
-        """Go one relation further, by the relations of each item of the frontier."""
+        """Go one relation further from each item of the frontier, given the relations of each item."""
         following: list[str] = []
         for item_id in self.frontier:
             for relation in relations.get(item_id, ()):

@@ -1,7 +1,8 @@
-"""What a search asks of PostgreSQL: postings, vocabulary, names, neighbours, and the part of vectors.
+"""The queries of a search in PostgreSQL: postings, vocabulary, names, neighbours and vectors.
 
-BM25 is computed as FTS5 computes it, term by term in the same order, so that the same items get the same
-scores. A word that the tokenizer splits into several is a phrase: its items are looked at one by one.
+How items are ranked is in `store.search`. BM25 is computed as FTS5 computes it, term by term in the same
+order, so that the same items get the same scores. A word that the tokenizer splits into several is a phrase:
+the items that have all its stems are read one by one.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, Findings, Item, VectorProbe
 
-_RARELY_RESET = 0.7
-"""The server's limit is set again when this share of it is left: each setting is a round trip."""
+_SHARE_LEFT_TO_RESET = 0.7
+"""The server's timeout is set again when less than this share of it is left: each setting is a round trip."""
 
 _SCORE = (
     "sum(p.idf * ((p.frequency * 2.2::float8) / "
@@ -68,7 +69,7 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def translate_failures(self) -> Iterator[None]:
-        """Raise PostgreSQL's errors as those of a search; what follows is answered all the same."""
+        """Inside, errors of PostgreSQL become those of a search; more probes can be answered afterwards."""
         if self._is_lost:
             raise DeadlinePassed
         self._set_statement_timeout()
@@ -91,16 +92,16 @@ class _PostgresRows(SearchRows):
             raise ProbeFailed(str(error).splitlines()[0]) from error
 
     def _set_statement_timeout(self) -> None:
-        """Have the server stop a statement at the deadline, about."""
+        """Have the server stop a statement at about the deadline, if there is one."""
         if self._expires is None:
             return
         left = max(0.001, self._expires - time.monotonic())
-        if left < self._server_limit * _RARELY_RESET:
+        if left < self._server_limit * _SHARE_LEFT_TO_RESET:
             self._tx.execute(f"SET LOCAL statement_timeout = {math.ceil(left * 1000)}")
             self._server_limit = left
 
     def _restart_transaction(self) -> None:
-        """After a failure, go on in a new transaction; one that writes is at its savepoint already."""
+        """After a failure, begin a new transaction; one that writes is already back at its savepoint."""
         if not self._tx.writes:
             self._tx.connection.execute(
                 "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
@@ -110,7 +111,7 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def interrupt_at(self, expires: float | None) -> Iterator[None]:
-        """Inside, statements end when the deadline passes."""
+        """Inside, statements are stopped when the deadline passes."""
         self._expires = self._tx.expires = expires
         try:
             yield
@@ -127,7 +128,7 @@ class _PostgresRows(SearchRows):
         return dict(self._tx.select_numbered_items("i.no = ANY(?)", wanted))
 
     def largest_number(self) -> int:
-        """The largest number of an item."""
+        """The largest item number, or 0 if there are no items."""
         if self._largest_number is None:
             largest = self._tx.select_value("SELECT max(no) FROM items WHERE ws = ?", self._tx.ws)
             self._largest_number = largest or 0
@@ -147,7 +148,7 @@ class _PostgresRows(SearchRows):
         ).fetchall()
 
     def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
-        """In how many items each stem stands."""
+        """The number of items that have each stem."""
         wanted = [stem for stem in stems if stem not in self._counts]
         if wanted:
             rows = self._tx.execute(
@@ -159,7 +160,7 @@ class _PostgresRows(SearchRows):
         return self._counts
 
     def about_and_text(self, number: int) -> tuple[str, str]:
-        """The surroundings and the text of an item."""
+        """The fields `about` and `text` of an item."""
         rows: list[Any] = self._tx.execute(
             "SELECT about, text FROM items WHERE ws = ? AND no = ?", self._tx.ws, number
         ).fetchall()
@@ -167,7 +168,7 @@ class _PostgresRows(SearchRows):
         return about, text
 
     def known_words(self, words: Sequence[str]) -> set[str]:
-        """Those of the words that an item has."""
+        """Those of the words that at least one item has."""
         keys = {word: to_index_key(word) for word in words}
         rows = self._tx.execute(
             "SELECT word FROM vocabulary WHERE ws = ? AND word = ANY(?)", self._tx.ws, list(keys.values())
@@ -176,7 +177,7 @@ class _PostgresRows(SearchRows):
         return {word for word, key in keys.items() if key in known}
 
     def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
-        """Known words of about this length that have three letters in a row of it."""
+        """Known words that share three letters in a row with this word and are of about the same length."""
         rows = self._tx.execute(
             "SELECT v.word FROM vocabulary v WHERE v.ws = ? AND v.id IN (SELECT t.word FROM trigrams t "
             "WHERE t.ws = ? AND t.gram = ANY(?) AND t.length BETWEEN ? AND ?) ORDER BY v.id LIMIT ?",
@@ -188,7 +189,7 @@ class _PostgresRows(SearchRows):
     def items_with_names(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
-        """How many items mention each name, and which: all names in one round trip."""
+        """For each name, how many items mention it, and the numbers of those that pass; in one round trip."""
         clause, values = filters_to_sql(filters)
         join = "" if filters.empty else "JOIN items i ON i.ws = m.ws AND i.no = m.no"
         keys = {name: to_index_key(name) for name in names}
@@ -211,7 +212,7 @@ class _PostgresRows(SearchRows):
         return [number for (number,) in self._tx.execute(newest, self._tx.ws, *values, limit)]
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
-        """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
+        """Rows of a seed, an item related to it, and the confidence of that relation."""
         passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             "SELECT r.seed, r.no, r.confidence FROM ("
@@ -223,26 +224,26 @@ class _PostgresRows(SearchRows):
         ).fetchall()
 
     def _join_passing_items(self, filters: Filters) -> tuple[str, list[object]]:
-        """A join that keeps of some rows `r` those whose item `r.no` passes the filters, and its values."""
+        """The SQL of a join that keeps the rows `r` whose item `r.no` passes the filters, and its values."""
         if filters.empty:
             return "", []
         clause, values = filters_to_sql(filters)
-        # With a limit, each item is looked up: without one, all that pass would be hashed for a few rows.
+        # With LIMIT, each item is looked up; without, all items that pass would be hashed for a few rows.
         found = f"SELECT 1 FROM items i WHERE i.ws = {self._tx.ws} AND i.no = r.no AND {clause} LIMIT 1"
         return f"CROSS JOIN LATERAL ({found}) AS passing", values
 
     def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just before it in its session."""
+        """Pairs of a seed and the item just before it in its session."""
         return self._adjacent_in_session(seeds, filters, "max", "<")
 
     def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just after it in its session."""
+        """Pairs of a seed and the item just after it in its session."""
         return self._adjacent_in_session(seeds, filters, "min", ">")
 
     def _adjacent_in_session(
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
-        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
+        """Pairs of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
         passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             f"SELECT r.seed, r.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
@@ -253,17 +254,17 @@ class _PostgresRows(SearchRows):
         ).fetchall()
 
     def vector_dimensions(self, space: str, digest: str) -> int | None:
-        """How many numbers the vectors of an encoder have."""
+        """The length of an encoder's vectors, or None if it has no vectors here."""
         encoder = find_encoder(self._tx, space, digest)
         return None if encoder is None else encoder[3]
 
     def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
-        """Have the part of vectors compare."""
+        """Have the store's vector part compare the probe's vector."""
         return self._tx.vectors.compare(self._tx, probe, filters)
 
 
 class _Bm25Question:
-    """The words of a question as stems and phrases with their weights, and the SQL that finds them."""
+    """The SQL that selects the postings of a question's words, with their weights, and the values to bind."""
 
     def __init__(self, tx: Transaction, index: str, words: Sequence[str]) -> None:
         self._tx, self._index = tx, index
@@ -289,7 +290,7 @@ class _Bm25Question:
             self._add_phrases_to_query(phrases, {stem: stems[stem][0] for stem in stems}, rows)
 
     def _find_stems(self, stems: set[str]) -> dict[str, tuple[int, int]]:
-        """The number of each stem that some item has, and how many items have it."""
+        """The id of each stem that some item has, and how many items have it."""
         found = self._tx.execute(
             "SELECT stem, id, items FROM stems WHERE ws = ? AND index = ? AND stem = ANY(?)",
             *(self._tx.ws, self._index, list(stems)),
@@ -297,7 +298,7 @@ class _Bm25Question:
         return {stem: (number, items) for stem, number, items in found}
 
     def _select_totals(self) -> tuple[int, int]:
-        """How many items the index has, and how many words these have together."""
+        """How many items the index has, and how many words they have together."""
         rows: list[Any] = self._tx.execute(
             f"SELECT {self._index}_rows, {self._index}_tokens FROM workspaces WHERE ws = ?", self._tx.ws
         ).fetchall()
@@ -306,7 +307,7 @@ class _Bm25Question:
     def _add_phrases_to_query(
         self, phrases: Sequence[tuple[int, list[str]]], stem_ids: dict[str, int], rows: int
     ) -> None:
-        """Find the items that have each phrase as it stands."""
+        """Find the items that have each phrase word for word, and add them to the query."""
         found: list[tuple[int, int, int, float, int]] = []
         for place, phrase in phrases:
             having = self._items_with_phrase(phrase, [stem_ids[stem] for stem in set(phrase)])
@@ -316,7 +317,7 @@ class _Bm25Question:
         self.values += [[row[column] for row in found] for column in range(5)]
 
     def _items_with_phrase(self, phrase: list[str], stem_ids: list[int]) -> list[tuple[int, int, int]]:
-        """The number, length and count of the phrase of each item that has it."""
+        """For each item with the phrase, its number, its length, and how often it has the phrase."""
         having = []
         for number, item in self._tx.select_numbered_items(
             "i.no IN (SELECT p.no FROM postings p WHERE p.ws = ? AND p.stem = ANY(?) "
@@ -331,12 +332,12 @@ class _Bm25Question:
 
 
 def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
-    """How often a phrase stands in a row of stems."""
+    """How often a phrase occurs in a sequence of stems."""
     length = len(phrase)
     return sum(list(stems[at : at + length]) == list(phrase) for at in range(len(stems) - length + 1))
 
 
 def _inverse_frequency(rows: int, items: int) -> float:
-    """FTS5's weight of a word that stands in `items` of all `rows`; always more than 0."""
+    """FTS5's weight of a word that `items` of all `rows` have; always more than 0."""
     weight = math.log((rows - items + 0.5) / (items + 0.5))
     return weight if weight > 0 else 1e-6
