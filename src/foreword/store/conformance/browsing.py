@@ -1,4 +1,4 @@
-"""Looking through a workspace: pages, counts, what replaced what, receipts, what deleting would remove."""
+"""Tests of looking through a workspace: pages, counts, replaced items, receipts, previews of deleting."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -24,7 +24,7 @@ from foreword.types import Entry, Filters, Relation, Source, StageTime
 
 class BrowsingTests(Suite):
     def _put_items_of_three_days(self) -> None:
-        """Three items of three days, the last of a tool and a session; the second replaced the first."""
+        """Put three items, one a day: the second replaces the first, the third is a tool's in a session."""
         self.store.put(
             HERE,
             [
@@ -55,7 +55,7 @@ class BrowsingTests(Suite):
         for prefix, found in (("a", ["a2", "a1"]), ("b1", ["b1"]), ("%", []), ("_1", []), ("A", [])):
             assert [one.id for one in self.store.run(ListPage(HERE, prefix=prefix))] == found
 
-    def test_items_are_counted_by_what_one_asks_for(self) -> None:
+    def test_items_are_counted_by_day_kind_type_session_or_trust(self) -> None:
         self._put_items_of_three_days()
         assert list(self.store.run(CountBy(HERE, "day")).items()) == [
             ("2026-01-13", 1),
@@ -68,12 +68,12 @@ class BrowsingTests(Suite):
         assert self.store.run(CountBy(HERE, "trust", Filters(kinds=("turn",)))) == {"tool": 1}
         assert self.store.run(CountBy(HERE, "day", limit=1)) == {"2026-01-15": 1}
 
-    def test_what_an_item_replaced_is_found_from_it(self) -> None:
+    def test_the_items_that_an_item_replaced_are_listed(self) -> None:
         self._put_items_of_three_days()
         assert [one.id for one in self.store.run(ListReplaced(HERE, ("a2", "b1")))] == ["a1"]
         assert self.store.run(ListReplaced(HERE, ("a1",))) == ()
 
-    def test_an_item_knows_when_it_was_last_shown(self) -> None:
+    def test_the_time_when_an_item_was_last_shown_is_found(self) -> None:
         self._put_items_of_three_days()
         for session, at in (("s1", NOW), ("s2", NOW + timedelta(minutes=1))):
             self.store.run(MarkShown(HERE, session, ("a1",), at))

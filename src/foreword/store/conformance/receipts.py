@@ -1,4 +1,4 @@
-"""Receipts, and what each session was shown: found again, and forgotten in time."""
+"""Tests of receipts and of what each session was shown: both are found again, and deleted when old."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ReceiptTests(Suite):
     # Receipts
 
-    def test_a_receipt_comes_back_whole(self) -> None:
+    def test_a_receipt_is_returned_whole(self) -> None:
         entries = (
             Entry("a", "memory", "injected", "d", "s", 3, 0.5, 0.25, 1.5, {"words": 1}, {"words": 2.5}),
             Entry("b", "turn", "over budget"),
@@ -101,7 +101,7 @@ class ReceiptTests(Suite):
         shown = [self.store.shown(HERE, context) for context in ("s1", "s1/a1", "s10")]
         assert shown == [frozenset(), frozenset(), {"a", "b"}]
 
-    def test_what_is_posted_about_a_session_is_known_to_the_next_who_asks(self) -> None:
+    def test_posted_writes_about_a_session_are_seen_by_the_next_read(self) -> None:
         self.put(*(f"i{number}" for number in range(30)))
         for number in range(30):
             self.store.post(MarkShown(HERE, "s1", (f"i{number}",), NOW))

@@ -1,4 +1,4 @@
-"""What each kind of probe finds and in which order, how filters narrow it, and the vectors it needs."""
+"""Tests of searching: what each kind of probe finds and in which order, filters, vectors and token codes."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -85,7 +85,7 @@ class SearchingTests(Suite):
         assert self.find(EntitiesProbe("entities", ("ada", "grace")))[0] == "grace"
         assert self.find(EntitiesProbe("entities", ("nobody",))) == []
 
-    def test_the_score_of_names_is_how_much_of_what_was_named_an_item_mentions(self) -> None:
+    def test_the_score_of_names_is_the_share_of_them_that_an_item_mentions(self) -> None:
         self.put(item("then Ada met Grace", id="both"), item("then Ada left", id="one"))
         scores = self.scores(EntitiesProbe("entities", ("ada", "grace")))
         assert scores["both"] == 1
@@ -166,7 +166,7 @@ class SearchingTests(Suite):
     # Filters
 
     def _filter_cases(self) -> Iterator[tuple[str, Filters]]:
-        """For each filter a workspace with two items that all probes find: `in` passes, `out` does not."""
+        """Make a workspace for each filter, with two items that all probes find: only `in` passes it."""
         for number, (filters, passing, failing) in enumerate(FILTER_CASES):
             workspace = f"case {number}"
             inside = item(PROBED_TEXT, id="in", **passing)
@@ -240,7 +240,7 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST)) == "abcd"
 
-    def test_unembedded_lists_the_kinds_that_are_asked_for_and_no_other(self) -> None:
+    def test_unembedded_lists_only_the_kinds_asked_for(self) -> None:
         kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
         self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
         self._put_vector("b", "t", axis(0))
@@ -252,7 +252,7 @@ class SearchingTests(Suite):
     def _claim_ids(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
         return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
 
-    def test_what_one_has_claimed_nobody_else_is_given(self) -> None:
+    def test_a_claimed_item_is_not_claimed_again(self) -> None:
         self.put(*"abcd")
         self._put_vector("b", "t", axis(0))
         assert (self._claim_ids(limit=2), self._claim_ids(limit=2), self._claim_ids()) == ("ac", "d", "")
@@ -314,7 +314,7 @@ class SearchingTests(Suite):
         self.assert_sound()
         assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
 
-    def test_a_vector_of_zeros_is_near_to_nothing_and_does_no_harm(self) -> None:
+    def test_a_vector_of_zeros_is_near_to_nothing_and_causes_no_error(self) -> None:
         zeros = (0.0,) * DIMENSIONS
         self.put_vectors(zeros=zeros, a=axis(0))
         assert self.find(VectorProbe("vectors", DIGEST, axis(0)))[0] == "a"
@@ -325,7 +325,7 @@ class SearchingTests(Suite):
     def _list_without_codes(self, operation: ListWithoutTokenCodes) -> str:
         return "".join(one.id for one in self.store.run(operation))
 
-    def test_token_codes_come_back_as_they_went_in(self) -> None:
+    def test_token_codes_are_returned_as_they_were_stored(self) -> None:
         self.put(*"abc")
         every_byte = bytes(range(256)) * 20
         assert self.store.run(PutTokenCodes(HERE, DIGEST, {"a": every_byte, "b": b"", "nobody": b"x"})) == 2
