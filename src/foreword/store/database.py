@@ -430,5 +430,6 @@ def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:
 
 
 def _log_failed_write(done: Future[Any]) -> None:
+    """Log the failure of a posted write, if it failed."""
     if error := done.exception():
         _log.warning("a posted write failed", error=str(error))

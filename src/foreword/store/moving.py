@@ -87,7 +87,9 @@ def _copy_missing_items(source: Store, target: Store, workspace: str, items: tup
 
 
 def _copy_missing_relations(source: Store, target: Store, workspace: str) -> None:
-    known = set(target.run(ListRelations(workspace)))
+    """Copy the relations that the target lacks, in batches."""
+    target_relations = target.run(ListRelations(workspace))
+    known = set(target_relations)
     missing = [relation for relation in source.run(ListRelations(workspace)) if relation not in known]
     for start in range(0, len(missing), _RELATIONS_PER_BATCH):
         target.run(PutRelations(workspace, tuple(missing[start : start + _RELATIONS_PER_BATCH])))

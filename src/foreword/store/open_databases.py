@@ -119,6 +119,7 @@ class OpenDatabases:
             return name, self._by_workspace.pop(name)
 
     def _close_surplus(self, workspace: str, database: WorkspaceDatabase) -> None:
+        """Close a database that was taken out, then let those who wait for its workspace go on."""
         try:
             with translate_errors(database.path):
                 database.close()

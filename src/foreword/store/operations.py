@@ -63,6 +63,7 @@ def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
 
 
 def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+    """A page of items, in the order they were stored; see `Scan`."""
     clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
@@ -75,17 +76,20 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+    """The newest items that pass the filters, newest first."""
     clause, values = filters_to_sql(op.filters)
     return tx.select_items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
 def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
+    """The number of items that pass the filters, and the last stored of them."""
     clause, values = filters_to_sql(op.filters)
     count, last = tx.select_value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
     return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
 def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    """Change fields of an item, never its text. Returns the item, None if the id is unknown."""
     for column, value in amended_columns(op).items():
         tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
     if tx.vectors is not None and op.confidence is not None:
@@ -183,6 +187,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
+    """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
     receipt = trim_receipt(op.receipt, lambda ids: _has_all_items(tx, ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
@@ -199,11 +204,13 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
 
 
 def _has_all_items(tx: Transaction, item_ids: set[str]) -> bool:
+    """Whether the workspace has an item for each of these ids."""
     known = tx.select_value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(item_ids)))
     return bool(known == len(item_ids))
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
+    """The receipt with this id, else the newest whose id begins so; see `GetReceipt`."""
     body = tx.select_value(
         "SELECT body FROM receipts WHERE id >= ?1 AND id < ?1 || char(1114111) "
         "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
@@ -216,6 +223,7 @@ _END_OF_TIME = (1 << 63) - 1
 
 
 def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
+    """Record that a session was shown items. Returns how many of them it was not shown before."""
     at = to_microseconds(op.at)
     before = len(_get_shown_item_ids(tx, base.GetShown(op.workspace, op.session)))
     tx.execute(
@@ -233,11 +241,13 @@ def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
 
 
 def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+    """The ids of the items that a session was shown."""
     rows = tx.execute("SELECT i.id FROM told t JOIN items i USING(no) WHERE t.session = ?", op.session)
     return frozenset(str(item_id) for (item_id,) in rows)
 
 
 def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
+    """Delete the record of what a session was shown. Returns how many items it had."""
     until = to_microseconds(op.until) if op.until else _END_OF_TIME
     tx.execute("DELETE FROM told WHERE session = ? AND told_at <= ?", op.session, until)
     return tx.db.changes()

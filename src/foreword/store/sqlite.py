@@ -126,6 +126,7 @@ class SqliteStore(Store):
         return backups
 
     def _back_up_on_day(self, workspace: str, day: str, keep: int) -> Path | None:
+        """Back one workspace up unless it has a backup of this day. Returns the file, if one was made."""
         with self._borrow_database(workspace, create=False) as database:
             if database is None:
                 return None
@@ -146,6 +147,7 @@ class SqliteStore(Store):
         return self._open.borrow(workspace, lambda: self._open_database(workspace, create=create))
 
     def _open_database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
+        """Open a workspace's database; None if there is none and `create` is False."""
         path = self.path_of(workspace)
         with translate_errors(path):
             if not path.exists():

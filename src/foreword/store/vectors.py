@@ -256,6 +256,7 @@ class _LargeFile:
     def _nearest_among_places(
         self, vector: Sequence[float], limit: int, places: NDArray[np.intp]
     ) -> list[int]:
+        """The numbers of the nearest items among the records at these places."""
         records = self._records.take(places)
         records = records[records["no"] != _ERASED]  # read now, since another process may erase at any time
         return numbers_of_nearest_codes(vector, records["no"], records["code"], limit)

@@ -56,6 +56,7 @@ class ReceiptTests(Suite):
     # What sessions were shown
 
     def _mark_shown(self, session: str, *names: str, at: datetime = NOW) -> int:
+        """Record that a session was shown these items. Returns how many were new to it."""
         return self.store.run(MarkShown(HERE, session, names, at))
 
     def test_a_session_knows_what_it_was_shown_and_no_other_does(self) -> None:

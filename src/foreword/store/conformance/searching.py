@@ -230,6 +230,7 @@ class SearchingTests(Suite):
         return self.store.run(PutVectors(HERE, space, DIGEST, (Vector(name, text_hash, values),)))
 
     def _list_unembedded(self, operation: ListUnembedded) -> str:
+        """The ids of the listed items, joined."""
         return "".join(one.id for one in self.store.run(operation))
 
     def test_unembedded_lists_what_lacks_a_vector_oldest_first(self) -> None:
@@ -250,6 +251,7 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
 
     def _claim_ids(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+        """The ids of the items that a claim is given, joined."""
         return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
 
     def test_a_claimed_item_is_not_claimed_again(self) -> None:
@@ -323,6 +325,7 @@ class SearchingTests(Suite):
     # Token codes
 
     def _list_without_codes(self, operation: ListWithoutTokenCodes) -> str:
+        """The ids of the listed items, joined."""
         return "".join(one.id for one in self.store.run(operation))
 
     def test_token_codes_are_returned_as_they_were_stored(self) -> None:

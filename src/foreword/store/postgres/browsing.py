@@ -29,6 +29,7 @@ def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[obj
 
 
 def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
+    """A page of items, newest first; see `ListPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     if op.prefix:
         clause, values = f"{clause} AND starts_with(i.id, ?)", [*values, op.prefix]
@@ -38,12 +39,14 @@ def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
 
 
 def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+    """The number of items on all pages; see `CountPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
     return count
 
 
 def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+    """The number of items in each group; see `CountBy`."""
     clause, values = filters_to_sql(op.filters)
     column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
     rows = tx.execute(
@@ -71,10 +74,12 @@ def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tupl
 
 
 def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
+    """The items that these items replaced, newest first."""
     return tx.select_items("i.superseded_by = ANY(?) ORDER BY i.created_at DESC, i.no DESC", list(op.ids))
 
 
 def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, datetime]:
+    """The time when each of these items was last shown to a session."""
     rows = tx.execute(
         "SELECT i.id, max(t.told_at) FROM told t JOIN items i USING(ws, no) "
         "WHERE t.ws = ? AND i.id = ANY(?) GROUP BY i.id",
@@ -84,6 +89,7 @@ def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, 
 
 
 def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt, ...]:
+    """A page of receipts, newest first; see `ListReceipts`."""
     clause, values = ("AND strpos(body, ?) > 0", [json.dumps(op.item_id)]) if op.item_id else ("", [])
     rows = tx.execute(
         f"SELECT body FROM receipts WHERE ws = ? {clause} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
@@ -93,6 +99,7 @@ def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt,
 
 
 def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple[browsing.ReceiptFacts, ...]:
+    """The figures of the newest receipts, newest first."""
     receipts = _list_receipts(tx, browsing.ListReceipts(op.workspace, 0, op.limit))
     return tuple(
         browsing.ReceiptFacts(
@@ -108,6 +115,7 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
 
 
 def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
+    """What deleting these ids would remove; see `PreviewDelete`."""
     items = deleting.find_items_to_delete(tx, op.ids)
     numbers = list(tx.item_numbers_by_id([item.id for item in items]).values())
     relations = tx.select_value(

@@ -182,6 +182,7 @@ class Pool:
             raise ServerSilent("the server did not answer in time") from None
 
     def _keep_late_connection(self, future: Future[Connection]) -> None:
+        """Put a connection that was made after its deadline into the pool."""
         if future.exception() is None:
             self._release(future.result())
 

@@ -42,11 +42,13 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 
 
 def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
+    """The item with each id, or None if there is none."""
     items = {item.id: item for item in tx.select_items("i.id = ANY(?)", list(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
 def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+    """A page of items, in the order they were stored; see `Scan`."""
     clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
@@ -59,11 +61,13 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+    """The newest items that pass the filters, newest first."""
     clause, values = filters_to_sql(op.filters)
     return tx.select_items(f"{clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
 def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
+    """The number of items that pass the filters, and the last stored of them."""
     clause, values = filters_to_sql(op.filters)
     if op.filters.empty:  # the row of the workspace has the count
         count = tx.select_value("SELECT items FROM workspaces WHERE ws = ?", tx.ws) or 0
@@ -73,6 +77,7 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
 
 
 def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    """Change fields of an item, never its text. Returns the item, None if the id is unknown."""
     for column, value in amended_columns(op).items():
         stored = _resolve_successor(tx, value) if column == "superseded_by" else value
         tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", stored, tx.ws, op.id)
@@ -92,6 +97,7 @@ def _resolve_successor(tx: Transaction, name: str) -> str | None:
 
 
 def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
+    """How much the workspace holds."""
     kinds = dict(
         _select_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind")
     )
@@ -133,6 +139,7 @@ def _estimate_bytes(tx: Transaction) -> int:
 
 
 def _put_relations(tx: Transaction, op: base.PutRelations) -> int:
+    """Store relations. Returns how many were new or got another confidence."""
     ids = {end for relation in op.relations for end in (relation.from_id, relation.to_id)}
     numbers = tx.item_numbers_by_id(ids)
     return sum(_put_relation(tx, relation, numbers) for relation in op.relations)
@@ -233,6 +240,7 @@ def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dic
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
+    """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
     receipt = trim_receipt(op.receipt, lambda ids: len(tx.item_numbers_by_id(ids)) == len(ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
@@ -256,6 +264,7 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
+    """The receipt with this id, else the newest whose id begins so; see `GetReceipt`."""
     if "\0" in op.id:
         return None
     body = tx.select_value(
@@ -270,6 +279,7 @@ _END_OF_TIME = (1 << 63) - 1
 
 
 def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
+    """Record that a session was shown items. Returns how many of them it was not shown before."""
     at = to_microseconds(op.at)
     marked = tx.execute(
         "INSERT INTO told SELECT ws, md5(?)::uuid, no, ?, ? FROM items WHERE ws = ? AND id = ANY(?) "
@@ -285,6 +295,7 @@ def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
 
 
 def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+    """The ids of the items that a session was shown."""
     rows = tx.execute(
         "SELECT i.id FROM told t JOIN items i USING(ws, no) WHERE t.ws = ? AND t.session_key = md5(?)::uuid",
         *(tx.ws, op.session),
@@ -293,6 +304,7 @@ def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
 
 
 def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
+    """Delete the record of what a session was shown. Returns how many items it had."""
     until = to_microseconds(op.until) if op.until else _END_OF_TIME
     return tx.execute(
         "DELETE FROM told WHERE ws = ? AND session_key = md5(?)::uuid AND told_at <= ?",

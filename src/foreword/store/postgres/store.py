@@ -72,6 +72,7 @@ class _Attempt:
 
     @property
     def writes(self) -> bool:
+        """Whether the batch has an operation that writes."""
         return any(isinstance(operation, Write) for operation in self.operations)
 
 
@@ -244,6 +245,7 @@ class PostgresStore(Store):
             ).start()
 
     def _make_indexes_and_log_failure(self, workspace: str) -> None:
+        """Build the missing vector indexes of a workspace; a failure is logged."""
         try:
             self.make_vector_indexes(workspace)
         except ForewordError as error:
@@ -280,6 +282,7 @@ class PostgresStore(Store):
             self._posted.add(operation)
 
     def _run_and_log_failure(self, operation: Write[Any]) -> None:
+        """Carry out a posted write; a failure is logged."""
         try:
             self._run_batch_in_workspace(operation.workspace, [operation])
         except ForewordError as error:
@@ -326,6 +329,7 @@ class PostgresStore(Store):
 
     @property
     def _channel(self) -> str:
+        """The channel on which services tell each other of new items."""
         return f"foreword_{self._schema}"
 
     def watch(self, on_new_items: Callable[[str], None]) -> None:
@@ -395,6 +399,7 @@ class _PostedWrites:
             thread.join()
 
     def _run_until_closed(self) -> None:
+        """Carry out queued writes until the queue is closed."""
         while (job := self._queue.get()) is not None:
             operation, done = job
             try:

@@ -102,6 +102,7 @@ class Transaction:
         return tuple(results)
 
     def _items_where_in(self, column: str, values: list[str]) -> tuple[Item, ...]:
+        """The items whose column has one of these values."""
         return self.select_items(f"i.{column} = ANY(?)", values) if values else ()
 
     def _insert_items(self, fresh: list[tuple[Item, Views | None]]) -> None:
