@@ -189,7 +189,7 @@ def check_backup_and_count_items(path: Path, workspace: str) -> int:
 
 
 def restore_backup(database: Path, backup: Path, workspace: str, now: datetime) -> Path | None:
-    """Replace a database by a backup of it. Returns a copy of the previous database, None if there was none.
+    """Replace a database by a backup of it. Returns the copy of the previous one, or None if there was none.
 
     The backup is checked before anything is changed; raises `StorageError` if it cannot be used.
     """

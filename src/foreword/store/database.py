@@ -71,7 +71,7 @@ class Limits:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Inside, errors of SQLite and of the system become our own, each with advice in its message."""
+    """In the block, errors of SQLite and of the system become our own, each with advice in its message."""
     try:
         yield
     except (apsw.NotADBError, apsw.CorruptError) as error:
@@ -355,7 +355,7 @@ class Transaction:
         return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
 
     def tenant_name(self) -> str:
-        """The name of the workspace among those of all stores."""
+        """The name of the workspace on the server, different from those of all other stores."""
         return outbox.tenant_name(self)
 
     def add_to_outbox(self, numbers: Iterable[int]) -> None:

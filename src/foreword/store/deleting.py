@@ -241,7 +241,7 @@ def _unlink_items_from_files(
 
 
 def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
-    """Give an item that was stored before its new metadata, as its lines may have moved. Returns it so."""
+    """Update the metadata of an item that was stored before: its lines may have moved. Returns the result."""
     if dict(stored.item.metadata) == dict(item.metadata):
         return stored
     tx.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata_to_json(item.metadata), stored.item.id)

@@ -81,7 +81,7 @@ class OpenDatabases:
             self._users[workspace] += 1
             return self._by_workspace[workspace]
 
-    def names(self) -> list[str]:
+    def open_workspaces(self) -> list[str]:
         """The workspaces whose databases are open."""
         with self._changed:
             return list(self._by_workspace)

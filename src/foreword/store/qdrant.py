@@ -217,7 +217,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def _points_of_tenant(self, tenant: str) -> Iterator[tuple[tuple[str, str, int], str]]:
         """Of every point of a workspace its collection, space and number, and the fingerprint of its code."""
-        condition = models.Filter(must=[_equals("tenant", tenant)])
+        condition = models.Filter(must=[_field_equals("tenant", tenant)])
         for collection in self._list_collections():
             offset: Any = None
             while True:
@@ -240,7 +240,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
         """Delete every point of the workspace, and add all items that have vectors to the outbox."""
         try:
             for collection in self._list_collections():
-                condition = models.Filter(must=[_equals("tenant", tx.tenant_name())])
+                condition = models.Filter(must=[_field_equals("tenant", tx.tenant_name())])
                 self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
         except (ApiException, OSError) as error:
             raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
@@ -277,7 +277,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
             kept = {_point_id(outbox.tenant, point.space, point.number) for point in points}
             stale = models.Filter(
                 must=[
-                    _equals("tenant", outbox.tenant),
+                    _field_equals("tenant", outbox.tenant),
                     models.FieldCondition(key="number", match=models.MatchAny(any=numbers)),
                 ],
                 must_not=[models.HasIdCondition(has_id=sorted(kept))] if kept else None,
@@ -439,14 +439,14 @@ def _hash_name(value: str | None) -> str | None:
     return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).hexdigest()
 
 
-def _equals(key: str, value: str) -> models.FieldCondition:
+def _field_equals(key: str, value: str) -> models.FieldCondition:
     """The condition that a field of a point has this value."""
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
 def _filters_to_conditions(tenant: str, space: str, filters: Filters) -> models.Filter:
     """The filters on the points of a workspace and space, as a filter of Qdrant."""
-    must: list[Any] = [_equals("tenant", tenant), _equals("space", space)]
+    must: list[Any] = [_field_equals("tenant", tenant), _field_equals("space", space)]
     if filters.kinds:
         must.append(models.FieldCondition(key="kind", match=models.MatchAny(any=list(filters.kinds))))
     if filters.types:
@@ -461,5 +461,7 @@ def _filters_to_conditions(tenant: str, space: str, filters: Filters) -> models.
     if filters.min_confidence > 0:
         must.append(models.FieldCondition(key="confidence", range=models.Range(gte=filters.min_confidence)))
     names = {name: getattr(filters, name) for name in ("conversation", "session", "source")}
-    must += [_equals(name, _hash_name(value) or "") for name, value in names.items() if value is not None]
+    must += [
+        _field_equals(name, _hash_name(value) or "") for name, value in names.items() if value is not None
+    ]
     return models.Filter(must=must)

@@ -46,7 +46,7 @@ def _damaged_row_error(detail: object) -> StoreDamaged:
 
 @contextmanager
 def raise_damaged_if_malformed() -> Iterator[None]:
-    """Inside, errors from values that SQLite can read but Foreword never writes become `StoreDamaged`."""
+    """In the block, errors from values that Foreword never writes become `StoreDamaged`."""
     try:
         yield
     except _MALFORMED as error:

@@ -80,11 +80,11 @@ class SearchRows(ABC):
 
     @abstractmethod
     def translate_failures(self) -> AbstractContextManager[None]:
-        """Inside, errors become `DeadlinePassed` or `ProbeFailed`; more probes can be answered afterwards."""
+        """In the block, errors become `DeadlinePassed` or `ProbeFailed`; the search can go on afterwards."""
 
     @abstractmethod
     def interrupt_at(self, expires: float | None) -> AbstractContextManager[None]:
-        """Inside, every query of the engine is stopped when `time.monotonic()` reaches `expires`."""
+        """In the block, every query of the engine is stopped when `time.monotonic()` reaches `expires`."""
 
     @abstractmethod
     def items_by_number(self, numbers: Iterable[int]) -> dict[int, Item]:

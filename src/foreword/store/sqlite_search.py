@@ -47,7 +47,7 @@ class _SqliteRows(SearchRows):
 
     @contextmanager
     def translate_failures(self) -> Iterator[None]:
-        """Inside, errors of SQLite become those of a search."""
+        """In the block, errors of SQLite become those of a search."""
         try:
             yield
         except apsw.InterruptError as error:
@@ -57,7 +57,7 @@ class _SqliteRows(SearchRows):
 
     @contextmanager
     def interrupt_at(self, expires: float | None) -> Iterator[None]:
-        """Inside, statements of SQLite are interrupted when the deadline passes."""
+        """In the block, statements of SQLite are interrupted when the deadline passes."""
         self._tx.expires = expires
         if expires is None:
             yield

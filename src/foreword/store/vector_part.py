@@ -92,7 +92,7 @@ def places_of_highest(
     return places[np.lexsort((numbers[places], -values[places]))][:limit]
 
 
-def _move_towards(vector: Sequence[float], codes: NDArray[np.int8], weight: float) -> tuple[float, ...]:
+def _move_towards_codes(vector: Sequence[float], codes: NDArray[np.int8], weight: float) -> tuple[float, ...]:
     """A vector, scaled to length 1 and moved by `weight` towards the mean of the unit vectors of codes."""
     best = codes.astype(np.float32)
     best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
@@ -125,7 +125,9 @@ class Cosines:
         merit = self.values.copy()
         for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
             merit[at] += bonuses[int(self.numbers[at])]
-        moved = _move_towards(self.vector, self.codes[places_of_highest(merit, self.numbers, items)], weight)
+        moved = _move_towards_codes(
+            self.vector, self.codes[places_of_highest(merit, self.numbers, items)], weight
+        )
         return Cosines(moved, self.numbers, self.codes, cosines_to_codes(moved, self.codes))
 
 
@@ -149,23 +151,23 @@ class NearestCosines:
         """The nearest items, in the order of their exact cosines."""
         candidates = max(_MIN_CANDIDATES, limit * _CANDIDATES_PER_ANSWER)
         self._nearest = list(self._find_nearest(self._vector, candidates))
-        return self._compare(self._nearest).best(limit)
+        return self._exact_cosines(self._nearest).best(limit)
 
     def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
-        return self._compare(numbers).cosines_of_items(numbers)
+        return self._exact_cosines(numbers).cosines_of_items(numbers)
 
     def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
         """A second comparison, as `Comparison.echo`; best answers are nearest items or have a bonus."""
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
-        answers = self._compare({*near, *bonuses})
+        answers = self._exact_cosines({*near, *bonuses})
         merit = answers.values + np.array([bonuses.get(int(number), 0.0) for number in answers.numbers])
-        moved = _move_towards(
+        moved = _move_towards_codes(
             self._vector, answers.codes[places_of_highest(merit, answers.numbers, items)], weight
         )
         return NearestCosines(moved, self._find_nearest, self._codes_of_items, self._known_codes)
 
-    def _compare(self, numbers: Iterable[int]) -> Cosines:
+    def _exact_cosines(self, numbers: Iterable[int]) -> Cosines:
         """The exact cosines of these items."""
         wanted = list(numbers)
         unknown = [number for number in wanted if number not in self._known_codes]

@@ -138,7 +138,7 @@ class Pool:
                 self._idle.pop().close()
 
     def drop_idle(self) -> None:
-        """Close the idle connections after the server was away: they are broken, too."""
+        """Close the idle connections after the server was away: they are no longer usable."""
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
@@ -206,7 +206,7 @@ _ERRORS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], type
 
 @contextmanager
 def translate_errors(shown_url: str) -> Iterator[None]:
-    """Inside, errors of psycopg become our own, each with advice in its message and without a password."""
+    """In the block, errors of psycopg become our own, with advice and without a password in the message."""
     try:
         yield
     except (pg.ProgramLimitExceeded, psycopg.DataError, UnicodeEncodeError) as error:

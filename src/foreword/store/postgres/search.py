@@ -69,7 +69,7 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def translate_failures(self) -> Iterator[None]:
-        """Inside, errors of PostgreSQL become those of a search; more probes can be answered afterwards."""
+        """In the block, errors of PostgreSQL become those of a search, which can go on afterwards."""
         if self._is_lost:
             raise DeadlinePassed
         self._set_statement_timeout()
@@ -111,7 +111,7 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def interrupt_at(self, expires: float | None) -> Iterator[None]:
-        """Inside, statements are stopped when the deadline passes."""
+        """In the block, statements are stopped when the deadline passes."""
         self._expires = self._tx.expires = expires
         try:
             yield
