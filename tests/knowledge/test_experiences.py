@@ -406,15 +406,15 @@ def test_forgetting_any_version_forgets_them_all(engine, experiences, begin, emb
 
 def test_a_version_is_kept_and_the_last_steps_behind_it_or_neither(engine, experiences, begin, monkeypatch):
     begun = begin()
-    honest = operations._amend
+    honest = operations._amend_item
 
     def cut_off(*_):
         raise apsw.IOError("the power is gone")
 
-    monkeypatch.setattr(operations, "_amend", cut_off)
+    monkeypatch.setattr(operations, "_amend_item", cut_off)
     with pytest.raises(StorageError):
         experiences.resolve("shop", begun.id, "confirmed", "Once.")
-    monkeypatch.setattr(operations, "_amend", honest)
+    monkeypatch.setattr(operations, "_amend_item", honest)
     assert [one.status for one in experiences.list("shop")] == ["open"]
     assert len(list(engine.store.scan("shop"))) == 1
     again = experiences.resolve("shop", begun.id, "confirmed", "Once, again.")

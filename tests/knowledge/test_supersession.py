@@ -213,7 +213,7 @@ class TestAtOnce:
         def refuse(*_):
             raise apsw.IOError("no more")
 
-        monkeypatch.setattr(operations, "_amend", refuse)
+        monkeypatch.setattr(operations, "_amend_item", refuse)
 
     def test_a_statement_and_what_it_supersedes_are_kept_together_or_not_at_all(
         self, engine, say, broken, current_texts

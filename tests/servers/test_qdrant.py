@@ -193,7 +193,7 @@ def test_a_flush_waits_for_what_is_being_sent():
         assert may_end.wait(60)
 
     sender = _Sender(run, send)
-    sender.wake(HERE)
+    sender.request_sending(HERE)
     assert is_sending.wait(60)
     assert not sender.flush(HERE, 0.0)
     may_end.set()

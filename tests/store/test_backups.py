@@ -55,7 +55,7 @@ def test_a_backup_is_one_sound_file_for_its_owner_alone(store):
     store.put(HERE, [item(f"text {number}") for number in range(200)])
     path = store.back_up(HERE, "by-hand-1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert backups.count_items_in_backup(path, HERE) == 200
+    assert backups.check_backup_and_count_items(path, HERE) == 200
     assert not list(path.parent.glob("*.backup-*"))
     assert not list(path.parent.glob("*.backup.*"))
 
@@ -79,7 +79,7 @@ def test_a_backup_made_while_others_write_is_one_state(store):
         stop.set()
         writer.join(120)
     assert not writer.is_alive(), "the writer does not stop"
-    counts = [backups.count_items_in_backup(path, HERE) for path in made]
+    counts = [backups.check_backup_and_count_items(path, HERE) for path in made]
     assert all(count % 2 == 0 for count in counts)
     assert counts == sorted(counts)
 
@@ -121,7 +121,7 @@ def test_what_is_forgotten_in_the_midst_of_a_copy_ends_it_without_an_error(store
             while not backup.done:
                 backup.step(1)
 
-    monkeypatch.setattr(backups, "_copy_content", copy_slowly)
+    monkeypatch.setattr(backups, "_copy_database", copy_slowly)
     assert store.back_up(HERE, "by-hand") is None
     assert backups.list_backups(store.path_of(HERE)) == []
     assert not list(store.path_of(HERE).parent.glob("*.backup*"))
@@ -138,7 +138,7 @@ def test_copies_removed_late_end_a_backup_that_began_after_the_forget(store, mon
             while not backup.done:
                 backup.step(1)
 
-    monkeypatch.setattr(backups, "_copy_content", copy_slowly)
+    monkeypatch.setattr(backups, "_copy_database", copy_slowly)
     assert store.back_up(HERE, "by-hand") is None
     assert not list(store.path_of(HERE).parent.glob("*.backup*"))
 

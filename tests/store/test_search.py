@@ -49,7 +49,7 @@ def test_the_numbers_of_what_passes_are_all_there(tx, filters, expected):
     assert sorted(found.tolist()) == expected
     assert sorted(passing.numbers_if_few(100).tolist()) == expected
     assert (passing.numbers_if_few(99) is None) == (len(expected) > 99)
-    assert passing.among(list(range(1, 400, 2))) == {number for number in expected if number % 2}
+    assert passing.passing_among(list(range(1, 400, 2))) == {number for number in expected if number % 2}
 
 
 def test_words_that_stand_nearly_everywhere_are_left_aside_unless_there_are_no_others(store, monkeypatch):
@@ -75,11 +75,11 @@ def test_no_statement_of_a_search_begins_with_all_items_that_pass_a_filter(tx):
     tx.db.exec_trace = lambda _, sql, values: statements.append((sql, values)) or True
     rows = _SqliteRows(tx)
     filters = Filters(kinds=("code",))
-    for look in (rows.related_items, rows.items_before, rows.items_after):
+    for look in (rows.related_items, rows.previous_in_session, rows.next_in_session):
         look([1, 2, 3], filters)
     rows.items_with_names(["ada"], filters, 5)
     rows.rank_by_bm25("words", ["ada"], filters, 5)
-    ItemsPassingFilters(tx, filters).among([1, 2, 3])
+    ItemsPassingFilters(tx, filters).passing_among([1, 2, 3])
     tx.db.exec_trace = None
     assert len(statements) >= 6
     for sql, values in statements:

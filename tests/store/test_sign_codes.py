@@ -28,14 +28,14 @@ class Passing:
     def numbers_if_few(self, limit):
         return self.all_numbers() if COUNT // self._divisor <= limit else None
 
-    def among(self, numbers):
+    def passing_among(self, numbers):
         return {number for number in numbers if number % self._divisor == 0}
 
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
     monkeypatch.setattr(vectors, "_MAX_COMPARED", 100)
-    monkeypatch.setattr(vectors, "_FEW", 20)
+    monkeypatch.setattr(vectors, "_MAX_PASSING_COMPARED", 20)
     monkeypatch.setattr(sign_codes, "_MIN_CANDIDATES", 400)
 
 
@@ -105,7 +105,7 @@ def test_cosines_of_items_are_those_of_their_codes(file):
     numbers = [1, 17, COUNT, COUNT + 5]
     codes = np.array([np.frombuffer(vector_to_code(_vector(number)), np.int8) for number in numbers[:3]])
     expected = dict(zip(numbers, cosines_to_codes(query, codes).tolist(), strict=False))
-    assert comparison.of_items(numbers) == pytest.approx(expected)
+    assert comparison.cosines_of_items(numbers) == pytest.approx(expected)
 
 
 def test_what_is_erased_is_not_found_again(file):
@@ -115,7 +115,7 @@ def test_what_is_erased_is_not_found_again(file):
     found = _found(file, _vector(5), 10, Passing())
     assert nearest not in found
     assert found[0] == others[0]
-    assert file.compare(_vector(5), lambda _: [], Passing()).of_items([nearest]) == {}
+    assert file.compare(_vector(5), lambda _: [], Passing()).cosines_of_items([nearest]) == {}
 
 
 def test_what_is_added_is_found_and_what_is_replaced_has_its_last_vector(file):
@@ -127,7 +127,9 @@ def test_what_is_added_is_found_and_what_is_replaced_has_its_last_vector(file):
     file.append_missing_rows(COUNT + 2, lambda last: [row for row in (moved, new) if row[0] > last])
     assert _found(file, _vector(777_777), 10, Passing())[0] == 4
     assert COUNT + 1 in _found(file, _vector(3), 10, Passing())
-    assert file.compare(_vector(777_777), lambda _: [], Passing()).of_items([4])[4] == pytest.approx(1.0)
+    assert file.compare(_vector(777_777), lambda _: [], Passing()).cosines_of_items([4])[4] == pytest.approx(
+        1.0
+    )
 
 
 def test_rows_that_the_file_lacks_are_compared_too(file):

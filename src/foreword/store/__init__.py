@@ -1,1 +1,1 @@
-"""Act two: items are kept. The contract is in `base`; `sqlite` keeps it on one machine."""
+"""Act two: items are stored. The contract is in `base`; `sqlite` is for one machine, `postgres` for teams."""

@@ -33,7 +33,7 @@ MAX_DEPTH = 10
 """At most this many relations are followed in a row."""
 
 FLUSH_SECONDS = 5.0
-"""How long a check waits for a vector server to learn what has changed."""
+"""How many seconds a check waits until a vector server has received all changes."""
 
 EVERYTHING = Filters()
 """The filters that every item passes."""
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Result]):
-    """Something to do in one workspace; `Result` is the type of what `Store.batch` returns for it."""
+    """Something to do in one workspace; `Result` is the type of its result from `Store.batch`."""
 
     workspace: str
 
@@ -119,7 +119,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong with a workspace: in which part of it, and what."""
+    """A fault in a workspace: the part that has it, and a message that describes it."""
 
     part: str
     message: str
@@ -135,7 +135,7 @@ class Put(Write[tuple[Stored, ...]]):
     An item whose content is there already (an equal `content_hash`) is not stored again: the one that is
     there is returned, unchanged. An item without an id gets one. An id that another item has raises
     `ValidationError`. The item belongs to the operation's workspace, whatever its own field says, and times
-    are kept as moments, without their zone. Creates the workspace.
+    are stored as moments, without their time zone. Creates the workspace.
     """
 
     items: tuple[Item, ...]
@@ -153,7 +153,7 @@ class Scan(Read[tuple[Item, ...]]):
     """List a page of items that pass the filters, in the order they were stored, oldest first.
 
     The page begins after the item whose id is `after` and has at most `limit` items. If that item has been
-    deleted, raises `StorageError`, since nobody knows where the page begins.
+    deleted, raises `StorageError`, since it is unknown where the page begins.
     """
 
     filters: Filters = EVERYTHING
@@ -211,11 +211,11 @@ class Delete(Write[tuple[str, ...]]):
     there when `filters.source` names that source and the rest of the filters let it pass; and with any item
     whose id is in its metadata's `turns`, because it repeats that item's words.
 
-    Receipts lose the views and texts that repeat what items said, if anything was deleted, and receipts whose
-    question repeats a deleted item go, and so do those whose question has all of `words`. Deleting by
-    session also deletes the session's receipts and the record of what it and its subagents (`session/…`) were
-    shown. Copies that the engine has made of its files go, too. With `keep_copies` these, the receipts and
-    their texts stay: for what is only replaced by the like.
+    If anything was deleted, receipts lose the views and texts that repeat the words of items. Receipts whose
+    question repeats a deleted item or has all of `words` are deleted, too. Deleting by session also deletes
+    the session's receipts and the record of what it and its subagents (`session/…`) were shown. Copies that
+    the engine has made of its files are deleted. With `keep_copies`, these copies and the receipts with their
+    texts stay: for items that are only replaced by newer versions of themselves.
     """
 
     ids: tuple[str, ...] = ()
@@ -229,7 +229,7 @@ class Delete(Write[tuple[str, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class PutRelations(Write[int]):
-    """Store relations. Returns how many were new or had another confidence before.
+    """Store relations. Returns how many were new or got another confidence.
 
     A relation is known by its ends and its type. If an end is not in the workspace, raises `ValidationError`.
     """
@@ -241,7 +241,7 @@ class PutRelations(Write[int]):
 class GetRelated(Read[dict[str, tuple[RelatedMemory, ...]]]):
     """Follow relations from each id, in both directions, up to `depth` (at most `MAX_DEPTH`).
 
-    Returns what each id reaches: every item once, by its shortest way, nearest first, and at the same
+    Returns the items that each id reaches: every item once, by its shortest way, nearest first, and at equal
     distance by falling confidence of the relation. An item that does not pass the filters is not reached, and
     nothing is reached through it.
     """
@@ -315,8 +315,8 @@ class GetVectors(Read[Mapping[str, tuple[float, ...]]]):
 class PutTokenCodes(Write[int]):
     """Store the codes of items' tokens, by item id. Returns how many belong to items that are there.
 
-    The engine keeps the bytes as they are. An item has the codes of one encoder: a second replace the first,
-    whatever their digest. Codes of unknown items are ignored.
+    The engine stores the bytes as they are. An item has the codes of one encoder only: new codes replace the
+    old ones, even if their digest is another. Codes of unknown items are ignored.
     """
 
     digest: str
@@ -325,7 +325,7 @@ class PutTokenCodes(Write[int]):
 
 @dataclass(frozen=True, slots=True)
 class GetTokenCodes(Read[Mapping[str, bytes]]):
-    """Fetch the token codes that these items have of the encoder with this digest, by item id."""
+    """Fetch the token codes of these items that the encoder with this digest made, by item id."""
 
     digest: str
     ids: tuple[str, ...]
@@ -348,10 +348,10 @@ class ListWithoutTokenCodes(Read[tuple[Item, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class PutReceipt(Write[None]):
-    """Store a receipt; the oldest are deleted when there are too many or they are too old.
+    """Store a receipt, and delete the oldest receipts if there are too many or they are too old.
 
-    A view and a text are not stored if an item the receipt names is gone; a text may be too long to store.
-    Creates the workspace.
+    Its view and its text are left out if an item that the receipt names has been deleted; a text also if it
+    is too long. Creates the workspace.
     """
 
     receipt: Receipt
@@ -359,7 +359,7 @@ class PutReceipt(Write[None]):
 
 @dataclass(frozen=True, slots=True)
 class GetReceipt(Read[Receipt | None]):
-    """Fetch a receipt by its id or the beginning of one: of several the newest, of all if `id` is empty."""
+    """Fetch the receipt with this id, else the newest whose id begins so; empty means the newest of all."""
 
     id: str = ""
 
@@ -379,17 +379,17 @@ class MarkShown(Write[int]):
 
 @dataclass(frozen=True, slots=True)
 class GetShown(Read[frozenset[str]]):
-    """Return the ids of the items that a session's context contains, including what was posted before."""
+    """Return the ids of the items that a session's context contains, those of posted writes included."""
 
     session: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClearShown(Write[int]):
-    """Forget what a session was shown, because its context was emptied. Returns how many items that was.
+    """Delete the record of what a session was shown, because its context was emptied. Returns how many items.
 
-    With `until`, only what it was shown up to that moment: whoever learns late of an empty context does not
-    forget what was shown since.
+    With `until`, only what it was shown up to that moment: a caller that learns late of the emptying must not
+    delete what was shown since.
     """
 
     session: str
@@ -406,9 +406,9 @@ class ListFiles(Read[Mapping[str, FileState]]):
 
 @dataclass(frozen=True, slots=True)
 class PutFile(Write[StoredFile]):
-    """Store these items as what a file contains now, in place of what it contained before.
+    """Store these items as the content of a file, in place of the items that it contained before.
 
-    What has not changed keeps its id, time, relations and vectors, and gets the new metadata. An item that
+    An unchanged item keeps its id, time, relations and vectors, and gets the new metadata. An item that
     was there before now belongs to the file; one that belongs to several files is deleted with the last of
     them. With `keep_earlier`, the file keeps its earlier items but for those with `except_ids`. The count of
     items in `state` is ignored. `views` are those of the items, in order, if the caller has computed them.
@@ -439,7 +439,7 @@ class Count(Read[Counts]):
 
 @dataclass(frozen=True, slots=True)
 class Check(Read[tuple[Problem, ...]]):
-    """Compare all derived data with the rows. Returns what disagrees; empty when all is well."""
+    """Compare all derived data with the rows. Returns the disagreements; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,10 +448,10 @@ class Repair(Write[tuple[Problem, ...]]):
 
 
 class Store(ABC):
-    """Where items are kept. An engine writes `batch`, `workspaces` and `close`; the rest it may improve."""
+    """The base of every store. An engine writes `batch`, `workspaces`, `close`, and may override the rest."""
 
     is_shared = False
-    """Whether services on several machines use it at once, and share the work of encoding."""
+    """Whether services on several machines use the store at once, and share the work of encoding."""
 
     @abstractmethod
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
@@ -466,9 +466,9 @@ class Store(ABC):
         """Finish what was posted and release files and connections. Closing twice is harmless."""
 
     def watch(self, on_new_items: Callable[[str], None]) -> None:  # noqa: B027  (most have nothing to do)
-        """Call this with the name of a workspace when another service has stored items in it.
+        """Call `on_new_items` with the name of a workspace when another service has stored items in it.
 
-        An engine that one service has to itself never calls it.
+        An engine that only one service uses never calls it.
         """
 
     def post(self, operation: Write[Any]) -> None:
@@ -516,7 +516,7 @@ class Store(ABC):
     def expand(
         self, workspace: str, ids: Sequence[str], depth: int, filters: Filters = EVERYTHING
     ) -> dict[str, tuple[RelatedMemory, ...]]:
-        """What each item is related to, up to `depth`; see `GetRelated`."""
+        """The items to which each of these items is related, up to `depth`; see `GetRelated`."""
         return self.run(GetRelated(workspace, tuple(ids), depth, filters))
 
     def receipt(self, workspace: str, receipt_id: str = "") -> Receipt | None:
@@ -536,7 +536,7 @@ class Store(ABC):
         return self.run(Count(workspace))
 
     def check(self, workspace: str) -> tuple[Problem, ...]:
-        """Where derived data disagrees with the rows; see `Check`."""
+        """The disagreements between derived data and the rows; see `Check`."""
         return self.run(Check(workspace))
 
     def __enter__(self) -> Self:

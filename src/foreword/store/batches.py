@@ -1,4 +1,4 @@
-"""What every engine does alike with the operations of the contract, whatever its SQL."""
+"""The handling of operations that is the same in every engine; it knows no SQL."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def run_by_workspace(
     operations: Sequence[base.Operation[Any]],
     run: Callable[[str, list[base.Operation[Any]]], list[Any]],
 ) -> list[Any]:
-    """What each operation returns, in their order; `run` gets all that are on one workspace at once."""
+    """The results of operations, in order; `run` gets all operations on one workspace at once."""
     results: list[Any] = [None] * len(operations)
     places: dict[str, list[int]] = {}
     for place, operation in enumerate(operations):
         places.setdefault(check_workspace(operation.workspace), []).append(place)
     for workspace, group in places.items():
-        its_results = run(workspace, [operations[place] for place in group])
-        for place, result in zip(group, its_results, strict=True):
+        group_results = run(workspace, [operations[place] for place in group])
+        for place, result in zip(group, group_results, strict=True):
             results[place] = result
     return results
 
 
-def keeps_words(operation: base.Operation[Any]) -> bool:
+def stores_words(operation: base.Operation[Any]) -> bool:
     """Whether an operation stores words that somebody said or wrote."""
     kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
     return isinstance(operation, kinds)
@@ -46,7 +46,7 @@ def creates_workspace(operation: base.Operation[Any]) -> bool:
 
 
 def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: ANN401, C901  (each has its own)
-    """What an operation returns in a workspace that holds nothing."""
+    """The result of an operation in an empty workspace."""
     match operation:
         case base.Get():
             return (None,) * len(operation.ids)
@@ -77,7 +77,7 @@ def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: A
     return browsing.result_in_empty_workspace(operation)  # a tuple, for the rest
 
 
-def list_amended_columns(op: base.Amend) -> dict[str, Any]:
+def amended_columns(op: base.Amend) -> dict[str, Any]:
     """The columns of an item that an amendment changes, with their new values."""
     changes = {
         "confidence": op.confidence,
@@ -89,9 +89,9 @@ def list_amended_columns(op: base.Amend) -> dict[str, Any]:
 
 
 def trim_receipt(receipt: Receipt, are_stored: Callable[[set[str]], bool]) -> Receipt:
-    """A receipt without a text that is too long, and without any words if an item of it was forgotten."""
+    """The receipt without its text if that is too long, and without view and text if an item was deleted."""
     if len(receipt.text) > MAX_TEXT_CHARACTERS:
         receipt = replace(receipt, text="")
     if (receipt.view or receipt.text) and not are_stored({entry.item_id for entry in receipt.entries}):
-        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
+        receipt = replace(receipt, view=None, text="")  # they would still have the words of the deleted item
     return receipt

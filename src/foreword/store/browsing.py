@@ -1,7 +1,6 @@
-"""Operations for whoever looks through a workspace page by page: a viewer, or a person at a command line.
+"""Operations for looking through a workspace page by page, in a viewer or at a command line.
 
-They belong to the contract in `store.base` and keep its promises; nothing of them is needed to answer a
-prompt.
+They belong to the contract in `store.base` and keep its promises. No prompt needs them to be answered.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Grouping = Literal["day", "kind", "type", "source", "trust", "session"]
-"""By what items can be counted."""
+"""The property by which `CountBy` groups items."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptFacts:
-    """What a receipt comes to: when, for which recipe, how many tokens and items, in how many ms."""
+    """The figures of a receipt: its time, its recipe, how many tokens and items, in how many milliseconds."""
 
     id: str
     created_at: datetime
@@ -34,7 +33,7 @@ class ReceiptFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeletePreview:
-    """What a `Delete` by ids would remove: the items, with those made from them, and how many receipts."""
+    """What a `Delete` by ids would remove: items, with those made from them, and counts of the rest."""
 
     items: tuple[Item, ...] = ()
     receipts: int = 0
@@ -45,8 +44,8 @@ class DeletePreview:
 class ListPage(Read[tuple[Item, ...]]):
     """List items that pass the filters, newest first as `ListRecent` does, without the first `skip` of them.
 
-    `prefix` is the beginning of their ids. `holds` asks for those that nothing replaced (True) or for those
-    that something did (False).
+    `prefix` is the beginning of their ids. `holds` selects items that nothing has replaced (True) or items
+    that have been replaced (False).
     """
 
     filters: Filters = EVERYTHING
@@ -58,7 +57,7 @@ class ListPage(Read[tuple[Item, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class CountPage(Read[int]):
-    """Count the items that `ListPage` lists with the same filters on all its pages."""
+    """Count the items on all pages of a `ListPage` with the same filters."""
 
     filters: Filters = EVERYTHING
     holds: bool | None = None
@@ -68,8 +67,8 @@ class CountPage(Read[int]):
 class ListConversations(Read[tuple[str, ...]]):
     """List the names of conversations with items that pass the filters, sorted by their UTF-8 bytes.
 
-    The list begins behind the name `after` and has at most `limit` names. A conversation of many items must
-    not cost more than one of few.
+    The list begins after the name `after` and has at most `limit` names. A conversation with many items must
+    not cost more than one with few.
     """
 
     filters: Filters = EVERYTHING
@@ -81,8 +80,8 @@ class ListConversations(Read[tuple[str, ...]]):
 class CountBy(Read[Mapping[str, int]]):
     """Count items that pass the filters by day (`2026-01-31`, UTC), kind, type, source, trust or session.
 
-    Returns at most `limit` groups, the largest first; days in their order, the last `limit` of them. Items
-    without a type or a session are not counted by it.
+    Returns at most `limit` groups, the largest first. Days come in order of time, the last `limit` of them.
+    Items without a type (or session) are left out when counting by type (or session).
     """
 
     by: Grouping
@@ -99,7 +98,7 @@ class ListReplaced(Read[tuple[Item, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class GetLastShown(Read[Mapping[str, "datetime"]]):
-    """Return when each of these items was last shown to a session, for those that were."""
+    """Return when each of these items was last shown to a session; those that never were are left out."""
 
     ids: tuple[str, ...]
 
@@ -115,7 +114,7 @@ class ListReceipts(Read[tuple[Receipt, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class ListReceiptFacts(Read[tuple[ReceiptFacts, ...]]):
-    """List what the newest receipts come to, newest first."""
+    """List the figures of the newest receipts, newest first."""
 
     limit: int = 2000
 
@@ -128,7 +127,7 @@ class PreviewDelete(Read[DeletePreview]):
 
 
 def result_in_empty_workspace(operation: Operation[Any]) -> object:
-    """What such an operation returns in a workspace that holds nothing."""
+    """The result of an operation of this module in an empty workspace."""
     match operation:
         case CountPage():
             return 0

@@ -1,4 +1,4 @@
-"""The operations of `store.browsing` in SQL."""
+"""How SQLite carries out the operations of `store.browsing`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ FROM receipts ORDER BY created_at DESC, id DESC LIMIT ?
 
 
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
     state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
     return clause + state[holds], values
 
 
 def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
+    """A page of items, newest first; see `ListPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     if op.prefix:
         clause, values = f"{clause} AND substr(i.id, 1, ?) = ?", [*values, len(op.prefix), op.prefix]
@@ -41,12 +43,14 @@ def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
 
 
 def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+    """The number of items on all pages; see `CountPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE {clause}", *values)
     return count
 
 
 def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+    """The number of items in each group; see `CountBy`."""
     clause, values = filters_to_sql(op.filters)
     column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
     rows = tx.execute(
@@ -58,7 +62,7 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
 
 
 def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    """The names of conversations, each looked up after the last one, so that their sizes do not matter."""
     clause, values = filters_to_sql(op.filters)
     names: list[str] = []
     after = op.after
@@ -76,12 +80,14 @@ def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tupl
 
 
 def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
+    """The items that these items replaced, newest first."""
     return tx.select_items(
         f"WHERE i.superseded_by {IN_LIST} ORDER BY i.created_at DESC, i.no DESC", json.dumps(op.ids)
     )
 
 
 def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, datetime]:
+    """The time when each of these items was last shown to a session."""
     rows = tx.execute(
         f"SELECT i.id, max(t.told_at) FROM told t JOIN items i USING(no) WHERE i.id {IN_LIST} GROUP BY i.id",
         json.dumps(op.ids),
@@ -90,6 +96,7 @@ def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, 
 
 
 def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt, ...]:
+    """A page of receipts, newest first; see `ListReceipts`."""
     clause, values = ("instr(body, ?) > 0", [json.dumps(op.item_id)]) if op.item_id else ("TRUE", [])
     rows = tx.execute(
         f"SELECT body FROM receipts WHERE {clause} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
@@ -99,6 +106,7 @@ def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt,
 
 
 def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple[browsing.ReceiptFacts, ...]:
+    """The figures of the newest receipts, newest first."""
     rows: list[tuple[Any, ...]] = tx.execute(_FACTS_OF_RECEIPT, op.limit).fetchall()
     return tuple(
         browsing.ReceiptFacts(row[0], from_microseconds(row[1]), row[2], row[3], row[4], row[5])
@@ -107,13 +115,14 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
 
 
 def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
-    items = deleting.find_items_that_go(tx, op.ids)
+    """What deleting these ids would remove; see `PreviewDelete`."""
+    items = deleting.find_items_to_delete(tx, op.ids)
     numbers = "SELECT no FROM items WHERE id " + IN_LIST
     relations = tx.select_value(
         f"SELECT count(*) FROM relations WHERE from_no IN ({numbers}) OR to_no IN ({numbers})",
         *[json.dumps([item.id for item in items])] * 2,
     )
-    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    receipts = deleting.find_receipts_that_quote(tx, [item.text for item in items], ())
     return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
 
 

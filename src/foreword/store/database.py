@@ -1,4 +1,7 @@
-"""One workspace's database: its connections, its transactions, and the erasing of what was deleted."""
+"""One workspace's database: its connections, its transactions, and the erasing of deleted text.
+
+What an operation does inside a transaction is in `operations`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.store")
 
 _CHECKPOINT_SECONDS = 0.1
-"""How many seconds a checkpoint waits for readers: one that hangs must not keep writers waiting."""
+"""How many seconds a checkpoint waits for readers: a reader that hangs must not keep writers waiting."""
 
 _ERRORS_BY_NUMBER = {
     errno.ENOSPC: StoreFull,
@@ -53,10 +56,10 @@ _ERRORS_BY_NUMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown.
+    """How long to wait for a lock, and how much is stored of receipts and of what sessions were shown.
 
-    `open_databases` is how many databases stay open when nobody uses them; None leaves it to the system's
-    limit on files.
+    `open_databases` is how many databases stay open when nobody uses them; None means as many as the system's
+    limit on files allows.
     """
 
     busy_seconds: float = 15.0
@@ -68,7 +71,7 @@ class Limits:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors into ours, each with what to do about it."""
+    """In the block, errors of SQLite and of the system become our own, each with advice in its message."""
     try:
         yield
     except (apsw.NotADBError, apsw.CorruptError) as error:
@@ -98,7 +101,7 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 class WorkspaceDatabase:
-    """The database of one workspace."""
+    """The database of one workspace, with a writer thread, a pool of read connections and the code files."""
 
     def __init__(
         self,
@@ -130,7 +133,7 @@ class WorkspaceDatabase:
 
     @staticmethod
     def read_workspace_name(path: Path, limits: Limits) -> str | None:
-        """Which workspace a database is of; None when it holds nothing, or is only just being made."""
+        """The name of a database's workspace; None if the database is empty or is just being made."""
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.set_busy_handler(_LockWaiter(limits.busy_seconds))
@@ -145,7 +148,7 @@ class WorkspaceDatabase:
             db.close()
 
     def batch(self, ops: list[base.Operation[Any]]) -> list[Any]:
-        """Carry out operations in one transaction, or, when none writes, in one snapshot."""
+        """Carry out operations in one transaction or, if none writes, in one snapshot."""
         if any(isinstance(op, base.Write | base.Check) for op in ops):  # full-text engines check by an INSERT
             results: list[Any] = self._submit_to_writer(ops).result()
             return results
@@ -171,7 +174,7 @@ class WorkspaceDatabase:
                 self._posted_shown = unfinished | {op.session: done}
 
     def close(self) -> None:
-        """Finish the queue, overwrite what was deleted here, and release files and connections."""
+        """Carry out what is queued, overwrite what was deleted, and release files and connections."""
         if self._has_deleted:
             self._writer.submit(self._request_vacuum).add_done_callback(_log_failed_write)
         self._writer.close()
@@ -186,12 +189,12 @@ class WorkspaceDatabase:
             return make_backup(db, self.path, label)
 
     def back_up_daily(self, day: str, keep: int) -> Path | None:
-        """Back the database up unless that was done on this day; see `make_daily_backup`."""
+        """Back the database up unless it has a backup of this day; see `make_daily_backup`."""
         with self._borrow_connection() as db:
             return make_daily_backup(db, self.path, day, keep)
 
     def code_file(self, space: str, digest: str, dimensions: int) -> CodeFile:
-        """The code file of one space and one encoder."""
+        """The code file of one space and one encoder; always the same object."""
         key = (space, digest, dimensions)
         if key not in self._code_files:
             suffix = hashlib.blake2b(f"{space}\0{digest}".encode(), digest_size=8).hexdigest()
@@ -200,31 +203,31 @@ class WorkspaceDatabase:
         return self._code_files[key]
 
     def _submit_to_writer(self, ops: list[base.Operation[Any]], *, can_wait: bool = False) -> Future[Any]:
-        """Queue operations as one job of the writer; the future has their results."""
+        """Queue operations as one job of the writer. The future gets their results."""
         if any(isinstance(op, base.Delete) for op in ops):
             self._has_deleted = True
 
         def run_in_transaction(db: apsw.Connection) -> list[Any]:
             if any(isinstance(op, base.Check | base.Repair) for op in ops):
-                self._request_vacuum(db)  # whoever checks wants to see nothing left
+                self._request_vacuum(db)  # after a check, no deleted text may be left
             return run_operations(Transaction(self, db), ops)
 
         return self._writer.submit(run_in_transaction, can_wait=can_wait)
 
     def _await_posted_receipt(self) -> None:
-        """Wait until the receipt that was posted last is written; where it is, for no other write."""
+        """Wait until the receipt that was posted last is written; returns at once if it is."""
         if self._posted_receipt is not None and not self._posted_receipt.done():
-            self._submit_to_writer([]).result()  # nobody waits for what is posted, so it lingers until pushed
+            self._submit_to_writer([]).result()  # a job that is waited for ends the lingering of posted ones
 
     def _await_posted_shown_writes(self, session: str) -> None:
-        """Wait until what was posted about a session's context is written, and for nothing else."""
+        """Wait until the posted writes on what a session was shown are done, and for no other write."""
         with self._posted_shown_lock:
             done = self._posted_shown.get(session)
         if done is not None:
             wait([done])
 
     def _update_code_files(self, op: base.Search) -> None:
-        """Bring code files up to date before the snapshot is taken: what was deleted must not come back."""
+        """Update code files before the snapshot is taken: an old snapshot would bring back deleted codes."""
         if op.expires is not None and time.monotonic() > op.expires:
             return
         for probe in op.probes if self.vectors is None else ():
@@ -232,24 +235,24 @@ class WorkspaceDatabase:
                 try:
                     with self._borrow_connection() as db:
                         update_code_file(Transaction(self, db), probe.space, probe.digest)
-                except (OSError, StoreDamaged) as error:  # the search reads what the file lacks from the rows
+                except (OSError, StoreDamaged) as error:  # the search reads the missing codes from the rows
                     _log.warning("a vector file is behind", path=str(self.path), error=str(error))
 
     def _request_vacuum(self, _: apsw.Connection) -> None:
-        """Have the database rewritten after this commit, if something was deleted from it."""
+        """Ask for the database to be rewritten after this commit, if something was deleted from it."""
         self._wants_vacuum = True
 
     def _finish_commit(self, db: apsw.Connection) -> None:
-        """What is done after each commit."""
+        """After a commit, erase what was deleted, and tell the vector server's part of changes to send."""
         self._erase_traces_of_deleted(db)
         if self.vectors is not None and db.execute("SELECT 1 FROM outbox LIMIT 1").get:
             self.vectors.after_commit(self.workspace)
 
     def _erase_traces_of_deleted(self, db: apsw.Connection) -> None:
-        """Overwrite the traces of deleted items; what cannot be done now is done at the next write.
+        """Overwrite the traces of deleted items; what fails now is tried again at the next write.
 
-        The fact 'unswept' says that pages of the database may still have deleted text, and the table `erased`
-        which items are still in code files.
+        The fact 'unswept' means that pages of the database may still have deleted text. The table `erased`
+        has the items that may still be in code files.
         """
         vacuum, self._wants_vacuum = self._wants_vacuum, False
         try:
@@ -265,9 +268,9 @@ class WorkspaceDatabase:
                 db.execute("DELETE FROM facts WHERE key = 'outdated copies'")
             if vacuum and unswept is not None:
                 db.execute("VACUUM")
-            # What a file's new content merely replaced may stay in the log until its next checkpoint.
+            # Items that were only replaced by a file's new content may stay in the log until a checkpoint.
             if unswept is None or self._try_checkpoint(db):
-                # Only these: another process may have deleted more since, and has yet to erase it.
+                # Only these: another process may have deleted more since, and still has to erase it.
                 done = "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))"
                 db.execute(done, (json.dumps(erased),))
                 if vacuum:
@@ -276,7 +279,7 @@ class WorkspaceDatabase:
             _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
 
     def _try_checkpoint(self, db: apsw.Connection) -> bool:
-        """Move the log into the database and empty it; False while someone still reads what is in it."""
+        """Move the write-ahead log into the database and empty it; False if a reader still needs the log."""
         db.set_busy_handler(_LockWaiter(_CHECKPOINT_SECONDS))
         try:
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
@@ -297,7 +300,7 @@ class WorkspaceDatabase:
 
     @contextmanager
     def _borrow_connection(self) -> Iterator[apsw.Connection]:
-        """A connection that nobody else uses meanwhile; list operations are atomic, so no lock is needed."""
+        """A connection for the caller alone while the block lasts; list operations are atomic: no lock."""
         try:
             db = self._readers.pop()
         except IndexError:
@@ -324,7 +327,7 @@ class WorkspaceDatabase:
 
 
 class Transaction:
-    """A connection inside a transaction, and what operations need to know of the workspace."""
+    """A connection inside a transaction, with the settings of its workspace that operations need."""
 
     def __init__(self, database: WorkspaceDatabase, db: apsw.Connection) -> None:
         self.database, self.db = database, db
@@ -342,38 +345,38 @@ class Transaction:
         return self.db.execute(sql, values).get
 
     def select_items(self, sql_rest: str, *values: object) -> tuple[Item, ...]:
-        """The items that `SELECT … FROM items i` and the rest of that statement give."""
+        """The items that a statement selects, given the part after `SELECT … FROM items i`."""
         rows = self.execute(f"SELECT {COLUMNS} FROM items i {sql_rest}", *values)
         return tuple(item_from_row(self.workspace, row) for row in rows)
 
     def select_numbered_items(self, sql_rest: str, *values: object) -> list[tuple[int, Item]]:
-        """The same, each with the number of its row."""
+        """The items that a statement selects, as `select_items`, each with its number."""
         rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {sql_rest}", *values).fetchall()
         return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
 
-    def tenant(self) -> str:
-        """The name of the workspace among those of all stores."""
-        return outbox.tenant(self)
+    def tenant_name(self) -> str:
+        """The name of the workspace on the server, different from those of all other stores."""
+        return outbox.tenant_name(self)
 
-    def note_outbox(self, numbers: Iterable[int]) -> None:
-        """Note that a vector server has to learn what these items are now."""
-        outbox.note_outbox(self, numbers)
+    def add_to_outbox(self, numbers: Iterable[int]) -> None:
+        """Note that these items have changed and have to be sent to the vector server."""
+        outbox.add_to_outbox(self, numbers)
 
-    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, the newest `limit` at most, and those of these that pass the filters."""
-        return outbox.unsent_numbers(self, filters, limit)
+    def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+        """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
+        return outbox.unsent_and_passing_numbers(self, filters, limit)
 
     def unsent_among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these items that are noted."""
+        """Those of these items that are in the outbox."""
         return outbox.unsent_among(self, numbers)
 
     def numbers_with_vectors(self) -> list[int]:
         """The numbers of all items that have a vector."""
         return [int(number) for (number,) in self.execute("SELECT DISTINCT no FROM vectors ORDER BY no")]
 
-    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
-        """The codes of those of these items that have one."""
-        return outbox.codes_of(self, space, digest, numbers)
+    def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of these items by number, for those that have one."""
+        return outbox.codes_of_items(self, space, digest, numbers)
 
     def all_codes(self) -> list[tuple[int, str, str, bytes]]:
         """Rows of an item's number, space, digest and code, for every vector."""
@@ -401,7 +404,7 @@ class Transaction:
 
 
 class _LockWaiter:
-    """Wait for a lock in short uneven steps: SQLite's own waiting grows long and is unfair to latecomers."""
+    """Waits for a lock in short random steps: SQLite's own waits grow long and are unfair to latecomers."""
 
     def __init__(self, max_seconds: float) -> None:
         self._max_seconds = max_seconds
@@ -415,7 +418,7 @@ class _LockWaiter:
 
 
 def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:
-    """Have the database keep a write-ahead log. SQLite does not wait for the lock this needs, so we do."""
+    """Switch a database to a write-ahead log; waits for the lock that this needs, as SQLite does not."""
     for tries in itertools.count():
         try:
             db.execute("PRAGMA journal_mode = WAL")
@@ -427,5 +430,6 @@ def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:
 
 
 def _log_failed_write(done: Future[Any]) -> None:
+    """Log the failure of a posted write, if it failed."""
     if error := done.exception():
         _log.warning("a posted write failed", error=str(error))

@@ -1,11 +1,11 @@
-"""Deleting items so that nothing is left of them, and replacing what a file contained.
+"""Deletes items so that nothing is left of them, and replaces the items of a file.
 
-With an item goes what is derived from it and what repeats its words. An item whose metadata has
-`derived_from` was made from others: it names their sources there, and the items whose words it repeats under
-`turns`.
+With an item, everything derived from it or repeating its words is deleted. An item whose metadata has
+`derived_from` was made from others: `derived_from` lists their sources, and `turns` the items whose words it
+repeats.
 
-Replacing what a file contained is not deleting: rows and indexes are right when it returns, but the database
-is not rewritten to overwrite every trace. The next `Delete` does that for these traces too.
+Replacing the items of a file does less: rows and indexes are updated, but the database is not rewritten to
+overwrite every trace. The next `Delete` causes that for these traces too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from foreword.types import Filters, Item
 
 _MIN_LINE_CHARACTERS = 20
-"""A line of a question that is shorter may stand in a text by chance."""
+"""A shorter line of a question may occur in a text by chance."""
 
 _IS_DERIVED = """instr(i.metadata, '"derived_from"') > 0"""
 """Worded as in the index `items_derived`, so that SQLite uses that index."""
@@ -45,7 +45,7 @@ _FROM_ITEMS = (
 
 
 def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
-    """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
+    """Delete the items that `Delete` names, and those made from them. Returns the ids of all."""
     clauses: list[tuple[str, list[object]]] = [(f"i.id {IN_LIST}", [json.dumps(op.ids)])]
     if op.filters is not None:
         clauses = _clauses_with_derived_items(op.filters)
@@ -67,21 +67,21 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         json.dumps(list(paths)),
     )
     if gone:
-        # A view repeats words, and nobody knows of which items.
+        # A view repeats words of items, and it is unknown of which.
         tx.execute(
             """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
         )
     if gone and not op.keep_copies:
         tx.execute("UPDATE receipts SET body = json_remove(body, '$.text')")
-    receipts = 0 if op.keep_copies else _delete_receipts_that_repeat(tx, texts, op.words)
+    receipts = 0 if op.keep_copies else _delete_receipts_that_quote(tx, texts, op.words)
     if not op.keep_copies and (gone or receipts):
         tx.execute("INSERT OR REPLACE INTO facts VALUES('outdated copies', '')")  # removed after the commit
         tx.execute(
             "INSERT INTO facts VALUES('forgets', '1') ON CONFLICT(key) DO UPDATE SET value = value + 1"
         )
     if gone or receipts or tx.select_value("SELECT 1 FROM facts WHERE key = 'replaced'"):
-        # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
-        # the database has to be rewritten, at the next check or when it is closed.
+        # SQLite overwrites deleted text where it is, but not where it was before a page was split: the
+        # database has to be rewritten, at the next check or when it is closed.
         tx.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", secrets.token_hex(8))
         tx.execute("DELETE FROM facts WHERE key = 'replaced'")
     if op.filters is not None and op.filters.session is not None:
@@ -92,22 +92,22 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
-    """Delete receipts whose question repeats a text or has all the words; returns how many."""
-    repeating = find_receipts_that_repeat(tx, texts, words)
+def _delete_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
+    """Delete receipts whose question repeats a text or has all the words. Returns how many."""
+    repeating = find_receipts_that_quote(tx, texts, words)
     tx.execute(f"DELETE FROM receipts WHERE id {IN_LIST}", json.dumps(repeating))
     return len(repeating)
 
 
-def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The ids of the receipts whose question repeats a text or has all the words."""
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    return [str(name) for name, query in rows if query and question_repeats(str(query), joined, words)]
+    return [str(name) for name, query in rows if query and question_quotes(str(query), joined, words)]
 
 
-def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
-    """The items that deleting these ids would remove: themselves, and what was made from them."""
+def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+    """The items that deleting these ids would remove: those with the ids, and all made from them."""
     found: dict[str, Item] = {}
     clause, names = f"i.id {IN_LIST}", list(ids)
     while names:
@@ -119,15 +119,17 @@ def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     return list(found.values())
 
 
-def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
-    """Whether a question, or a longer line of it, stands in the texts, or has all the words."""
+def question_quotes(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+    """Whether a long line of a question (or all of a short one) is in the texts, or it has all the words."""
     lines = (join_lines(line) for line in re.split(r"\n| … ", question))
-    telling = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
-    return any(line in joined_texts for line in telling) or (bool(words) and has_all_words(question, words))
+    long_lines = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
+    return any(line in joined_texts for line in long_lines) or (
+        bool(words) and has_all_words(question, words)
+    )
 
 
 def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object]]]:
-    """The filters as SQL; if they name a source, also what was made from it."""
+    """SQL conditions for the items that pass the filters and, if they name a source, those made from it."""
     clauses = [filters_to_sql(filters)]
     if filters.source is not None:
         rest, values = filters_to_sql(replace(filters, source=None))
@@ -138,10 +140,10 @@ def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object
 def _remove_matching_items(
     tx: Transaction, clause: str, values: Sequence[object]
 ) -> tuple[list[Item], set[str]]:
-    """Take items out of every table; return them and the paths of the files they were made from."""
+    """Remove items from every table. Returns them, and the paths of the files they were made from."""
     items = tx.select_numbered_items(f"WHERE {clause}", *values)
     if tx.vectors is not None:
-        tx.vectors.drop(tx, [number for number, _ in items])
+        tx.vectors.delete_vectors(tx, [number for number, _ in items])
     paths: set[str] = set()
     for number, item in items:
         indexes.remove_from_indexes(tx, number, item)
@@ -158,7 +160,7 @@ def _remove_matching_items(
 
 
 def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
-    """Nothing is superseded any more by items that are gone."""
+    """Empty `superseded_by` of the items that were superseded by deleted ones."""
     tx.execute(f"UPDATE items SET superseded_by = NULL WHERE superseded_by {IN_LIST}", json.dumps(gone_ids))
 
 
@@ -175,17 +177,17 @@ def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
 
 
 def put_file(tx: Transaction, op: PutFile) -> StoredFile:
-    """Store what a file contains now; what it contains no more goes first, which frees its ids."""
+    """Store the items that a file contains now; outdated ones are removed first, which frees their ids."""
     path = op.state.path
     outdated = _outdated_item_numbers(tx, op)
     if outdated:
-        tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
+        tx.unindexed.flush()  # items that are not in the indexes yet cannot be removed from them
     gone = _unlink_items_from_files(tx, (path,), outdated)
     stored = tuple(
-        one if one.new else _update_stored_metadata(tx, one, item)
-        for item, one in zip(op.items, tx.put_items(op.items, op.views), strict=True)
+        result if result.new else _update_stored_metadata(tx, result, item)
+        for item, result in zip(op.items, tx.put_items(op.items, op.views), strict=True)
     )
-    ids = json.dumps([one.item.id for one in stored])
+    ids = json.dumps([result.item.id for result in stored])
     tx.execute(f"INSERT OR IGNORE INTO file_items SELECT ?, no FROM items WHERE id {IN_LIST}", path, ids)
     state = (path, op.state.size, op.state.mtime_ns, op.state.hash)
     tx.execute("INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?)", *state)
@@ -193,7 +195,7 @@ def put_file(tx: Transaction, op: PutFile) -> StoredFile:
 
 
 def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
-    """Forget files and delete the items that belong to no other file; return the ids of these."""
+    """Forget files and delete the items that belong to no other file. Returns the ids of these items."""
     gone = _unlink_items_from_files(tx, op.paths, _item_numbers_in_files(tx, op.paths))
     tx.execute(f"DELETE FROM files WHERE path {IN_LIST}", json.dumps(op.paths))
     return gone
@@ -202,7 +204,7 @@ def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
 def _item_numbers_in_files(
     tx: Transaction, paths: tuple[str, ...], clause: str = "TRUE", *values: str
 ) -> list[int]:
-    """The numbers of those items of files that pass a clause."""
+    """The numbers of the items of files that fulfil an SQL condition."""
     rows = tx.execute(
         f"SELECT l.no FROM file_items l JOIN items i USING(no) WHERE l.path {IN_LIST} AND {clause}",
         *(json.dumps(paths), *values),
@@ -211,7 +213,7 @@ def _item_numbers_in_files(
 
 
 def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
-    """The numbers of the items that a file contained and contains no more."""
+    """The numbers of the items that a file contained before and no longer contains."""
     paths = (op.state.path,)
     if op.keep_earlier:
         return _item_numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.except_ids))
@@ -224,7 +226,7 @@ def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
 def _unlink_items_from_files(
     tx: Transaction, paths: tuple[str, ...], item_numbers: list[int]
 ) -> tuple[str, ...]:
-    """Unlink items from files and remove those that belong to no other file; return the ids of these."""
+    """Unlink items from files and remove those that belong to no other file. Returns the ids of these."""
     if not item_numbers:
         return ()
     links = (json.dumps(paths), json.dumps(item_numbers))
@@ -239,7 +241,7 @@ def _unlink_items_from_files(
 
 
 def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
-    """An item that was there already, with its new metadata: its lines may have moved."""
+    """Update the metadata of an item that was stored before: its lines may have moved. Returns the result."""
     if dict(stored.item.metadata) == dict(item.metadata):
         return stored
     tx.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata_to_json(item.metadata), stored.item.id)

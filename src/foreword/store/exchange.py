@@ -1,4 +1,4 @@
-"""Operations for what stands beside a store: other services, a server of vectors, a store to move to.
+"""Operations by which a store works with other services, with a vector server, and with a store to move to.
 
 They are part of the contract in `store.base`.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClaimUnembedded(Write[tuple[Item, ...]]):
-    """List what `ListUnembedded` lists and nobody else has claimed; it is the caller's for some seconds.
+    """List items as `ListUnembedded` does, without those already claimed, and claim them for some seconds.
 
-    Many services can so share the work of one encoder, and none does what another is doing. A claim ends
-    when the vector is put, or when its time is over, because whoever made it may have died.
+    So many services can share the work of one encoder, and no two encode the same item. A claim ends when the
+    vector is put, or when its time is over, because the service that made it may have died.
     """
 
     space: str
@@ -32,12 +32,12 @@ class ClaimUnembedded(Write[tuple[Item, ...]]):
     seconds: float = 60.0
 
 
-# What a vector server has yet to learn
+# Changes to send to a vector server
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One vector of an item as a vector server keeps it: its code, and what filters ask of the item."""
+    """One vector of an item as a vector server stores it: its code, and the fields that filters compare."""
 
     number: int
     space: str
@@ -54,9 +54,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Items whose vectors changed: each one's number with the mark of its change, and what they are now.
+    """Changes to send: pairs of an item's number and a mark of its change, and its present vectors as points.
 
-    `tenant` is the name of the workspace among those of all stores. An item without points is gone.
+    `tenant` is the name of the workspace on the vector server. A changed item without points was deleted.
     """
 
     tenant: str = ""
@@ -66,23 +66,23 @@ class Outbox:
 
 @dataclass(frozen=True, slots=True)
 class ReadOutbox(Read[Outbox]):
-    """Fetch at most `limit` changes that the vector server has yet to be sent."""
+    """Fetch at most `limit` changes that have not been sent to the vector server yet."""
 
     limit: int = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ClearOutbox(Write[int]):
-    """Take changes out of the outbox that were sent, unless there is a newer one of the same item."""
+    """Remove changes from the outbox after they were sent; a newer change of the same item stays."""
 
     changes: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildVectors(Write[None]):
-    """Discard what the part that compares vectors has of the workspace, and have it made from the rows.
+    """Discard the copy of the vectors that searches use, and make it again from the rows.
 
-    For a workspace whose vectors another part compared until now, or a server that has lost its disk.
+    For a workspace whose vectors were compared by another part until now, or a server that has lost its disk.
     """
 
 
@@ -91,7 +91,7 @@ class RebuildVectors(Write[None]):
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """What is kept with some items, as rows that begin with an item's id, sorted.
+    """What is stored beside some items, as sorted rows that begin with an item's id.
 
     `vectors` are rows of id, space, digest, hash of the text, code; `token_codes` of id, digest, codes;
     `shown` of id, session, microseconds since 1970; `files` of id, path.
@@ -105,16 +105,16 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class GetAttached(Read[Attached]):
-    """Fetch what is kept with these items."""
+    """Fetch what is stored beside these items."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PutAttached(Write[None]):
-    """Store what another store kept with items that are here now, and the states of files.
+    """Store what another store had beside items that are stored here now, and the states of files.
 
-    What is there already is replaced by the like. Rows of unknown items are ignored.
+    Existing rows of the same keys are replaced. Rows of unknown items are ignored.
     """
 
     attached: Attached

@@ -1,7 +1,7 @@
-"""Everything derived from rows: kept in step with each write, checked, and computed again.
+"""The indexes and other data that SQLite derives from rows: updated with each write, checked, and rebuilt.
 
-The caller owns the transaction. What the word-like spaces see of an item is given by `views`, a function of
-the item alone, so that any index can be dropped and rebuilt from the rows.
+The caller owns the transaction. `views` computes the code names and named things of an item from the item
+alone, so that any index can be dropped and rebuilt from the rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from foreword.types import Item, Views
 
 _MAX_QUEUED = 10_000
-"""At most this many items are indexed at once: their texts and views are held in memory until then."""
+"""At most this many items wait to be indexed together: their texts and views stay in memory until then."""
 
 _REFERENCES = (
     ("relations", "from_no"),
@@ -43,11 +43,11 @@ _REFERENCES = (
 _UNKNOWN_FILES = "FROM file_items WHERE path NOT IN (SELECT path FROM files)"
 
 _KIND_BY_OUTDATED_FACT = {"unnamed": "memory", "unnamed code": "code"}
-"""The facts that migrations leave behind, and the kind of items whose names must be found again."""
+"""The facts that migrations leave behind, and the kind of items whose names must be indexed again."""
 
 
 class IndexQueue:
-    """Items that are stored but not indexed yet. They are indexed together, as most of their words repeat."""
+    """Items that are stored but not indexed yet. Many are indexed at once, because most words repeat."""
 
     def __init__(
         self,
@@ -65,15 +65,15 @@ class IndexQueue:
             self.flush()
 
     def flush(self) -> None:
-        """Index what is queued. Must be called before anything is searched for or removed."""
+        """Index the queued items. Must be called before items are searched for or removed."""
         if self._waiting:
             self._index_items(self._waiting)
             self._waiting = []
 
 
 def add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, Item, Views]]) -> None:
-    """Let items be found by their words, code names and named things; each comes with its number."""
-    # As JSON, in a few statements: a statement a row would take the interpreter's lock for each of them.
+    """Index the words, code names and named things of items; each item comes with its number and views."""
+    # As JSON, in a few statements: one statement for each row would take the interpreter's lock each time.
     tx.execute(
         f"INSERT INTO words(rowid, text, about) SELECT no, text, about FROM items WHERE no {IN_LIST}",
         _to_json([number for number, _, _ in numbered_items]),
@@ -94,11 +94,11 @@ def add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, It
 
 
 def _add_names_to_index(tx: Transaction, names_by_number: Mapping[int, tuple[str, ...]]) -> None:
-    """Let items be found by these names too, given by item number."""
+    """Index the names that items mention, given by item number."""
     tx.execute(
         "INSERT OR IGNORE INTO mentions "
         "SELECT name.value, item.key FROM json_each(?) item, json_each(item.value) name "
-        "ORDER BY 1",  # as the table is, which is faster than in any other order
+        "ORDER BY 1",  # in the order of the table's key, which is faster than any other
         _to_json(names_by_number),
     )
 
@@ -108,13 +108,13 @@ def _to_json(value: object) -> str:
 
 
 def distinct_words_of_item(item: Item) -> set[str]:
-    """The words of an item's text and surroundings."""
-    # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
+    """The words of an item's `text` and `about`, each once."""
+    # Separately: folding a text is ten times faster when all of it is ASCII, and `about` rarely is.
     return {*split_words(item.text), *split_words(item.about)}
 
 
 def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
-    """Take an item out of every index; a word that no other item has goes with it."""
+    """Remove an item from every index; a word that no other item has is removed from the vocabulary."""
     row = (number, item.text, item.about)
     tx.execute("INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", *row)
     tx.execute("DELETE FROM identifiers WHERE rowid = ?", number)
@@ -128,16 +128,16 @@ def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
 
 
 def reindex_outdated_names(tx: Transaction) -> None:
-    """Index names again where an older Foreword found them in another way; done once, at opening.
+    """Index names again if an older Foreword found them in another way; called when a database is opened.
 
-    A migration leaves a fact behind where there is something to do. The fact is removed in the transaction
-    that does it, so that whoever is interrupted starts again.
+    A migration leaves a fact behind if this is needed. The fact is deleted in the same transaction, so that
+    an interrupted run starts again.
     """
     known = "SELECT 1 FROM facts WHERE key = ?"
     for fact, kind in _KIND_BY_OUTDATED_FACT.items():
         if tx.select_value(known, fact):
             with write_transaction(tx.db):
-                if tx.select_value(known, fact):  # else another process has done it meanwhile
+                if tx.select_value(known, fact):  # another process may have done it meanwhile
                     tx.execute("DELETE FROM mentions WHERE no IN (SELECT no FROM items WHERE kind = ?)", kind)
                     items = tx.select_numbered_items("WHERE kind = ?", kind)
                     _add_names_to_index(tx, {number: tx.views(item).entities for number, item in items})
@@ -148,13 +148,13 @@ def reindex_outdated_names(tx: Transaction) -> None:
 
 
 def find_problems(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
-    """Every disagreement between the rows and what is derived from them."""
+    """Every disagreement between the rows and the data derived from them."""
     with raise_damaged_if_malformed():
         return tuple(_find_all_problems(tx))
 
 
 def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
-    """Whatever is wrong with the database, its rows, its indexes or its code files."""
+    """Every problem of the database, its rows, its indexes and its code files."""
     try:
         verdict = [row[0] for row in tx.execute("PRAGMA integrity_check(10)")]
     except apsw.Error as error:  # a table that cannot even be opened
@@ -207,7 +207,7 @@ def _find_problems_in_small_indexes(tx: Transaction, items: Sequence[tuple[int, 
 
 
 def _list_encoders_with_dimensions(tx: Transaction) -> list[tuple[str, str, int]]:
-    """Every space and digest that has vectors, and the length of these."""
+    """Every space and digest that has vectors, and the length of its vectors."""
     rows: list[Any] = tx.execute(
         "SELECT space, digest, length(code) FROM vectors GROUP BY space, digest ORDER BY space, digest"
     ).fetchall()
@@ -241,7 +241,7 @@ def _file_agrees_with_rows(file: CodeFile, rows: Sequence[VectorRow], numbers_to
 
 
 def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
-    """Compute everything derived again from the rows; return what is still wrong afterwards."""
+    """Compute all derived data again from the rows. Returns the problems that are left."""
     for table in DERIVED_NAMES:
         _drop_even_damaged_table(tx, table)
     tx.execute(DERIVED_TABLES)
@@ -252,14 +252,14 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     tx.unindexed.flush()
     for table, column in _REFERENCES:
         tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
-    # A file without a state is given one that fits no file: it will be read again, and its items are known.
+    # A file without a state gets one that no real file has, so that it is read again; its items stay.
     tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
     rebuild_vectors(tx)
     return find_problems(tx, op)
 
 
 def rebuild_vectors(tx: Transaction) -> None:
-    """Make what compares vectors again from the rows: the code files, or what a vector server has."""
+    """Rebuild the copy of the vectors that searches use from the rows: code files, or a vector server's."""
     for file in CodeFile.list_in_folder(tx.database.path.parent):
         file.remove()
     if tx.vectors is not None:
@@ -270,9 +270,9 @@ def rebuild_vectors(tx: Transaction) -> None:
 
 
 def _drop_even_damaged_table(tx: Transaction, table: str) -> None:
-    """Drop a table even when it is damaged.
+    """Drop a table even if it is damaged.
 
-    A full-text table that cannot be opened is taken out of the schema, and its shadow tables by name.
+    A full-text table that cannot be opened is deleted from the schema; its shadow tables are dropped by name.
     """
     try:
         tx.execute(f"DROP TABLE IF EXISTS {table}")

@@ -1,7 +1,7 @@
-"""A workspace copied from one store to another, page by page, with proof that both hold the same.
+"""Copies a workspace from one store to another, page by page, and proves that both hold the same.
 
-What is there already is not written again, so that a copy that was interrupted goes on where it ended. The
-proof reads both stores anew: it counts everything, and computes a hash over every row of every part.
+What the target already has is not written again, so that an interrupted copy can be continued. The proof
+reads both stores anew: it counts everything, and computes a hash over all rows of every part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARTS = ("items", "relations", "vectors", "token_codes", "shown", "files", "rec
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """How many rows each part of a workspace has, and a hash over them all."""
+    """For each part of a workspace, the number of its rows and a hash over them."""
 
     counts: dict[str, int]
     hashes: dict[str, str]
@@ -35,7 +35,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the two stores hold of a workspace after a copy; `differences` names the parts that differ."""
+    """The fingerprints of a workspace in both stores; `differences` names the parts that differ."""
 
     workspace: str
     source: Fingerprint
@@ -44,20 +44,20 @@ class Proof:
 
     @property
     def is_same(self) -> bool:
-        """Whether both hold the same."""
+        """Whether both stores hold the same."""
         return not self.differences
 
 
 def copy_workspace(
     source: Store, target: Store, workspace: str, progress: Callable[[int], None] = lambda _: None
 ) -> Proof:
-    """Copy a workspace and prove it; what the target holds beyond the source is left, and a difference."""
+    """Copy a workspace and compare both stores; what only the target has stays and counts as a difference."""
     done = 0
-    for items in _pages(source, workspace):
-        _copy_page(source, target, workspace, items)
+    for items in _iterate_pages(source, workspace):
+        _copy_missing_items(source, target, workspace, items)
         done += len(items)
         progress(done)
-    _copy_relations(source, target, workspace)
+    _copy_missing_relations(source, target, workspace)
     states = tuple(source.files(workspace).values())
     if states and target.files(workspace) != source.files(workspace):
         target.run(PutAttached(workspace, Attached(), states))
@@ -65,10 +65,10 @@ def copy_workspace(
     for receipt in source.run(ListReceipts(workspace)):
         if receipt.id not in known:
             target.run(PutReceipt(workspace, receipt))
-    return prove_same(source, target, workspace)
+    return compare_copies(source, target, workspace)
 
 
-def _pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
+def _iterate_pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
     """The items of a workspace in the order they were stored, a page at a time."""
     after: str | None = None
     while items := store.run(Scan(workspace, after=after, limit=_PAGE)):
@@ -76,8 +76,8 @@ def _pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
         after = items[-1].id
 
 
-def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
-    """Copy items, and what is kept with them, unless the target has all of that."""
+def _copy_missing_items(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
+    """Copy a page of items, and what is stored beside them, unless the target has them all."""
     ids = tuple(item.id for item in items)
     attached = source.run(GetAttached(workspace, ids))
     if target.run(Get(workspace, ids)) != items:
@@ -86,26 +86,26 @@ def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, 
         target.run(PutAttached(workspace, attached))
 
 
-def _copy_relations(source: Store, target: Store, workspace: str) -> None:
-    there = target.run(ListRelations(workspace))
-    here = source.run(ListRelations(workspace))
-    known = set(there)
-    missing = [relation for relation in here if relation not in known]
+def _copy_missing_relations(source: Store, target: Store, workspace: str) -> None:
+    """Copy the relations that the target lacks, in batches."""
+    target_relations = target.run(ListRelations(workspace))
+    known = set(target_relations)
+    missing = [relation for relation in source.run(ListRelations(workspace)) if relation not in known]
     for start in range(0, len(missing), _RELATIONS_PER_BATCH):
         target.run(PutRelations(workspace, tuple(missing[start : start + _RELATIONS_PER_BATCH])))
 
 
-def prove_same(source: Store, target: Store, workspace: str) -> Proof:
-    """Read a workspace from both stores and compare."""
+def compare_copies(source: Store, target: Store, workspace: str) -> Proof:
+    """Read a workspace from both stores and compare the fingerprints."""
     mine, other = take_fingerprint(source, workspace), take_fingerprint(target, workspace)
     differences = tuple(part for part in _PARTS if mine.hashes[part] != other.hashes[part])
     return Proof(workspace, mine, other, differences)
 
 
 def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
-    """Count and hash every part of a workspace; the order of its items counts, too."""
+    """Count and hash every part of a workspace; the order of the items matters, too."""
     tallies = {part: _Tally() for part in _PARTS}
-    for items in _pages(store, workspace):
+    for items in _iterate_pages(store, workspace):
         tallies["items"].add(map(item_to_row, items))
         attached = store.run(GetAttached(workspace, tuple(item.id for item in items)))
         for part in ("vectors", "token_codes", "shown", "files"):
@@ -113,7 +113,7 @@ def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
     relations = store.run(ListRelations(workspace))
     tallies["relations"].add(sorted(map(_relation_to_row, relations)))
     tallies["files"].add(sorted(map(astuple, store.files(workspace).values())))
-    tallies["receipts"].add((receipt_to_json(one),) for one in store.run(ListReceipts(workspace)))
+    tallies["receipts"].add((receipt_to_json(receipt),) for receipt in store.run(ListReceipts(workspace)))
     return Fingerprint(
         {part: tally.rows for part, tally in tallies.items()},
         {part: tally.hash.hexdigest() for part, tally in tallies.items()},

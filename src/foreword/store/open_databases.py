@@ -1,8 +1,8 @@
 """The databases that a process has open: as many as it needs at once, and not many more.
 
 Each takes eight file descriptors and a thread, and a program with a workspace for each of its users has more
-workspaces than a process may have files. So the databases used longest ago are closed while nobody uses them,
-after their queues are written; whoever wants one again waits for that, and opens it anew.
+workspaces than a process may have files. So the databases used longest ago are closed when they are not in
+use, after their queues are written. A caller that needs one again waits until it is closed, and reopens it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.store")
 
 _FILES_PER_DATABASE = 10
-"""What a database may take, with two threads that read it; half of all files are left to the program."""
+"""How many files a database may need, with two threads that read it; half of all are left to the program."""
 
 _FEWEST, _MOST = 8, 500
 
 
 def max_open_databases() -> int:
-    """How many databases may stay open, by what the system allows a process."""
+    """How many databases may stay open, by the system's limit on open files."""
     try:
         import resource
 
@@ -41,11 +41,11 @@ def max_open_databases() -> int:
 
 
 class OpenDatabases:
-    """Databases by workspace; those in use are never closed, the others when there are too many."""
+    """The open databases by workspace; if there are too many, those not in use are closed."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most or max_open_databases()
-        self._held: OrderedDict[str, WorkspaceDatabase] = OrderedDict()
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit or max_open_databases()
+        self._by_workspace: OrderedDict[str, WorkspaceDatabase] = OrderedDict()
         self._users: Counter[str] = Counter()
         self._closing: set[str] = set()
         self._changed = threading.Condition()
@@ -55,69 +55,71 @@ class OpenDatabases:
     def borrow(
         self, workspace: str, open_database: Callable[[], WorkspaceDatabase | None]
     ) -> Iterator[WorkspaceDatabase | None]:
-        """A database while a block lasts, opened if need be; None if there is none to open."""
+        """A workspace's database for the length of the block, opened if necessary; None if there is none."""
         database = self.take(workspace, open_database)
         try:
             yield database
         finally:
             if database is not None:
-                self._give_back(workspace)
+                self._release(workspace)
 
     def take(
         self, workspace: str, open_database: Callable[[], WorkspaceDatabase | None]
     ) -> WorkspaceDatabase | None:
-        """A database that stays open until the store is closed, unless it is given back."""
+        """A workspace's database, opened if necessary, which stays open until `_release` or `close`."""
         with self._changed:
             while workspace in self._closing:
                 self._changed.wait()
             if self._closed:
                 raise StorageError("the store is closed; open another")
-            if workspace not in self._held:
+            if workspace not in self._by_workspace:
                 database = open_database()
                 if database is None:
                     return None
-                self._held[workspace] = database
-            self._held.move_to_end(workspace)
+                self._by_workspace[workspace] = database
+            self._by_workspace.move_to_end(workspace)
             self._users[workspace] += 1
-            return self._held[workspace]
+            return self._by_workspace[workspace]
 
-    def names(self) -> list[str]:
+    def open_workspaces(self) -> list[str]:
         """The workspaces whose databases are open."""
         with self._changed:
-            return list(self._held)
+            return list(self._by_workspace)
 
     def close(self) -> None:
-        """Close them all; whoever wants one from now on gets an error."""
+        """Close all databases; from now on `take` raises `StorageError`."""
         with self._changed:
             self._closed = True
             while self._closing:
                 self._changed.wait()
-            databases = list(self._held.values())
-            self._held.clear()
+            databases = list(self._by_workspace.values())
+            self._by_workspace.clear()
         for database in databases:
             with translate_errors(database.path):
                 database.close()
 
-    def _give_back(self, workspace: str) -> None:
+    def _release(self, workspace: str) -> None:
+        """End one use of a database, then close unused ones while there are too many."""
         with self._changed:
             self._users[workspace] -= 1
             if not self._users[workspace]:
                 del self._users[workspace]
-        while (unused := self._remove_unused()) is not None:
-            self._close_unused(*unused)
+        while (unused := self._take_out_surplus()) is not None:
+            self._close_surplus(*unused)
 
-    def _remove_unused(self) -> tuple[str, WorkspaceDatabase] | None:
-        """The database used longest ago, if there are too many and nobody uses it."""
+    def _take_out_surplus(self) -> tuple[str, WorkspaceDatabase] | None:
+        """If there are too many databases, take out the unused one that was used longest ago, if any."""
         with self._changed:
-            if self._closed or len(self._held) <= self._most:
+            if self._closed or len(self._by_workspace) <= self._limit:
                 return None
-            name = next((name for name in self._held if not self._users[name]), None)
+            name = next((name for name in self._by_workspace if not self._users[name]), None)
             if name is None:
                 return None
             self._closing.add(name)
-            return name, self._held.pop(name)
+            return name, self._by_workspace.pop(name)
 
-    def _close_unused(self, workspace: str, database: WorkspaceDatabase) -> None:
+    def _close_surplus(self, workspace: str, database: WorkspaceDatabase) -> None:
+        """Close a database that was taken out, then let those who wait for its workspace go on."""
         try:
             with translate_errors(database.path):
                 database.close()

@@ -21,7 +21,7 @@ from foreword.store import (
     token_codes,
     vectors,
 )
-from foreword.store.batches import list_amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, trim_receipt
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
-    """Carry out operations in order; what each returns is said at its class."""
+    """Carry out operations in order and return the result of each."""
     results: list[Any] = []
     for op in operations:
-        # When thousands of files are put, nothing is looked up meanwhile.
+        # `PutFile` needs no index; when thousands of files are put, their items are indexed together.
         if not isinstance(op, base.PutFile):
             tx.unindexed.flush()
         results.append(_HANDLER_BY_OPERATION[type(op)](tx, op))
@@ -57,12 +57,13 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 
 
 def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
-    """The item of each id, or None."""
+    """The item with each id, or None if there is none."""
     items = {item.id: item for item in tx.select_items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
 def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+    """A page of items, in the order they were stored; see `Scan`."""
     clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
@@ -75,22 +76,25 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+    """The newest items that pass the filters, newest first."""
     clause, values = filters_to_sql(op.filters)
     return tx.select_items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
 def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
+    """The number of items that pass the filters, and the last stored of them."""
     clause, values = filters_to_sql(op.filters)
     count, last = tx.select_value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
     return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
-def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    for column, value in list_amended_columns(op).items():
+def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    """Change fields of an item, never its text. Returns the item, None if the id is unknown."""
+    for column, value in amended_columns(op).items():
         tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
     if tx.vectors is not None and op.confidence is not None:
         rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
-        tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
+        tx.vectors.note_changed_items(tx, [int(number) for (number,) in rows])
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
@@ -120,7 +124,7 @@ def _file_size_or_zero(path: Path) -> int:
 
 
 def _put_relation(tx: Transaction, relation: Relation) -> bool:
-    """Store a relation; whether it is new or had another confidence before."""
+    """Store a relation. Returns whether it is new or got another confidence."""
     numbers = []
     for end in (relation.from_id, relation.to_id):
         numbers.append(tx.select_value("SELECT no FROM items WHERE id = ?", end))
@@ -135,7 +139,7 @@ def _put_relation(tx: Transaction, relation: Relation) -> bool:
 
 
 def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[Relation, ...]:
-    """The relations `r` between items `a` and `b` that the rest of the statement selects."""
+    """The relations `r` from items `a` to items `b` that a statement with this ending selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
         f"JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no {sql_rest}",
@@ -147,7 +151,7 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
 def _find_related_items(
     tx: Transaction, start_id: str, max_depth: int, filters: Filters
 ) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
+    """The items reached from one item by relations, breadth first: each once, by its shortest way."""
     seen, frontier, reached = {start_id}, [start_id], []
     for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
         following: list[str] = []
@@ -183,6 +187,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
+    """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
     receipt = trim_receipt(op.receipt, lambda ids: _has_all_items(tx, ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
@@ -199,11 +204,13 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
 
 
 def _has_all_items(tx: Transaction, item_ids: set[str]) -> bool:
+    """Whether the workspace has an item for each of these ids."""
     known = tx.select_value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(item_ids)))
     return bool(known == len(item_ids))
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
+    """The receipt with this id, else the newest whose id begins so; see `GetReceipt`."""
     body = tx.select_value(
         "SELECT body FROM receipts WHERE id >= ?1 AND id < ?1 || char(1114111) "
         "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
@@ -216,6 +223,7 @@ _END_OF_TIME = (1 << 63) - 1
 
 
 def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
+    """Record that a session was shown items. Returns how many of them it was not shown before."""
     at = to_microseconds(op.at)
     before = len(_get_shown_item_ids(tx, base.GetShown(op.workspace, op.session)))
     tx.execute(
@@ -233,11 +241,13 @@ def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
 
 
 def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+    """The ids of the items that a session was shown."""
     rows = tx.execute("SELECT i.id FROM told t JOIN items i USING(no) WHERE t.session = ?", op.session)
     return frozenset(str(item_id) for (item_id,) in rows)
 
 
 def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
+    """Delete the record of what a session was shown. Returns how many items it had."""
     until = to_microseconds(op.until) if op.until else _END_OF_TIME
     tx.execute("DELETE FROM told WHERE session = ? AND told_at <= ?", op.session, until)
     return tx.db.changes()
@@ -249,7 +259,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
+    base.Amend: lambda tx, op: _amend_item(tx, op),  # noqa: PLW0108  (looked up at each call: tests replace it)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
     base.GetRelated: lambda tx, op: {

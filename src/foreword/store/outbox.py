@@ -1,4 +1,4 @@
-"""The outbox in SQLite: which items a vector server has yet to learn of, and what these are now."""
+"""The outbox in SQLite: the changed items that have to be sent to a vector server."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _POINT = (
 
 
 def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
-    """The first changes, and the vectors that their items have now."""
+    """The first changes in the outbox, and the present vectors of the changed items."""
     changes: list[Any] = tx.execute("SELECT no, change FROM outbox ORDER BY no LIMIT ?", op.limit).fetchall()
     points = tx.execute(
         f"SELECT {_POINT} FROM vectors v JOIN items i USING(no) WHERE v.no {IN_LIST}",
         json.dumps([number for number, _ in changes]),
     )
-    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+    return Outbox(tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent."""
+    """Remove changes that were sent. Returns how many were removed."""
     cleared = 0
     for number, change in op.changes:
         tx.execute("DELETE FROM outbox WHERE no = ? AND change = ?", number, change)
@@ -42,22 +42,22 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     return cleared
 
 
-def tenant(tx: Transaction) -> str:
-    """The name of this database's workspace among those of all machines; empty before anything is noted."""
+def tenant_name(tx: Transaction) -> str:
+    """The name of this workspace on a vector server that many machines use; empty before the first change."""
     store = tx.select_value("SELECT value FROM facts WHERE key = 'store'") or ""
     return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest() if store else ""
 
 
-def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
-    """Note that these items changed."""
+def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+    """Note that these items have changed and have to be sent."""
     tx.execute("INSERT OR IGNORE INTO facts VALUES('store', ?)", secrets.token_hex(16))
     tx.execute(
         "INSERT OR REPLACE INTO outbox SELECT value, random() FROM json_each(?)", json.dumps(list(numbers))
     )
 
 
-def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-    """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+def unsent_and_passing_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
     newest = "SELECT no FROM outbox ORDER BY no DESC LIMIT ?"
     unsent = {int(number) for (number,) in tx.execute(newest, limit)}
     if not unsent:
@@ -72,13 +72,13 @@ def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[i
 
 
 def unsent_among(tx: Transaction, numbers: Sequence[int]) -> set[int]:
-    """Those of these items that are noted."""
+    """Those of these items that are in the outbox."""
     rows = tx.execute(f"SELECT no FROM outbox WHERE no {IN_LIST}", json.dumps(list(numbers)))
     return {int(number) for (number,) in rows}
 
 
-def codes_of(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
-    """The codes of those of these items that have one."""
+def codes_of_items(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+    """The codes of these items by number, for those that have one."""
     rows: list[Any] = tx.execute(
         f"SELECT no, code FROM vectors WHERE space = ? AND digest = ? AND no {IN_LIST}",
         *(space, digest, json.dumps(list(numbers))),

@@ -1,9 +1,9 @@
-"""Qdrant compares vectors, beside the rows of either store.
+"""The part of a store that compares vectors on a Qdrant server, beside SQLite or PostgreSQL.
 
-There is a collection for each generation of vectors, and in it the workspace is an indexed tenant. The rows
-are the truth: whoever changes them notes the items in the outbox, in the same transaction, and a thread
-sends what is noted. While Qdrant is away the outbox grows, searches go on by words and say so, and what was
-not sent yet is compared from the rows. Only numbers, codes and what filters ask for are sent, never a text.
+There is a collection for each generation of vectors, and each workspace is a tenant in it. The rows of the
+store are the truth: a transaction that changes them adds the items to the outbox, and a thread sends the
+outbox. While Qdrant is away the outbox grows, and searches go on by words, with a note. Vectors that were not
+sent yet are compared from the rows. Only numbers, codes and the fields of filters are sent, never a text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = get_logger("foreword.vectors")
 _BATCH = 512
 _TIMEOUT_SECONDS = 30
 _SECONDS_TO_LEAVE_ALONE = 1.0
-"""How long searches do not ask again after a failure: each would wait for nothing."""
+"""How long after a failure searches do not ask Qdrant again: each would wait in vain."""
 
 _LONGEST_PAUSE_SECONDS = 10.0
 _MAX_UNSENT_COMPARED = 5000
@@ -56,33 +56,33 @@ _INDEXED_WORDS = ("space", "kind", "type", "session", "conversation", "source")
 
 
 class QdrantRows(Protocol):
-    """What this part asks of an engine's transaction."""
+    """The methods of an engine's transaction that this part needs."""
 
     workspace: str
     expires: float | None
 
-    def tenant(self) -> str:
-        """The name of the workspace among those of all stores."""
+    def tenant_name(self) -> str:
+        """The name of the workspace on the server, different from those of all other stores."""
         ...
 
-    def note_outbox(self, numbers: Iterable[int]) -> None:
-        """Note that Qdrant has to learn what these items are now."""
+    def add_to_outbox(self, numbers: Iterable[int]) -> None:
+        """Note that these items have changed and have to be sent to Qdrant."""
         ...
 
-    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+    def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+        """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
         ...
 
     def unsent_among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these items that are noted."""
+        """Those of these items that are in the outbox."""
         ...
 
     def numbers_with_vectors(self) -> list[int]:
         """The numbers of all items that have a vector."""
         ...
 
-    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
-        """The codes of those of these items that have one."""
+    def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of these items by number, for those that have one."""
         ...
 
     def all_codes(self) -> Iterable[tuple[int, str, str, bytes]]:
@@ -108,12 +108,12 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._asking = ThreadPoolExecutor(4, "foreword-qdrant")
         self._sender: _Sender | None = None
 
-    def bind(self, run: Callable[[Operation[Any]], Any]) -> None:
-        """Say how operations are carried out in the store that this part works beside."""
+    def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
+        """Give the function that carries out operations in the store to which this part belongs."""
         self._sender = _Sender(run, self._send)
 
-    def examine(self) -> str:
-        """The version of the server; StoreAway if it does not answer."""
+    def read_server_version(self) -> str:
+        """The version of the server; raises `StoreAway` if it does not answer."""
         try:
             return str(self._client.info().version)
         except (ApiException, OSError) as error:
@@ -121,43 +121,44 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     # Inside a transaction of the store
 
-    def keep(self, tx: QdrantRows, space: str, digest: str, codes: Mapping[int, bytes]) -> None:  # noqa: ARG002
-        """Note the items; their codes are read again when they are sent."""
-        tx.note_outbox(codes)
+    def put_vectors(self, tx: QdrantRows, space: str, digest: str, codes: Mapping[int, bytes]) -> None:  # noqa: ARG002
+        """Add the items to the outbox; their codes are read from the rows when they are sent."""
+        tx.add_to_outbox(codes)
 
-    def note_changed(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
-        """Note the items."""
-        tx.note_outbox(numbers)
+    def note_changed_items(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+        """Add the items to the outbox."""
+        tx.add_to_outbox(numbers)
 
-    def drop(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
-        """Note the items: what is sent of one that is gone is that it is gone."""
-        tx.note_outbox(numbers)
+    def delete_vectors(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+        """Add the items to the outbox; sending an item that no longer exists deletes it from Qdrant."""
+        tx.add_to_outbox(numbers)
 
     def compare(self, tx: QdrantRows, probe: VectorProbe, filters: Filters) -> Comparison:
-        """Compare a vector with what Qdrant has, and with what it has yet to be sent."""
+        """Compare a vector with those that Qdrant has, and with those that were not sent yet."""
         return NearestCosines(
             probe.vector,
             lambda vector, limit: self._find_nearest(tx, probe, vector, filters, limit),
-            lambda numbers: tx.codes_of(probe.space, probe.digest, numbers),
+            lambda numbers: tx.codes_of_items(probe.space, probe.digest, numbers),
         )
 
     def _find_nearest(
         self, tx: QdrantRows, probe: VectorProbe, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[int]:
-        unsent, passing = tx.unsent_numbers(filters, _MAX_UNSENT_COMPARED)
+        """The numbers of the nearest items on Qdrant, and of all unsent items that pass the filters."""
+        unsent, passing = tx.unsent_and_passing_numbers(filters, _MAX_UNSENT_COMPARED)
         if unsent:
-            self.after_commit(tx.workspace)  # somebody may have ended before it was sent
+            self.after_commit(tx.workspace)  # a process may have ended before it sent its changes
         collection = _collection_name(probe.digest, len(probe.vector))
-        condition = _filter_points(tx.tenant(), probe.space, filters)
-        sent = self._ask(
-            lambda: self._query(collection, list(vector), condition, limit + len(unsent)), tx.expires
+        condition = _filters_to_conditions(tx.tenant_name(), probe.space, filters)
+        sent = self._ask_before_deadline(
+            lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
-        if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may know something outdated
+        if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may have outdated vectors
             unsent |= tx.unsent_among(sent)
         return [number for number in sent if number not in unsent] + passing
 
-    def _ask(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
-        """Ask Qdrant, but not past the deadline; StoreAway if it does not answer."""
+    def _ask_before_deadline(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
+        """The answer of Qdrant to a question; raises `StoreAway` if none comes before the deadline."""
         if time.monotonic() < self._away_until:
             raise StoreAway(f"{self.shown_url} is away; items are found without their vectors")
         left = _TIMEOUT_SECONDS if expires is None else max(0.0, expires - time.monotonic())
@@ -170,8 +171,10 @@ class QdrantVectors(VectorPart[QdrantRows]):
                 "items are found without their vectors"
             ) from error
 
-    def _query(self, collection: str, vector: list[float], condition: models.Filter, limit: int) -> list[int]:
-        """The numbers of the nearest points; none if nothing of this generation was ever sent."""
+    def _query_nearest(
+        self, collection: str, vector: list[float], condition: models.Filter, limit: int
+    ) -> list[int]:
+        """The item numbers of the nearest points; none if the collection does not exist."""
         try:
             found = self._client.query_points(
                 collection,
@@ -191,15 +194,17 @@ class QdrantVectors(VectorPart[QdrantRows]):
         return [int((point.payload or {})["number"]) for point in found.points]
 
     def find_problems(self, tx: QdrantRows) -> Iterator[Problem]:
-        """Compare every point of the workspace with the rows, except those of items that wait to be sent."""
-        unsent, _ = tx.unsent_numbers(EVERYTHING, _ALL)
+        """Compare every point of the workspace with the rows, except those of items in the outbox."""
+        unsent, _ = tx.unsent_and_passing_numbers(EVERYTHING, _ALL)
         expected = {
             (_collection_name(digest, len(code)), space, number): _fingerprint(code)
             for number, space, digest, code in tx.all_codes()
             if number not in unsent
         }
         try:
-            found = {key: code for key, code in self._points_of_tenant(tx.tenant()) if key[2] not in unsent}
+            found = {
+                key: code for key, code in self._points_of_tenant(tx.tenant_name()) if key[2] not in unsent
+            }
         except (ApiException, OSError) as error:
             yield Problem("vectors", f"{self.shown_url} cannot be asked ({type(error).__name__})")
             return
@@ -211,9 +216,9 @@ class QdrantVectors(VectorPart[QdrantRows]):
             yield Problem("vectors", f"{wrong} vectors in {self.shown_url} disagree with the rows")
 
     def _points_of_tenant(self, tenant: str) -> Iterator[tuple[tuple[str, str, int], str]]:
-        """Every point of a workspace: collection, space and number, and the fingerprint of its code."""
-        condition = models.Filter(must=[_match("tenant", tenant)])
-        for collection in self._collections():
+        """Of every point of a workspace its collection, space and number, and the fingerprint of its code."""
+        condition = models.Filter(must=[_field_equals("tenant", tenant)])
+        for collection in self._list_collections():
             offset: Any = None
             while True:
                 points, offset = self._client.scroll(
@@ -226,52 +231,53 @@ class QdrantVectors(VectorPart[QdrantRows]):
                 if offset is None:
                     break
 
-    def _collections(self) -> list[str]:
-        names = (one.name for one in self._client.get_collections().collections)
+    def _list_collections(self) -> list[str]:
+        """The names of the collections on the server that are ours."""
+        names = (collection.name for collection in self._client.get_collections().collections)
         return sorted(name for name in names if name.startswith("foreword-"))
 
     def rebuild(self, tx: QdrantRows) -> None:
-        """Delete every point of the workspace, and note all items that have vectors."""
+        """Delete every point of the workspace, and add all items that have vectors to the outbox."""
         try:
-            for collection in self._collections():
-                condition = models.Filter(must=[_match("tenant", tx.tenant())])
+            for collection in self._list_collections():
+                condition = models.Filter(must=[_field_equals("tenant", tx.tenant_name())])
                 self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
         except (ApiException, OSError) as error:
             raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
-        tx.note_outbox(tx.numbers_with_vectors())
+        tx.add_to_outbox(tx.numbers_with_vectors())
 
     # After a commit
 
     def after_commit(self, workspace: str) -> None:
-        """Have what was noted sent."""
+        """Have the outbox of a workspace sent soon."""
         if self._sender is not None:
-            self._sender.wake(workspace)
+            self._sender.request_sending(workspace)
 
     def flush(self, workspace: str, seconds: float) -> bool:
-        """Wait until everything noted in a workspace is sent; False if that takes longer."""
+        """Wait until the outbox of a workspace is sent; False if that takes longer than `seconds`."""
         return self._sender is None or self._sender.flush(workspace, seconds)
 
     def close(self) -> None:
-        """Send what can be sent now; the rest is sent by whoever opens the store next."""
+        """Send what can be sent now; the rest is sent when the store is opened again."""
         if self._sender is not None:
             self._sender.close()
         self._asking.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
     def _send(self, outbox: Outbox) -> None:
-        """Have Qdrant know what the noted items are now; nothing is left of those that are gone."""
+        """Send the points of changed items to Qdrant, and delete their outdated points there."""
         numbers = [number for number, _ in outbox.changes]
         by_collection: dict[str, list[Point]] = {}
         for point in outbox.points:
             by_collection.setdefault(_collection_name(point.digest, len(point.code)), []).append(point)
         for collection, points in by_collection.items():
-            self._make_collection(collection, len(points[0].code))
-        for collection in self._collections():
+            self._make_collection_if_missing(collection, len(points[0].code))
+        for collection in self._list_collections():
             points = by_collection.get(collection, [])
             kept = {_point_id(outbox.tenant, point.space, point.number) for point in points}
             stale = models.Filter(
                 must=[
-                    _match("tenant", outbox.tenant),
+                    _field_equals("tenant", outbox.tenant),
                     models.FieldCondition(key="number", match=models.MatchAny(any=numbers)),
                 ],
                 must_not=[models.HasIdCondition(has_id=sorted(kept))] if kept else None,
@@ -279,11 +285,11 @@ class QdrantVectors(VectorPart[QdrantRows]):
             self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
             if points:
                 self._client.upsert(
-                    collection, [_make_point(outbox.tenant, one) for one in points], wait=True
+                    collection, [_make_point(outbox.tenant, point) for point in points], wait=True
                 )
 
-    def _make_collection(self, name: str, dimensions: int) -> None:
-        """Make the collection of a generation, if it is not there, with an index for all that is asked."""
+    def _make_collection_if_missing(self, name: str, dimensions: int) -> None:
+        """Make the collection of a generation with its indexes, if it does not exist."""
         if name in self._known_collections:
             return
         if not self._client.collection_exists(name):
@@ -293,23 +299,23 @@ class QdrantVectors(VectorPart[QdrantRows]):
                     vectors_config=models.VectorParams(
                         size=dimensions, distance=models.Distance.COSINE, on_disk=True
                     ),
-                    # A graph for each tenant, and none over all: nobody searches all.
+                    # A graph for each tenant, and none over all tenants, since no search is over all.
                     hnsw_config=models.HnswConfigDiff(m=0, payload_m=16, ef_construct=128),
                     quantization_config=models.ScalarQuantization(
                         scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
                     ),
                 )
             except UnexpectedResponse as error:
-                if error.status_code != 409:  # somebody else has just made it
+                if error.status_code != 409:  # it exists: another process has just made it
                     raise
         self._index_payload(name)
         self._known_collections.add(name)
 
     def _index_payload(self, name: str) -> None:
-        """Have an index of what filters ask for; the workspace is the tenant.
+        """Have Qdrant index the fields that filters compare; the workspace is the tenant.
 
-        Qdrant builds a graph for every value of an indexed field that many points have. So what nearly all
-        share (confidence, no type) is not indexed, and numbers are only looked up, never compared.
+        Qdrant builds a graph for every value of an indexed field that many points have. So a value that most
+        points share (a confidence, no type) is not indexed, and numbers are only looked up, never compared.
         """
         indexes: dict[str, Any] = {
             "tenant": models.KeywordIndexParams(type=_KEYWORD, is_tenant=True),
@@ -322,7 +328,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
 
 class _Sender:
-    """Sends what workspaces have noted, one after the other, and tries again while Qdrant is away."""
+    """A thread that sends the outboxes of workspaces one after the other, and tries again after failures."""
 
     def __init__(self, run: Callable[[Operation[Any]], Any], send: Callable[[Outbox], None]) -> None:
         self._run, self._send = run, send
@@ -333,27 +339,29 @@ class _Sender:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def wake(self, workspace: str) -> None:
+    def request_sending(self, workspace: str) -> None:
         """Have a workspace's outbox sent soon."""
         with self._changed:
             if workspace in self._queued or self._closing.is_set():
                 return
             self._queued.add(workspace)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="foreword-sender", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._send_until_closed, name="foreword-sender", daemon=True
+                )
                 self._thread.start()
         self._waiting.put(workspace)
 
     def flush(self, workspace: str, seconds: float) -> bool:
-        """Wait until a workspace's outbox was sent; whether it was."""
-        self.wake(workspace)
+        """Send a workspace's outbox and wait for it; False if that takes longer than `seconds`."""
+        self.request_sending(workspace)
         with self._changed:
             return self._changed.wait_for(
                 lambda: workspace not in self._queued and workspace != self._being_sent, seconds
             )
 
     def close(self) -> None:
-        """Send what waits, once, and stop."""
+        """Try once more to send the outboxes that wait, and stop the thread."""
         with self._changed:
             self._closing.set()
             thread = self._thread
@@ -361,14 +369,15 @@ class _Sender:
             self._waiting.put(None)
             thread.join()
 
-    def _work(self) -> None:
+    def _send_until_closed(self) -> None:
+        """Send the outboxes that wait until the sender is closed; after a failure, pause and try again."""
         pause = 0.1
         while (workspace := self._waiting.get()) is not None:
             try:
                 with self._changed:
-                    self._queued.discard(workspace)  # what is noted from now on wakes us again
+                    self._queued.discard(workspace)  # a change from now on queues the workspace again
                     self._being_sent = workspace
-                self._send_all(workspace)
+                self._send_whole_outbox(workspace)
                 pause = 0.1
             except (ApiException, OSError, ForewordError) as error:
                 _log.warning("vectors not sent", workspace=workspace, error=type(error).__name__)
@@ -381,29 +390,31 @@ class _Sender:
                 self._being_sent = None
                 self._changed.notify_all()
 
-    def _send_all(self, workspace: str) -> None:
-        """Send a batch at a time until nothing is noted."""
+    def _send_whole_outbox(self, workspace: str) -> None:
+        """Send a workspace's outbox in batches until it is empty."""
         while (outbox := self._run(ReadOutbox(workspace, _BATCH))).changes:
             self._send(outbox)
             self._run(ClearOutbox(workspace, outbox.changes))
 
 
 def _collection_name(digest: str, dimensions: int) -> str:
-    """The collection of a generation of vectors."""
+    """The name of the collection of one generation of vectors."""
     return "foreword-" + hashlib.blake2b(f"{digest}\0{dimensions}".encode(), digest_size=12).hexdigest()
 
 
 def _fingerprint(code: bytes) -> str:
+    """A short hash of a code, by which Qdrant's copy is compared with the rows."""
     return hashlib.blake2b(code, digest_size=8).hexdigest()
 
 
 def _point_id(tenant: str, space: str, number: int) -> str:
+    """The id of an item's point: a UUID computed from workspace, space and item number."""
     name = hashlib.blake2b(f"{tenant}\0{space}\0{number}".encode(), digest_size=16)
     return str(uuid.UUID(bytes=name.digest()))
 
 
 def _make_point(tenant: str, point: Point) -> models.PointStruct:
-    """A vector as Qdrant keeps it; a code of zeros, which has no direction, gets one far from all others."""
+    """A point as Qdrant stores it, with the fields that filters compare."""
     values = np.frombuffer(point.code, np.int8).astype(np.float32)
     payload = {
         "tenant": tenant,
@@ -414,27 +425,28 @@ def _make_point(tenant: str, point: Point) -> models.PointStruct:
         "type": point.type or None,
         "created_at": point.created_at,
         "confidence": point.confidence,
-        "session": _as_word(point.session),
-        "conversation": _as_word(point.conversation),
-        "source": _as_word(point.source),
+        "session": _hash_name(point.session),
+        "conversation": _hash_name(point.conversation),
+        "source": _hash_name(point.source),
     }
     return models.PointStruct(
         id=_point_id(tenant, point.space, point.number), vector=values.tolist(), payload=payload
     )
 
 
-def _as_word(value: str | None) -> str | None:
-    """A name of any length as Qdrant compares it; no name of a person or a path leaves the store."""
+def _hash_name(value: str | None) -> str | None:
+    """The hash by which Qdrant compares a name: names of persons and paths must not leave the store."""
     return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).hexdigest()
 
 
-def _match(key: str, value: str) -> models.FieldCondition:
+def _field_equals(key: str, value: str) -> models.FieldCondition:
+    """The condition that a field of a point has this value."""
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
-def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
-    """The filters as Qdrant's conditions."""
-    must: list[Any] = [_match("tenant", tenant), _match("space", space)]
+def _filters_to_conditions(tenant: str, space: str, filters: Filters) -> models.Filter:
+    """The filters on the points of a workspace and space, as a filter of Qdrant."""
+    must: list[Any] = [_field_equals("tenant", tenant), _field_equals("space", space)]
     if filters.kinds:
         must.append(models.FieldCondition(key="kind", match=models.MatchAny(any=list(filters.kinds))))
     if filters.types:
@@ -449,5 +461,7 @@ def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
     if filters.min_confidence > 0:
         must.append(models.FieldCondition(key="confidence", range=models.Range(gte=filters.min_confidence)))
     names = {name: getattr(filters, name) for name in ("conversation", "session", "source")}
-    must += [_match(name, _as_word(value) or "") for name, value in names.items() if value is not None]
+    must += [
+        _field_equals(name, _hash_name(value) or "") for name, value in names.items() if value is not None
+    ]
     return models.Filter(must=must)

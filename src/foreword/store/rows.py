@@ -31,10 +31,10 @@ _COLUMN_TYPES: tuple[type | tuple[type, ...], ...] = (
 _MALFORMED = (TypeError, ValueError, OverflowError, KeyError)
 
 MAX_TEXT_CHARACTERS = 20_000
-"""A context that is longer is not kept with its receipt: one whole prompt would push out a hundred others."""
+"""A longer context is not stored with its receipt: one whole prompt would push out a hundred others."""
 
 LAST_CHARACTER = chr(0x10FFFF)
-"""What sorts behind everything: a text with a prefix is before the prefix with this at its end."""
+"""The character that sorts last: a text with some prefix sorts before the prefix followed by it."""
 
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list, which is bound as one JSON text."""
@@ -46,7 +46,7 @@ def _damaged_row_error(detail: object) -> StoreDamaged:
 
 @contextmanager
 def raise_damaged_if_malformed() -> Iterator[None]:
-    """Raise `StoreDamaged` where a value that SQLite could read cannot have been written by us."""
+    """In the block, errors from values that Foreword never writes become `StoreDamaged`."""
     try:
         yield
     except _MALFORMED as error:
@@ -71,8 +71,8 @@ def metadata_to_json(metadata: Mapping[str, Any]) -> str:
 def as_stored_with_hash(workspace: str, item: Item) -> Item:
     """The item as a workspace stores it, with the hash of its content.
 
-    Times are stored without their zone, so it is put into UTC first: else the hash of the stored item would
-    differ from the stored hash.
+    Times are stored without their zone, so they are converted to UTC first: else the hash of the stored item
+    would differ from the stored hash.
     """
     if item.workspace != workspace or item.created_at.tzinfo is not UTC:
         item = replace(item, workspace=workspace, created_at=item.created_at.astimezone(UTC))
@@ -156,7 +156,7 @@ def _non_default_fields(value: Receipt | StageTime | Entry | Note) -> dict[str, 
 
 
 def receipt_from_json(text: str) -> Receipt:
-    """The receipt in such JSON; raises `StoreDamaged` if it cannot be one."""
+    """The receipt in JSON made by `receipt_to_json`; raises `StoreDamaged` if it has none."""
     with raise_damaged_if_malformed():
         body = cast("dict[str, Any]", json.loads(text))
         return Receipt(

@@ -71,8 +71,8 @@ CREATE TABLE mentions(entity TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(ent
 CREATE INDEX mentions_no ON mentions(no);
 """
 
-# What each session was shown. The table keeps the name it was made with: to rename it, every user's database
-# would be copied first, and an older Foreword on the same machine could open it no more, all for a word.
+# What each session was shown. The table keeps its first name: a migration that renames it would back up every
+# user's database, and an older Foreword on the same machine could no longer open it.
 _TABLE_OF_SHOWN_ITEMS = """
 CREATE TABLE told(
     session TEXT NOT NULL, no INTEGER NOT NULL, told_at INTEGER NOT NULL, PRIMARY KEY(session, no)
@@ -100,8 +100,8 @@ CREATE INDEX receipts_size ON receipts(size);
 # A premortem asks for experiences by their types, which say how they ended, several times over.
 _INDEX_ON_TYPE = "CREATE INDEX items_type ON items(kind, type)"
 
-# Whoever stores an item and says in the same transaction what it supersedes cannot know its id if the same
-# content was there before, but knows its hash. An empty name is nobody's: the old item stands again.
+# A caller that stores an item and in the same transaction names it as a successor cannot know its id if the
+# same content was stored before, but knows its hash. An empty name means: nothing supersedes the old item.
 # `indexes.reindex_outdated_names` acts on the fact.
 _TRIGGER_FOR_SUCCESSORS = """
 CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
@@ -119,7 +119,7 @@ _REQUEST_TO_REINDEX_CODE = (
     "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
 )
 
-# Files and commits were kept as the user's word, and summaries as the agent's, whatever they quote.
+# Files and commits were stored with the user's trust, and summaries with the agent's, whatever they quote.
 _OWN_TRUST_OF_FILES_AND_SUMMARIES = """
 UPDATE items SET trust = 'repository'
 WHERE trust = 'user' AND kind IN ('code', 'document', 'commit');
@@ -133,7 +133,7 @@ WHERE kind = 'summary' AND source = 'foreword' AND EXISTS(
     WHERE turn.trust IN ('tool', 'web'));
 """
 
-# An item has the codes of one encoder; those of a newer one take their place.
+# An item has the codes of one encoder; those of a newer encoder replace them.
 _TABLE_OF_CODES = (
     "CREATE TABLE token_codes(no INTEGER PRIMARY KEY, digest TEXT NOT NULL, codes BLOB NOT NULL)"
 )
@@ -150,7 +150,7 @@ WHERE type = 'graph lease' AND EXISTS(
     SELECT 1 FROM items AS of WHERE of.id = substr(items.id, 1, length(items.id) - 6));
 """
 
-# Who encodes what, so that two processes do not encode the same; and what a vector server has yet to learn.
+# Which items a process is encoding, so that no other encodes them; and changes to send to a vector server.
 _TABLES_OF_SHARED_WORK = """
 CREATE TABLE claims(
     no INTEGER NOT NULL, task TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY(task, no)
@@ -174,9 +174,9 @@ MIGRATIONS: list[tuple[str, str]] = [
 
 
 def pending_migrations(db: apsw.Connection) -> list[str]:
-    """The migrations that a database still lacks; writes nothing.
+    """The names of the migrations that a database still lacks; writes nothing.
 
-    Raises `StoreTooNew` for one that a newer Foreword wrote, `StoreDamaged` for one that is not Foreword's.
+    Raises `StoreTooNew` if a newer Foreword wrote the database, `StoreDamaged` if it is not Foreword's.
     """
     known = [name for name, _ in MIGRATIONS]
     # One statement sees one snapshot: another process may make all tables between two statements.
@@ -198,7 +198,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     """Bring a database up to date, one migration a transaction, after a backup if it holds anything."""
     steps = dict(MIGRATIONS)
     missing = pending_migrations(db)
-    # A database that another process is just making holds nothing, and is not worth a copy.
+    # A database that another process is just making is empty, and needs no backup.
     has_items = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
     for name in missing:
         if has_items:
@@ -217,7 +217,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
 
 @contextmanager
 def write_transaction(db: apsw.Connection) -> Iterator[None]:
-    """A transaction that has the write lock from its beginning: one that begins by reading could not wait."""
+    """A transaction that takes the write lock at once: one that reads first could not wait for it."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,7 +1,7 @@
-"""One search: every probe of a question answered from one snapshot, with the filters inside.
+"""One search: answers every probe of a question from one snapshot, with the filters applied inside.
 
-A probe's answer is a list of item numbers and scores, best first. Nothing here writes, and nothing knows an
-engine: what a search asks of one is `SearchRows`, so that every engine ranks alike.
+A probe's answer is a list of item numbers and scores, best first. Nothing here writes, and nothing depends on
+an engine: an engine answers the questions of `SearchRows`, and the ranking here is the same for all engines.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
     """How near each item is to each of its neighbours, by number."""
 
     Pairs = list[tuple[int, int]]
-    """A seed and the number of an item beside it, each."""
+    """Pairs of item numbers: a seed, and the item next to it in its session."""
 
 _ECHO_WEIGHT = 0.5
 _ECHO_ITEMS = 3
 _ECHO_WORD_BONUS = 0.1
-"""The echo moves half-way towards the three best answers, on which words have a small say."""
+"""The echo moves half-way towards the three best answers; what words found gets a bonus in choosing these."""
 
 _SMALL_WORKSPACE = 2000
 MAX_POSTINGS = 20_000
 """At most this many items are ranked by words, in a workspace that is not small.
 
 Ranking costs about a microsecond for each item that has a word. The rarest words of a question are taken
-until together they stand in this many items; the rest, which stand nearly everywhere, would cost tens of
-milliseconds and say almost nothing.
+until together they occur in this many items; the rest, which occur nearly everywhere, would cost tens of
+milliseconds and change the ranking very little.
 """
 
 _MAX_TYPO_DISTANCE = 2
-_MAX_TYPO_DISTANCE_SHORT = 1  # short words have many other words near
+_MAX_TYPO_DISTANCE_SHORT = 1  # a short word is within two typing errors of many other words
 _MIN_LONG_WORD = 6
 _MAX_TYPO_CANDIDATES = 20_000
 _MAX_TYPO_WORDS = 4
@@ -72,19 +72,19 @@ class DeadlinePassed(Exception):
 
 
 class ProbeFailed(Exception):
-    """A probe could not be answered; the message says why."""
+    """A probe could not be answered; the message gives the reason."""
 
 
 class SearchRows(ABC):
-    """What a search asks of an engine's rows, all of it inside one snapshot of one workspace."""
+    """The queries on an engine's rows that a search needs, all inside one snapshot of one workspace."""
 
     @abstractmethod
     def translate_failures(self) -> AbstractContextManager[None]:
-        """Raise what fails inside as `DeadlinePassed` or `ProbeFailed`, and let the search go on after it."""
+        """In the block, errors become `DeadlinePassed` or `ProbeFailed`; the search can go on afterwards."""
 
     @abstractmethod
     def interrupt_at(self, expires: float | None) -> AbstractContextManager[None]:
-        """Inside, whatever the engine is doing stops when `time.monotonic()` reaches `expires`."""
+        """In the block, every query of the engine is stopped when `time.monotonic()` reaches `expires`."""
 
     @abstractmethod
     def items_by_number(self, numbers: Iterable[int]) -> dict[int, Item]:
@@ -92,7 +92,7 @@ class SearchRows(ABC):
 
     @abstractmethod
     def largest_number(self) -> int:
-        """The largest number of an item; 0 if there is none. About how many items there are."""
+        """The largest item number, or 0 if there are no items; about how many items there are."""
 
     @abstractmethod
     def rank_by_bm25(self, index: str, words: Sequence[str], filters: Filters, limit: int) -> Ranked:
@@ -100,56 +100,59 @@ class SearchRows(ABC):
 
     @abstractmethod
     def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
-        """In how many items each stem stands, for those that stand in any."""
+        """The number of items that have each stem; a stem that no item has may be left out."""
 
     @abstractmethod
     def about_and_text(self, number: int) -> tuple[str, str]:
-        """The surroundings and the text of an item."""
+        """The fields `about` and `text` of an item."""
 
     @abstractmethod
     def known_words(self, words: Sequence[str]) -> set[str]:
-        """Those of the words that an item has."""
+        """Those of the words that at least one item has."""
 
     @abstractmethod
-    def words_like(self, word: str, limit: int) -> list[str]:
-        """Words that items have, within two letters of this one's length, and with three of its in a row."""
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
+        """Known words that share three letters in a row with this word and are of about the same length."""
 
     @abstractmethod
     def items_with_names(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
-        """For each name how many items mention it, and at most `limit` that pass, newest first."""
+        """For each name, how many items mention it, and the numbers of those that pass the filters.
+
+        The newest come first, and there are at most `limit`.
+        """
 
     @abstractmethod
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
 
     @abstractmethod
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
-        """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
+        """Rows of a seed, an item related to it, and the confidence of that relation."""
 
     @abstractmethod
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just before it in its session."""
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just before it in its session."""
 
     @abstractmethod
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just after it in its session."""
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just after it in its session."""
 
     @abstractmethod
     def vector_dimensions(self, space: str, digest: str) -> int | None:
-        """How many numbers the vectors of an encoder have; None when there are none."""
+        """The length of an encoder's vectors, or None if it has no vectors here."""
 
     @abstractmethod
     def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
-        """Compare the vectors of a space with the probe's."""
+        """Compare the probe's vector with those of the items that pass the filters."""
 
 
 def answer_search(rows: SearchRows, op: Search) -> Findings:
-    """Answer all probes; one that fails or is late becomes a note."""
+    """Answer all probes of a search; a probe that fails or is late becomes a note in the findings."""
     search = _SearchUnderWay(rows, op)
     with rows.interrupt_at(op.expires):
-        # Words first, then meaning, which listens to them; neighbours last: they start from what was found.
+        # Words first, then vectors, whose echo uses the word hits; neighbours last: they start from all hits.
         for probe in sorted(op.probes, key=lambda probe: _PROBE_ORDER.get(type(probe), 0)):
             try:
                 search.check_deadline()
@@ -166,7 +169,7 @@ _PROBE_ORDER: dict[type, int] = {VectorProbe: 1, NeighboursProbe: 2}
 
 
 class _SearchUnderWay:
-    """A search under way: what its probes have found so far."""
+    """A search in progress: the lists, comparisons and notes of the probes answered so far."""
 
     def __init__(self, rows: SearchRows, op: Search) -> None:
         self.rows, self.op = rows, op
@@ -177,18 +180,18 @@ class _SearchUnderWay:
         self.previous: dict[int, int] = {}
 
     def check_deadline(self) -> None:
-        """Raise `DeadlinePassed` if it has."""
+        """Raise `DeadlinePassed` if the search is past its deadline."""
         if self.op.expires is not None and time.monotonic() > self.op.expires:
             raise DeadlinePassed
 
     def answer_probe(self, probe: Probe) -> None:
-        """Answer one probe."""
+        """Answer one probe, and record its ranked list under its space."""
         match probe:
             case VectorProbe():
                 self._answer_vector_probe(probe)
             case NeighboursProbe():
                 seeds = _weigh_top_items(self.lists)
-                self.neighbours, self.previous = _find_neighbours_and_previous(
+                self.neighbours, self.previous = _find_neighbours_and_predecessors(
                     self.rows, seeds, self.op.filters
                 )
                 self.lists[probe.space] = _rank_neighbours(self.neighbours, seeds)[: self.op.limit]
@@ -196,7 +199,7 @@ class _SearchUnderWay:
                 self.lists[probe.space] = _RANKER_BY_PROBE[type(probe)](self.rows, self.op, probe)
 
     def collect_findings(self) -> Findings:
-        """The items that were found, and all that is known of them, by id."""
+        """The findings of all probes, with item ids in place of item numbers."""
         numbers = {number for ranked in self.lists.values() for number, _ in ranked}
         items = self.rows.items_by_number(numbers)
         ids = {number: item.id for number, item in items.items()}
@@ -208,7 +211,7 @@ class _SearchUnderWay:
             },
             notes=tuple(self.notes),
             measures={
-                space: {ids[number]: score for number, score in comparison.of_items(ids).items()}
+                space: {ids[number]: score for number, score in comparison.cosines_of_items(ids).items()}
                 for space, comparison in self.comparisons.items()
             },
             beside={
@@ -222,7 +225,7 @@ class _SearchUnderWay:
         )
 
     def _answer_vector_probe(self, probe: VectorProbe) -> None:
-        """Rank items by cosine to a vector and, if the probe asks for it, once more by its echo."""
+        """Rank items by cosine to the probe's vector and, if the probe asks for an echo, by the echo too."""
         dimensions = self.rows.vector_dimensions(probe.space, probe.digest)
         if dimensions is None:
             self.lists[probe.space] = []
@@ -232,18 +235,18 @@ class _SearchUnderWay:
                 f"the vector has {len(probe.vector)} numbers, those of this encoder have {dimensions}"
             )
         comparison = self.rows.compare_vectors(probe, self.op.filters)
-        self._keep_comparison(probe.space, comparison)
+        self._record_comparison(probe.space, comparison)
         if probe.echo is not None and self.lists[probe.space]:
             bonuses = self._word_match_bonuses()
-            self._keep_comparison(probe.echo, comparison.echo(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
+            self._record_comparison(probe.echo, comparison.echo(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
 
-    def _keep_comparison(self, space: str, comparison: Comparison) -> None:
-        """Keep a comparison and the list of the best as what a space found."""
+    def _record_comparison(self, space: str, comparison: Comparison) -> None:
+        """Record a comparison, and the list of its best items, under a space."""
         self.comparisons[space] = comparison
         self.lists[space] = comparison.best(self.op.limit)
 
     def _word_match_bonuses(self) -> dict[int, float]:
-        """What words add to the cosine of each item they found."""
+        """The bonus of each item that words found, for choosing the answers that the echo moves towards."""
         ranked = next((ranked for ranked in self.lists.values() if ranked), [])
         best = ranked[0][1] if ranked else 0.0
         return {number: _ECHO_WORD_BONUS * score / best for number, score in ranked} if best > 0 else {}
@@ -253,7 +256,7 @@ class _SearchUnderWay:
 
 
 def _rank_by_words(rows: SearchRows, op: Search, probe: WordsProbe) -> Ranked:
-    """BM25 over text and surroundings; the score of the best is how much of the question it has."""
+    """Items by BM25 over `text` and `about`, scaled so that the best score is its share of the words."""
     ranked = _search_index_by_bm25(rows, op, "words", probe.words)
     if not ranked or ranked[0][1] <= 0:
         return ranked
@@ -262,12 +265,12 @@ def _rank_by_words(rows: SearchRows, op: Search, probe: WordsProbe) -> Ranked:
 
 
 def _rank_by_identifiers(rows: SearchRows, op: Search, probe: IdentifiersProbe) -> Ranked:
-    """BM25 over the parts of code names."""
+    """Items by BM25 over the parts of their code names."""
     return _search_index_by_bm25(rows, op, "identifiers", probe.words)
 
 
 def _rank_by_similar_words(rows: SearchRows, op: Search, probe: TypoProbe) -> Ranked:
-    """BM25 over known words that look like the unknown ones of the question."""
+    """Items by BM25 for the known words that resemble the unknown words of the question."""
     similar = [
         word
         for unknown in _longest_unknown_words(rows, probe.words)
@@ -293,8 +296,8 @@ def _rank_by_entities(rows: SearchRows, op: Search, probe: EntitiesProbe) -> Ran
 
 
 def _rank_by_recency(rows: SearchRows, op: Search, _: RecentProbe) -> Ranked:
-    """The newest items; the score is 1/rank, as time alone has no other."""
-    return [(no, 1 / rank) for rank, no in enumerate(rows.newest_items(op.filters, op.limit), 1)]
+    """The newest items, each with the score 1/rank."""
+    return [(no, 1 / rank) for rank, no in enumerate(rows.newest_item_numbers(op.filters, op.limit), 1)]
 
 
 _RANKER_BY_PROBE: dict[type, Callable[[SearchRows, Search, Any], Ranked]] = {
@@ -307,14 +310,14 @@ _RANKER_BY_PROBE: dict[type, Callable[[SearchRows, Search, Any], Ranked]] = {
 
 
 def _search_index_by_bm25(rows: SearchRows, op: Search, index: str, words: tuple[str, ...]) -> Ranked:
-    """The best items for any of the words, by BM25."""
+    """The best items for any of the words, by BM25; in a large workspace only the rarest words count."""
     if rows.largest_number() > _SMALL_WORKSPACE:
         words = _choose_rarest_words(_count_items_with_each_word(rows, _stem_of_each_word(words)))
     return rows.rank_by_bm25(index, words, op.filters, op.limit) if words else []
 
 
 def _share_of_words_in_item(rows: SearchRows, item_number: int, words: tuple[str, ...]) -> float:
-    """How much of some words an item has, by weight of rarity; BM25 cannot tell where items are few."""
+    """The share of the words that an item has, by weight of rarity; BM25 says little where items are few."""
     about, text = rows.about_and_text(item_number)
     stems = _stem_of_each_word(words)
     counts = _count_items_with_each_word(rows, stems)
@@ -325,7 +328,7 @@ def _share_of_words_in_item(rows: SearchRows, item_number: int, words: tuple[str
 
 
 def _choose_rarest_words(item_counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The words worth ranking by, given in how many items each stands: not those that are everywhere."""
+    """The rarest words, as many as occur in `MAX_POSTINGS` items together, given how many items have each."""
     rare: list[str] = []
     total = 0
     for word in sorted(item_counts, key=lambda word: item_counts[word]):
@@ -337,27 +340,27 @@ def _choose_rarest_words(item_counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _stem_of_each_word(words: tuple[str, ...]) -> dict[str, str]:
-    """The stem under which the index has each word."""
+    """The stem of each word, as the index has it."""
     return {word: "".join(split_into_stems(word)) for word in words}
 
 
 def _count_items_with_each_word(rows: SearchRows, stem_by_word: Mapping[str, str]) -> dict[str, int]:
-    """In how many items each word stands, in any of its forms."""
+    """The number of items that have each word, in any form with the same stem."""
     counts = rows.count_items_with_stems(stem_by_word.values())
     return {word: counts.get(stem, 0) for word, stem in stem_by_word.items()}
 
 
 def _longest_unknown_words(rows: SearchRows, words: tuple[str, ...]) -> list[str]:
-    """The longest words of the question that no item has; short ones and numbers are not guessed at."""
+    """The longest words of the question that no item has, without short words and numbers."""
     known = rows.known_words(words)
     unknown = [word for word in words if word not in known and len(word) > 3 and not word.isdigit()]
     return sorted(unknown, key=len, reverse=True)[:_MAX_TYPO_WORDS]
 
 
 def _find_similar_known_words(rows: SearchRows, word: str) -> list[str]:
-    """Known words within two typing errors, or one if the word is short; nearest first."""
+    """Known words within two typing errors of this word, or within one if it is short; nearest first."""
     cutoff = _MAX_TYPO_DISTANCE_SHORT if len(word) < _MIN_LONG_WORD else _MAX_TYPO_DISTANCE
-    candidates = rows.words_like(word, _MAX_TYPO_CANDIDATES)
+    candidates = rows.words_sharing_trigrams(word, _MAX_TYPO_CANDIDATES)
     similar = extract(word, candidates, scorer=DamerauLevenshtein.distance, score_cutoff=cutoff, limit=5)
     return [known for known, _, _ in similar]
 
@@ -366,7 +369,7 @@ def _find_similar_known_words(rows: SearchRows, word: str) -> list[str]:
 
 
 def _weigh_top_items(lists: Mapping[str, Ranked]) -> dict[int, float]:
-    """The items that the probes put first, with a weight of at most 1, the best first."""
+    """The top items of all lists, by number, each with a weight of at most 1; the heaviest first."""
     weights: dict[int, float] = {}
     for ranked in lists.values():
         for rank, (number, _) in enumerate(ranked[:_MAX_SEEDS_PER_PROBE], 1):
@@ -376,7 +379,7 @@ def _weigh_top_items(lists: Mapping[str, Ranked]) -> dict[int, float]:
 
 
 def _rank_neighbours(neighbours: Nearness, seeds: Mapping[int, float]) -> Ranked:
-    """What is one relation, or one place in the same session, away from the best that was found."""
+    """The neighbours of the seeds, best first; a score is the seed's weight times the nearness to it."""
     scores: dict[int, float] = {}
     for seed, weight in seeds.items():
         for number, nearness in neighbours.get(seed, {}).items():
@@ -384,12 +387,15 @@ def _rank_neighbours(neighbours: Nearness, seeds: Mapping[int, float]) -> Ranked
     return sorted(scores.items(), key=lambda near: (-near[1], near[0]))
 
 
-def _find_neighbours_and_previous(
+def _find_neighbours_and_predecessors(
     rows: SearchRows, seeds: Mapping[int, float], filters: Filters
 ) -> tuple[Nearness, dict[int, int]]:
-    """How near related items and those next in the same session are; and which came just before which."""
+    """The nearness of each item to its neighbours, and for each item the one just before it in its session.
+
+    Neighbours are items with a relation to a seed, and those just before or after it in its session.
+    """
     numbers = list(seeds)
-    before, after = rows.items_before(numbers, filters), rows.items_after(numbers, filters)
+    before, after = rows.previous_in_session(numbers, filters), rows.next_in_session(numbers, filters)
     next_to = [(one, other, _NEARNESS_IN_SESSION) for one, other in (*before, *after)]
     neighbours: Nearness = {}
     for one, other, nearness in (*rows.related_items(numbers, filters), *next_to):

@@ -1,8 +1,9 @@
-"""The signs of many codes, one bit a number: a first look at very many vectors, an eighth as much to read.
+"""The signs of many codes, one bit for each number, by which very many vectors are searched first.
 
-Vectors that differ much in sign are seldom near. So the codes whose signs agree most with the question are
-taken, ten thousand at least, and these alone are compared exactly. Nothing is left out beforehand: every
-vector is looked at for every question, under any filter, so that no answer is lost to the shape of an index.
+Signs take an eighth of the bytes of codes. Vectors that differ in many signs are seldom near. So the codes
+whose signs agree most with the question's are chosen, at least ten thousand, and only these are compared
+exactly. The signs of every vector are compared for every question, under any filter, so that no answer is
+lost as in an approximate index.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import simsimd
 
-from foreword.store.vector_part import cosines_to_codes, highest, vector_to_code
+from foreword.store.vector_part import cosines_to_codes, places_of_highest, vector_to_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,58 +25,58 @@ _CHUNK = 50_000
 _SPARE = 0.25
 _MIN_CANDIDATES = 10_000
 _CANDIDATES_PER_ANSWER = 5
-"""How many codes are compared exactly, at least, and for each that is wanted where many are."""
+"""How many codes are compared exactly: for each answer that is wanted, but never fewer than the minimum."""
 
 _NO_MATCH = 1 << 20
-"""A distance beyond any: that of what does not pass a filter."""
+"""The distance given to records that do not pass a filter: larger than any real one."""
 
 
 class SignCodes:
-    """The signs of the first records of a code file, and the numbers of their items; it never changes."""
+    """The signs of the first `len` records of a code file, and the numbers of their items. Immutable."""
 
     def __init__(self, numbers: NDArray[np.int64], signs: NDArray[np.uint8], count: int) -> None:
-        self._number_room, self._sign_room, self._count = numbers, signs, count
+        self._number_buffer, self._sign_buffer, self._count = numbers, signs, count
 
     @classmethod
-    def of_none(cls, dimensions: int) -> SignCodes:
-        """Those of a file without records."""
+    def empty(cls, dimensions: int) -> SignCodes:
+        """The signs of a file without records."""
         return cls(np.zeros(0, np.int64), np.zeros((0, (dimensions + 7) // 8), np.uint8), 0)
 
     def __len__(self) -> int:
         return self._count
 
-    def with_codes(self, numbers: NDArray[np.int64], codes: NDArray[np.int8]) -> SignCodes:
-        """The same with the codes that come next in the file; these are written behind what is here."""
+    def extended_with_codes(self, numbers: NDArray[np.int64], codes: NDArray[np.int8]) -> SignCodes:
+        """These signs and those of the codes that come next in the file, in the same buffers if they fit."""
         count = self._count + len(numbers)
-        number_room, sign_room = self._number_room, self._sign_room
-        if count > len(number_room):
+        number_buffer, sign_buffer = self._number_buffer, self._sign_buffer
+        if count > len(number_buffer):
             room = int(count * (1 + _SPARE))
-            number_room = (
-                np.resize(number_room[: self._count], room) if self._count else np.zeros(room, np.int64)
+            number_buffer = (
+                np.resize(number_buffer[: self._count], room) if self._count else np.zeros(room, np.int64)
             )
-            sign_room = np.zeros((room, sign_room.shape[1]), np.uint8)
-            sign_room[: self._count] = self._sign_room[: self._count]
-        number_room[self._count : count] = numbers
+            sign_buffer = np.zeros((room, sign_buffer.shape[1]), np.uint8)
+            sign_buffer[: self._count] = self._sign_buffer[: self._count]
+        number_buffer[self._count : count] = numbers
         for at in range(0, len(codes), _CHUNK):
             signs = _pack_signs(codes[at : at + _CHUNK])
-            sign_room[self._count + at : self._count + at + len(signs)] = signs
-        return SignCodes(number_room, sign_room, count)
+            sign_buffer[self._count + at : self._count + at + len(signs)] = signs
+        return SignCodes(number_buffer, sign_buffer, count)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """The number of each record's item, as it was when it was read."""
-        return self._number_room[: self._count]
+        """The item number of each record, as it was when the record was read."""
+        return self._number_buffer[: self._count]
 
-    def candidates(
+    def places_with_most_alike_signs(
         self, vector: Sequence[float], limit: int, passing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.intp]:
-        """The places of the codes whose signs agree most with a vector's, enough to have the nearest.
+        """The places of the codes whose signs agree most with a vector's, enough to contain the nearest.
 
-        `passing` says of each record whether it may be among them.
+        `passing` has for each record whether it may be among them; None means that all may.
         """
         wanted = max(_MIN_CANDIDATES, limit * _CANDIDATES_PER_ANSWER)
         question = _pack_signs(np.frombuffer(vector_to_code(vector), np.int8)[None])
-        signs = self._sign_room[: self._count]
+        signs = self._sign_buffer[: self._count]
         distances = np.asarray(simsimd.cdist(question, signs, "hamming", dtype="bin8")).ravel()
         if passing is not None:
             distances = np.where(passing, distances, _NO_MATCH)
@@ -84,17 +85,17 @@ class SignCodes:
         up_to = np.cumsum(np.bincount(np.minimum(distances, bits + 1).astype(np.int32), minlength=bits + 2))
         return np.flatnonzero(distances <= min(bits, int(np.searchsorted(up_to, wanted))))
 
-    def places_of(self, numbers: Iterable[int]) -> NDArray[np.intp]:
+    def places_of_items(self, numbers: Iterable[int]) -> NDArray[np.intp]:
         """The places of the records of these items, as far as they have one; of several the last."""
         wanted = np.fromiter(numbers, np.int64)
-        order, ascending = self._by_number
+        order, ascending = self._places_and_numbers_in_order
         last = np.searchsorted(ascending, wanted, "right")
         found = last[np.searchsorted(ascending, wanted, "left") < last] - 1
         return found if order is None else order[found]
 
     @cached_property
-    def _by_number(self) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
-        """The numbers in ascending order, and their places if they do not stand in that order already."""
+    def _places_and_numbers_in_order(self) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
+        """The places of the records by ascending number, None if they are in that order, and the numbers."""
         numbers = self.numbers
         if bool((numbers[1:] > numbers[:-1]).all()):
             return None, numbers
@@ -102,12 +103,15 @@ class SignCodes:
         return order, numbers[order]
 
 
-def nearest_of(
+def numbers_of_nearest_codes(
     vector: Sequence[float], numbers: NDArray[np.int64], codes: NDArray[np.int8], limit: int
 ) -> list[int]:
-    """The numbers of the codes nearest to a vector, nearest first."""
-    return [int(numbers[place]) for place in highest(cosines_to_codes(vector, codes), numbers, limit)]
+    """The item numbers of the codes nearest to a vector, nearest first."""
+    return [
+        int(numbers[place]) for place in places_of_highest(cosines_to_codes(vector, codes), numbers, limit)
+    ]
 
 
 def _pack_signs(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """One bit for each number of each code: 1 if the number is positive."""
     return np.packbits(codes > 0, axis=1)

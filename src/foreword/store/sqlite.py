@@ -1,9 +1,9 @@
-"""The embedded store: one SQLite database a workspace, in a folder of its own.
+"""The embedded store: one SQLite database for each workspace, in a folder of its own.
 
-A workspace cannot leak into another, because no connection sees two. Writes go through one queue a process
-and `BEGIN IMMEDIATE`, and are on the disk before they are acknowledged; readers never wait for them. The
-database files are opened by SQLite alone: not even to look at the header would it be safe to open one here,
-because closing it would drop SQLite's locks.
+A workspace cannot leak into another, because no connection sees two. Writes to a workspace go through one
+queue in each process and `BEGIN IMMEDIATE`, and are on the disk before they are acknowledged; readers never
+wait for them. Only SQLite opens the database files: Python must not open one even to read its header, because
+closing the file would drop SQLite's locks.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _DATABASE = "memory.db"
 
 
 class SqliteStore(Store):
-    """Items on this machine, one database a workspace, under one folder.
+    """Items on this machine, one database for each workspace, under one folder.
 
-    `views` says what the word-like spaces see of an item; see `Views`. `reason_to_keep_nothing` says of a
-    workspace why nothing new may be kept in it now, if so. `vectors` is a server that compares vectors;
-    without one, they are compared from files beside the databases.
+    `views` computes the code names and named things of an item; see `Views`. `reason_to_keep_nothing` gives
+    for a workspace the reason why nothing new may be stored in it now, empty if it may. `vectors` is a server
+    that compares vectors; without one, files beside the databases are used.
     """
 
     def __init__(
@@ -58,31 +58,31 @@ class SqliteStore(Store):
         self._open = OpenDatabases(limits.open_databases)
         self.vector_server = self._vectors = vectors
         if vectors is not None:
-            vectors.bind(self.run)
+            vectors.bind_to_store(self.run)
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
         return batches.run_by_workspace(operations, self._run_batch_in_workspace)
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
-        """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        """Carry out operations on one workspace; raises `StorePaused` if they store words and must not."""
+        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         creates = any(map(batches.creates_workspace, operations))
-        with self._borrow(workspace, create=creates) as database:
+        with self._borrow_database(workspace, create=creates) as database:
             if database is None:
                 return [batches.result_in_empty_workspace(operation) for operation in operations]
-            if self._vectors is not None and any(isinstance(one, base.Check) for one in operations):
+            if self._vectors is not None and any(isinstance(op, base.Check) for op in operations):
                 self._vectors.flush(workspace, base.FLUSH_SECONDS)
             with translate_errors(database.path):
                 return database.batch(operations)
 
     def post(self, operation: Write[Any]) -> None:
-        """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
-        if batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        """Queue a write; `close` waits for it. A write that must not be stored now is ignored."""
+        if batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace):
             return
         workspace = check_workspace(operation.workspace)
-        with self._borrow(workspace, create=batches.creates_workspace(operation)) as database:
+        with self._borrow_database(workspace, create=batches.creates_workspace(operation)) as database:
             if database is not None:
                 database.post(operation)
 
@@ -103,47 +103,51 @@ class SqliteStore(Store):
         self._open.close()
 
     def back_up(self, workspace: str, label: str) -> Path | None:
-        """Back a workspace up under a label; gives the file, None if there is nothing to back up."""
-        with self._borrow(check_workspace(workspace), create=False) as database:
+        """Back a workspace up under a label. Returns the file, or None if no backup was made."""
+        with self._borrow_database(check_workspace(workspace), create=False) as database:
             if database is None:
                 return None
             with translate_errors(database.path):
                 return database.back_up(label)
 
     def back_up_daily(self, day: str, keep: int) -> list[Path]:
-        """Back up every workspace that is open and has no backup of this day; gives the new ones.
+        """Back up every open workspace that has no backup of this day. Returns the new backups.
 
-        Of each the newest `keep` daily ones stay. What cannot be backed up is logged, and the rest is.
+        Of each workspace the newest `keep` daily backups stay. A failure is logged, and the others go on.
         """
-        made: list[Path] = []
-        for workspace in self._open.names():
+        backups: list[Path] = []
+        for workspace in self._open.open_workspaces():
             try:
                 backup = self._back_up_on_day(workspace, day, keep)
             except StorageError as error:
                 _log.warning("a backup failed", workspace=workspace, error=str(error))
             else:
-                made += [] if backup is None else [backup]
-        return made
+                backups += [] if backup is None else [backup]
+        return backups
 
     def _back_up_on_day(self, workspace: str, day: str, keep: int) -> Path | None:
-        with self._borrow(workspace, create=False) as database:
+        """Back one workspace up unless it has a backup of this day. Returns the file, if one was made."""
+        with self._borrow_database(workspace, create=False) as database:
             if database is None:
                 return None
             with translate_errors(database.path):
                 return database.back_up_daily(day, keep)
 
     def path_of(self, workspace: str) -> Path:
-        """Where a workspace's database is, or would be: a readable beginning and a hash of the whole name."""
+        """The path of a workspace's database, which need not exist; its folder has a hash of the name."""
         last = workspace.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
         readable = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")[:40] or "workspace"
         digest = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         return self.folder / f"{readable}-{digest}" / _DATABASE
 
-    def _borrow(self, workspace: str, *, create: bool) -> AbstractContextManager[WorkspaceDatabase | None]:
-        """The database of a workspace while a block lasts; None if there is none and none is to be made."""
+    def _borrow_database(
+        self, workspace: str, *, create: bool
+    ) -> AbstractContextManager[WorkspaceDatabase | None]:
+        """A workspace's database for the length of a block; None if there is none and `create` is False."""
         return self._open.borrow(workspace, lambda: self._open_database(workspace, create=create))
 
     def _open_database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
+        """Open a workspace's database; None if there is none and `create` is False."""
         path = self.path_of(workspace)
         with translate_errors(path):
             if not path.exists():
@@ -154,7 +158,7 @@ class SqliteStore(Store):
 
 
 def _make_durable_folder(folder: Path) -> None:
-    """Make a private folder, in private folders, that survives a power cut."""
+    """Make a folder, and those above it, readable by this user alone; it survives a power cut."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     above = os.open(folder.parent, os.O_RDONLY)

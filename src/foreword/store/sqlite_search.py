@@ -1,6 +1,7 @@
-"""What a search asks of SQLite: full-text, vocabulary, names, neighbours and the code files of vectors.
+"""The queries of a search in SQLite: full-text, vocabulary, names, neighbours and the code files of vectors.
 
-User text never becomes query syntax: each word is quoted before it reaches the full-text engine.
+How items are ranked is in `search`. User text never becomes query syntax: each word is quoted before it
+reaches the full-text engine.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from foreword.types import Filters, Findings, Item, VectorProbe
 
 _STEPS_PER_CLOCK_CHECK = 2000
-"""How many of SQLite's steps pass between two looks at the clock."""
+"""After how many of its steps SQLite checks whether the deadline has passed."""
 
 
 def run_search(tx: Transaction, op: Search) -> Findings:
@@ -46,7 +47,7 @@ class _SqliteRows(SearchRows):
 
     @contextmanager
     def translate_failures(self) -> Iterator[None]:
-        """Raise SQLite's errors as those of a search."""
+        """In the block, errors of SQLite become those of a search."""
         try:
             yield
         except apsw.InterruptError as error:
@@ -56,7 +57,7 @@ class _SqliteRows(SearchRows):
 
     @contextmanager
     def interrupt_at(self, expires: float | None) -> Iterator[None]:
-        """Interrupt whatever SQLite is doing when the deadline passes."""
+        """In the block, statements of SQLite are interrupted when the deadline passes."""
         self._tx.expires = expires
         if expires is None:
             yield
@@ -72,7 +73,7 @@ class _SqliteRows(SearchRows):
         return dict(self._tx.select_numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
 
     def largest_number(self) -> int:
-        """The largest number of an item."""
+        """The largest item number, or 0 if there are no items."""
         return self._tx.select_value("SELECT max(no) FROM items") or 0
 
     def rank_by_bm25(self, index: str, words: Sequence[str], filters: Filters, limit: int) -> Ranked:
@@ -87,28 +88,28 @@ class _SqliteRows(SearchRows):
         return rows
 
     def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
-        """In how many items each stem stands."""
+        """The number of items that have each stem."""
         wanted = tuple(stems)
         marks = ", ".join("?" * len(wanted))
         return dict(self._tx.execute(f"SELECT term, doc FROM spread WHERE term IN ({marks})", *wanted))
 
     def about_and_text(self, number: int) -> tuple[str, str]:
-        """The surroundings and the text of an item."""
+        """The fields `about` and `text` of an item."""
         about, text = self._tx.select_value("SELECT about, text FROM items WHERE no = ?", number)
         return about, text
 
     def known_words(self, words: Sequence[str]) -> set[str]:
-        """Those of the words that an item has."""
+        """Those of the words that at least one item has."""
         marks = ", ".join("?" * len(words))
         return {
             word
             for (word,) in self._tx.execute(f"SELECT word FROM vocabulary WHERE word IN ({marks})", *words)
         }
 
-    def words_like(self, word: str, limit: int) -> list[str]:
-        """Known words of about this length that have three letters in a row of it."""
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
+        """Known words that share three letters in a row with this word and are of about the same length."""
         grams = sorted({word[i : i + 3] for i in range(len(word) - 2)})
-        # Unranked: ranking thousands of short words costs ten times what comparing them does.
+        # Not ranked here: ranking thousands of short words costs ten times as much as comparing them later.
         rows = self._tx.execute(
             "SELECT v.word FROM trigrams t JOIN vocabulary v ON v.id = t.rowid "
             "WHERE t.trigrams MATCH ? AND length(v.word) BETWEEN ? AND ? LIMIT ?",
@@ -119,7 +120,7 @@ class _SqliteRows(SearchRows):
     def items_with_names(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
-        """How many items mention each name, and which."""
+        """For each name, how many items mention it, and the numbers of those that pass the filters."""
         clause, values = filters_to_sql(filters)
         join = "" if filters.empty else "JOIN items i USING(no)"
         mentioning = (
@@ -132,17 +133,17 @@ class _SqliteRows(SearchRows):
             found[name] = known, [int(number) for (number,) in rows]
         return found
 
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
         clause, values = filters_to_sql(filters)
         newest = f"SELECT i.no FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?"
         return [int(number) for (number,) in self._tx.execute(newest, *values, limit)]
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
-        """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
+        """Rows of a seed, an item related to it, and the confidence of that relation."""
         clause, values = filters_to_sql(filters)
         seeds_json = json.dumps(seeds)
-        # CROSS JOIN keeps the order: SQLite would rather begin with every item that passes the filters.
+        # CROSS JOIN fixes the order of the joins: SQLite would begin with every item that passes the filters.
         rows: list[Any] = self._tx.execute(
             "SELECT r.seed, i.no, r.confidence FROM ("
             "SELECT s.value AS seed, to_no AS no, confidence "
@@ -153,18 +154,18 @@ class _SqliteRows(SearchRows):
         ).fetchall()
         return rows
 
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just before it in its session."""
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just before it in its session."""
         return self._adjacent_in_session(seeds, filters, "max", "<")
 
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just after it in its session."""
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just after it in its session."""
         return self._adjacent_in_session(seeds, filters, "min", ">")
 
     def _adjacent_in_session(
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
-        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
+        """Pairs of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
         clause, values = filters_to_sql(filters)
         rows: list[Any] = self._tx.execute(
             f"SELECT b.seed, i.no FROM ("
@@ -176,11 +177,11 @@ class _SqliteRows(SearchRows):
         return rows
 
     def vector_dimensions(self, space: str, digest: str) -> int | None:
-        """How many numbers the vectors of an encoder have."""
+        """The length of an encoder's vectors, or None if it has no vectors here."""
         return encoder_dimensions(self._tx, space, digest)
 
     def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
-        """Compare the probe's vector with the code file and the rows that it lacks, or on a vector server."""
+        """Compare the probe's vector with the code file and the rows missing in it, or on a vector server."""
         if self._tx.vectors is not None:
             return self._tx.vectors.compare(self._tx, probe, filters)
         file = self._tx.database.code_file(probe.space, probe.digest, len(probe.vector))
@@ -189,35 +190,35 @@ class _SqliteRows(SearchRows):
 
 
 class ItemsPassingFilters:
-    """Which items of a workspace pass some filters."""
+    """The items of a workspace that pass some filters, by number."""
 
     def __init__(self, tx: Transaction, filters: Filters) -> None:
         self._tx, self.is_everything = tx, filters.empty
         self._clause, self._values = filters_to_sql(filters)
 
     def all_numbers(self) -> NDArray[np.int64] | None:
-        """The numbers of all that pass; None if every item does."""
+        """The numbers of all items that pass; None if every item passes."""
         return None if self.is_everything else self._select_numbers("items i", self._clause, *self._values)
 
     def numbers_if_few(self, limit: int) -> NDArray[np.int64] | None:
-        """The numbers of all that pass, if these are at most `limit`; else None."""
+        """The numbers of all items that pass, or None if they are more than `limit`."""
         some = f"(SELECT i.no FROM items i WHERE {self._clause} LIMIT {limit + 1}) i"
         numbers = self._select_numbers(some, "TRUE", *self._values)
         return numbers if len(numbers) <= limit else None
 
-    def among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these numbers that pass."""
+    def passing_among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these numbers whose items pass."""
         listed = "json_each(?) s CROSS JOIN items i ON i.no = s.value"
         passing = self._select_numbers(listed, self._clause, json.dumps(numbers), *self._values)
         return set(passing.tolist())
 
     def _select_numbers(self, source: str, clause: str, *values: object) -> NDArray[np.int64]:
-        """The numbers of the rows `i` of a source that fulfil a condition."""
-        # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
+        """The item numbers from a source of rows `i`, of those that fulfil a condition."""
+        # Fetched as one text: making 50,000 rows in Python costs more than finding them in SQLite.
         numbers = self._tx.select_value(f"SELECT group_concat(i.no) FROM {source} WHERE {clause}", *values)
         return np.fromstring(numbers or "", np.int64, sep=",")
 
 
 def _quote_for_full_text(word: str) -> str:
-    """A word as the full-text engine's string, which has no syntax in it."""
+    """A word in the quotes of the full-text engine, inside which nothing is syntax."""
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'

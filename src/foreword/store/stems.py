@@ -1,6 +1,6 @@
-"""Splits text into the words of the full-text indexes: FTS5's own tokenizers, for every engine.
+"""Splits text into the words of the full-text indexes with FTS5's own tokenizers, for every engine.
 
-An engine without FTS5 keeps the same words, and so ranks the same items in the same order.
+So an engine without FTS5 indexes the same words, and ranks the same items in the same order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _TOKENIZERS = {
     "words": ("porter", ["unicode61", "remove_diacritics", "2"]),
     "identifiers": ("unicode61", []),
 }
-"""The tokenizer of each index, worded as in its table."""
+"""The tokenizer of each index with its options, as its table in `store.schema` names them."""
 
 
 class _ThreadTokenizers(threading.local):
-    """The tokenizers of one thread: a connection may not be used by two at once."""
+    """The tokenizers of one thread, by index; two threads may not use one connection at once."""
 
     def __init__(self) -> None:
         self._db = apsw.Connection(":memory:")
@@ -35,7 +35,7 @@ _tokenizers = _ThreadTokenizers()
 
 
 def split_for_index(index: str, text: str) -> list[str]:
-    """The words of a text as the index `words` (stemmed) or `identifiers` (as they are) has them."""
+    """The words of a text as an index has them: stemmed for `words`, as they are for `identifiers`."""
     tokenizer = _tokenizers.by_index[index]
     words: list[str] = tokenizer(
         text.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False
@@ -44,5 +44,5 @@ def split_for_index(index: str, text: str) -> list[str]:
 
 
 def split_into_stems(text: str) -> list[str]:
-    """The words of a text, stemmed as the index does it."""
+    """The stems of a text's words, as the index `words` has them."""
     return split_for_index("words", text)

@@ -1,7 +1,7 @@
-"""The codes of items' tokens: one row an item, fetched for the few candidates of a question.
+"""The codes of items' tokens: one row for each item, fetched for the few candidates of a question.
 
-What the bytes mean is known to the encoder that made them. They are as dear to make as vectors, so they are
-truth: a repair keeps them, and what has none is made up for by whoever embeds.
+Only the encoder that made the bytes knows their meaning. They are as expensive to compute as vectors, so they
+are not derived data: a repair keeps them. The embedder makes those that are missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def put_token_codes(tx: Transaction, op: PutTokenCodes) -> int:
 
 
 def get_token_codes(tx: Transaction, op: GetTokenCodes) -> dict[str, bytes]:
-    """The codes that these items have of an encoder, by item id."""
+    """The codes of these items that the given encoder made, by item id."""
     rows = tx.execute(
         "SELECT i.id, t.codes FROM items i JOIN token_codes t USING(no) "
         f"WHERE t.digest = ? AND i.id {IN_LIST}",
@@ -41,7 +41,7 @@ def get_token_codes(tx: Transaction, op: GetTokenCodes) -> dict[str, bytes]:
 
 
 def list_without_token_codes(tx: Transaction, op: ListWithoutTokenCodes) -> tuple[Item, ...]:
-    """Items of the given kinds that have no codes of an encoder yet."""
+    """Items of the given kinds that have no codes of the given encoder yet."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
     return tx.select_items(
         f"WHERE {clause} AND NOT EXISTS "

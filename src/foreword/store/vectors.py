@@ -1,11 +1,11 @@
 """Vectors: the rows of the `vectors` table, and the files of int8 codes that searches read.
 
-The rows are the truth. A code file repeats those of one space and one encoder in the shape a scan wants and
-can be thrown away. Its header says up to which row it goes, and is written only after the records it speaks
-of are on the disk, so a crash leaves a file that is merely behind. It is never shortened in place: a file
-that must shrink is written anew and renamed over the old one, and readers notice. An exact scan of one
-workspace is fast enough, and unlike an approximate index it loses nothing under a narrow filter. A file with
-very many records is looked at by the signs of its codes first (`sign_codes`).
+The rows are the truth. A code file repeats the rows of one space and one encoder in a form that is fast to
+scan, and can be removed at any time. Its header has the sequence number of the last row in it, and is written
+only after the records are on the disk, so that a crash leaves a file that merely lacks the newest rows. It is
+never shortened in place: a file that must shrink is written anew and renamed over the old one, and readers
+notice. An exact scan of one workspace is fast enough, and unlike an approximate index it loses nothing under
+a narrow filter. Of a file with very many records, the signs of the codes are compared first (`sign_codes`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from foreword.errors import StoreDamaged, ValidationError
 from foreword.store.rows import IN_LIST, filters_to_sql
-from foreword.store.sign_codes import SignCodes, nearest_of
+from foreword.store.sign_codes import SignCodes, numbers_of_nearest_codes
 from foreword.store.vector_part import (
     Cosines,
     NearestCosines,
@@ -52,23 +52,22 @@ if TYPE_CHECKING:
     """A row of the table: its sequence number, the number of its item, and the code."""
 
     RowsAfter = Callable[[int], list[VectorRow]]
-    """Given a sequence number, the rows after it, in order."""
+    """A function that returns the rows after a sequence number, in order."""
 
 _MAGIC = b"FWCODES1"
 _HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
 _ERASED = -1
 _MIN_RECORDS_TO_COMPACT = 1000
 _MAX_COMPARED = 30_000
-"""Up to so many records are compared one by one; of more, those whose signs agree most with the question."""
+"""If a file has more records than this, only those whose signs agree most with the question are compared."""
 
-_FEW = 5_000
-"""Where at most so many items pass the filters, these are compared one by one."""
+_MAX_PASSING_COMPARED = 5_000
+"""If at most this many items pass the filters, all of them are compared."""
 
 _LOOKED_AT_PER_ANSWER = 20
 _MIN_PASSING_PER_ANSWER = 5
-"""How many of the nearest are asked whether they pass a filter, and how many must, for each answer wanted.
-
-Where fewer do, what passes is sought first, and then the nearest of it.
+"""For each answer that is wanted, how many of the nearest are checked against the filters, and how many must
+pass. If fewer pass, the items that pass are selected first, and the nearest of them are found afterwards.
 """
 
 _MAX_DIMENSIONS = 1 << 20
@@ -100,7 +99,9 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             continue
         known += 1
         number, is_same = found
-        tx.execute("DELETE FROM claims WHERE task = ? AND no = ?", _task(op.space, op.digest), number)
+        tx.execute(
+            "DELETE FROM claims WHERE task = ? AND no = ?", _encoding_task(op.space, op.digest), number
+        )
         if not is_same:  # a row written again would be a hole in every code file
             insert = (
                 "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) VALUES(?, ?, ?, ?, ?)"
@@ -108,19 +109,19 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             tx.execute(insert, number, *values)
             changed[number] = values[3]
     if tx.vectors is not None:
-        tx.vectors.keep(tx, op.space, op.digest, changed)
+        tx.vectors.put_vectors(tx, op.space, op.digest, changed)
     return known
 
 
-def _task(space: str, digest: str) -> str:
-    """What is being done to an item that is claimed."""
+def _encoding_task(space: str, digest: str) -> str:
+    """The name of a task for which items are claimed: encoding for one space by the encoder with a digest."""
     return f"{space} {digest}"
 
 
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
-    """Items without a vector that nobody else is about to encode; they are the caller's for a while."""
+    """Items without a vector that nobody has claimed; they are claimed for the caller for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task, now = _task(op.space, op.digest), int(time.time() * 1_000_000)
+    task, now = _encoding_task(op.space, op.digest), int(time.time() * 1_000_000)
     tx.execute("DELETE FROM claims WHERE until < ?", now)
     items = tx.select_numbered_items(
         f"WHERE {clause} AND NOT EXISTS "
@@ -136,7 +137,7 @@ def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
 
 
 def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
-    """Items that have no vector of an encoder yet."""
+    """Items that have no vector of the given encoder yet."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
     return tx.select_items(
         f"WHERE {clause} AND NOT EXISTS "
@@ -154,7 +155,7 @@ def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]
 
 
 def update_code_file(tx: Transaction, space: str, digest: str) -> None:
-    """Bring a code file up to the newest row; `tx` must not be inside an older snapshot."""
+    """Add to a code file the rows that it lacks; `tx` must not be inside an older snapshot."""
     dimensions = encoder_dimensions(tx, space, digest)
     if dimensions is None:
         return
@@ -166,7 +167,7 @@ def update_code_file(tx: Transaction, space: str, digest: str) -> None:
 
 
 def last_sequence_number(tx: Transaction) -> int:
-    """The last sequence number any row was given; a file that goes further belongs to another database."""
+    """The highest sequence number ever given to a row; a file with a higher one is of another database."""
     return tx.select_value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
 
 
@@ -179,7 +180,7 @@ def vector_rows_reader(tx: Transaction, space: str, digest: str) -> RowsAfter:
 
 
 def encoder_dimensions(tx: Transaction, space: str, digest: str) -> int | None:
-    """How many numbers the vectors of an encoder have; None when there are none."""
+    """The length of an encoder's vectors, or None if it has no vectors here."""
     query = "SELECT length(code) FROM vectors WHERE space = ? AND digest = ? LIMIT 1"
     dimensions: int | None = tx.select_value(query, space, digest)
     return dimensions
@@ -190,7 +191,7 @@ def encoder_dimensions(tx: Transaction, space: str, digest: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _CodeFileHeader:
-    """How many records a code file has, the last row in it, and how many records were erased."""
+    """The number of records in a code file, the last row in it, and how many records were erased (holes)."""
 
     records: int
     last_row: int
@@ -209,59 +210,65 @@ class PassingItems(Protocol):
     """Whether every item passes."""
 
     def all_numbers(self) -> NDArray[np.int64] | None:
-        """The numbers of all that pass; None if every item does."""
+        """The numbers of all items that pass; None if every item passes."""
         ...
 
     def numbers_if_few(self, limit: int) -> NDArray[np.int64] | None:
-        """The numbers of all that pass, if these are at most `limit`; else None."""
+        """The numbers of all items that pass, or None if they are more than `limit`."""
         ...
 
-    def among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these numbers that pass."""
+    def passing_among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these numbers whose items pass."""
         ...
 
 
 class _LargeFile:
-    """The records of a code file with very many of them, found by their signs first."""
+    """A code file with very many records, in which the nearest are found by their signs first."""
 
     def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
         self._records, self._signs, self._passing = records, signs, passing
-        self._few = None if passing.is_everything else passing.numbers_if_few(_FEW)
+        self._few_passing = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
         self._mask: NDArray[np.bool_] | None = None
 
     def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
         """The numbers of the items nearest to a vector that pass the filters."""
         if self._passing.is_everything:
-            return self._nearest(vector, limit)
-        if self._few is not None:
-            return self._nearest_of_places(vector, limit, self._signs.places_of(self._few))
+            return self._nearest_by_signs(vector, limit)
+        if self._few_passing is not None:
+            return self._nearest_among_places(vector, limit, self._signs.places_of_items(self._few_passing))
         if self._mask is None:
-            near = self._nearest(vector, limit * _LOOKED_AT_PER_ANSWER)
-            passing = self._passing.among(near)
+            near = self._nearest_by_signs(vector, limit * _LOOKED_AT_PER_ANSWER)
+            passing = self._passing.passing_among(near)
             if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
                 return [number for number in near if number in passing][:limit]
             allowed = self._passing.all_numbers()
             self._mask = np.isin(self._signs.numbers, () if allowed is None else allowed)
-        return self._nearest(vector, limit, self._mask)
+        return self._nearest_by_signs(vector, limit, self._mask)
 
-    def _nearest(
+    def _nearest_by_signs(
         self, vector: Sequence[float], limit: int, mask: NDArray[np.bool_] | None = None
     ) -> list[int]:
-        return self._nearest_of_places(vector, limit, self._signs.candidates(vector, limit, mask))
+        """The numbers of the nearest items among the records whose signs agree most with the vector's."""
+        return self._nearest_among_places(
+            vector, limit, self._signs.places_with_most_alike_signs(vector, limit, mask)
+        )
 
-    def _nearest_of_places(self, vector: Sequence[float], limit: int, places: NDArray[np.intp]) -> list[int]:
+    def _nearest_among_places(
+        self, vector: Sequence[float], limit: int, places: NDArray[np.intp]
+    ) -> list[int]:
+        """The numbers of the nearest items among the records at these places."""
         records = self._records.take(places)
-        records = records[records["no"] != _ERASED]  # as it is now: another process may erase at any time
-        return nearest_of(vector, records["no"], records["code"], limit)
+        records = records[records["no"] != _ERASED]  # read now, since another process may erase at any time
+        return numbers_of_nearest_codes(vector, records["no"], records["code"], limit)
 
-    def codes_of(self, numbers: Iterable[int]) -> dict[int, bytes]:
-        """The codes of those of these items that have one."""
-        records = self._records.take(self._signs.places_of(numbers))
+    def codes_of_items(self, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of these items by number, for those that have one."""
+        records = self._records.take(self._signs.places_of_items(numbers))
         return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED}
 
 
 class CodeFile:
-    """The codes of one space and one encoder, found by cosine."""
+    """The file with the codes of one space and one encoder, which finds the nearest items by cosine."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path = path
@@ -272,19 +279,19 @@ class CodeFile:
         self._inode = 0
         self._last_row = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
-        self._signs, self._signs_inode = SignCodes.of_none(dimensions), 0
+        self._signs, self._signs_inode = SignCodes.empty(dimensions), 0
 
     @classmethod
     def list_in_folder(cls, folder: Path) -> Iterator[CodeFile]:
-        """The code files of a folder, of any space; one whose header is damaged has 0 dimensions.
+        """The code files of a folder, of any space; a file with a damaged header gets 0 dimensions.
 
-        A file that another process is just making for the first time is waited for: it may be made from rows
-        that have been deleted since, and whoever erases must find it.
+        A file that another process is making for the first time is waited for: it may be made from rows that
+        have been deleted since, and erasing must not miss it.
         """
         paths = {path.with_suffix(".codes") for end in ("codes", "lock") for path in folder.glob(f"*.{end}")}
         for path in sorted(paths):
             if not path.exists():
-                cls(path, 0).wait_for_its_maker()
+                cls(path, 0).wait_until_unlocked()
                 if not path.exists():
                     continue
             with path.open("rb") as file:
@@ -293,26 +300,26 @@ class CodeFile:
             dimensions = _HEADER.unpack(raw)[1] if is_usable else 0
             yield cls(path, dimensions if dimensions <= _MAX_DIMENSIONS else 0)
 
-    def wait_for_its_maker(self) -> None:
-        """Wait until whoever is changing the file has done so."""
+    def wait_until_unlocked(self) -> None:
+        """Wait until no process is changing the file."""
         with self._lock_exclusively():
             pass
 
     @property
     def last_row(self) -> int:
-        """The sequence number of the last row in this file; 0 when there is no usable file."""
+        """The sequence number of the last row in this file; 0 if there is no usable file."""
         header = self._load_header()
         return header.last_row if header else 0
 
     @property
     def is_damaged(self) -> bool:
-        """Whether there is a file that cannot be used; one that is absent is merely behind."""
+        """Whether the file exists but cannot be used; an absent file only lacks all rows."""
         return self._load_header() is None and self.path.exists()
 
     def append_missing_rows(self, newest_sequence: int, rows_after: RowsAfter) -> None:
-        """Add the rows that came since; a file that is a quarter holes is written anew.
+        """Add the rows that the file lacks; a file of which a quarter was erased is written anew.
 
-        Safe while other processes do the same. `rows_after` must read a snapshot taken after this call began.
+        Other processes may do so at the same time. `rows_after` must read a snapshot taken during this call.
         """
         header = self._load_header()
         if header is not None and header.last_row >= newest_sequence and not header.is_sparse:
@@ -330,7 +337,7 @@ class CodeFile:
             self._write_new_file(rows_after(0))
 
     def erase_items(self, numbers: Iterable[int]) -> None:
-        """Overwrite the codes of these items; remove a file that cannot be read, or was left half-written."""
+        """Overwrite the codes of these items; a file that cannot be read or is half-written is removed."""
         with self._lock_exclusively(), self._lock:
             self.path.with_suffix(".new").unlink(missing_ok=True)
             if (header := self._load_header()) is None:
@@ -340,14 +347,14 @@ class CodeFile:
                     self._write_header(file, replace(header, holes=header.holes + holes))
 
     def remove(self) -> None:
-        """Remove the file; it is made again when it is wanted."""
+        """Remove the file; the next search makes it again."""
         with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
     def compute_cosines(
         self, vector: Sequence[float], rows_after: RowsAfter, allowed: NDArray[np.int64] | None = None
     ) -> Cosines:
-        """The cosine of every item, or every allowed one; what the file lacks is read from `rows_after`."""
+        """The cosines of all items, or of the allowed ones; `rows_after` gives rows that the file lacks."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
         return self._compute_cosines(vector, records, rows_after(last_row), allowed)
@@ -356,19 +363,19 @@ class CodeFile:
         """Compare a vector with each item that passes, or in a large file with the nearest of them."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
-            signs = self._signs_of(records) if len(records) > _MAX_COMPARED else None
+            signs = self._update_signs(records) if len(records) > _MAX_COMPARED else None
         rows = rows_after(last_row)
         if signs is None or rows:
             return self._compute_cosines(vector, records, rows, passing.all_numbers())
         large = _LargeFile(records, signs, passing)
-        return NearestCosines(vector, large.find_nearest, large.codes_of)
+        return NearestCosines(vector, large.find_nearest, large.codes_of_items)
 
-    def _signs_of(self, records: NDArray[np.void]) -> SignCodes:
-        """The signs of all records; what was added since the last time is added."""
+    def _update_signs(self, records: NDArray[np.void]) -> SignCodes:
+        """The signs of all records; those of new records are added to the signs computed before."""
         if self._signs_inode != self._inode or len(self._signs) > len(records):
-            self._signs, self._signs_inode = SignCodes.of_none(self.dimensions), self._inode
+            self._signs, self._signs_inode = SignCodes.empty(self.dimensions), self._inode
         if fresh := len(records) - len(self._signs):
-            self._signs = self._signs.with_codes(records["no"][-fresh:], records["code"][-fresh:])
+            self._signs = self._signs.extended_with_codes(records["no"][-fresh:], records["code"][-fresh:])
         return self._signs
 
     def _compute_cosines(
@@ -378,13 +385,13 @@ class CodeFile:
         rows: Sequence[VectorRow],
         allowed: NDArray[np.int64] | None,
     ) -> Cosines:
-        """The cosine of every item that records or rows have, or every allowed one."""
-        records = self._records_with_rows(records, rows)
+        """The cosines of all items in records or rows, or of the allowed ones."""
+        records = self._merge_rows_into_records(records, rows)
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
         mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
         if not mask.all():
             places = np.flatnonzero(mask)
-            # By places: a mask would copy field by field, far slower.
+            # By places: indexing with a mask copies field by field and is far slower.
             numbers, records = numbers[places], records.take(places)
         codes = records["code"]
         return Cosines(tuple(vector), numbers, codes, cosines_to_codes(vector, codes))
@@ -401,7 +408,7 @@ class CodeFile:
             self._unmap_to_empty_records()
 
     def _load_header(self) -> _CodeFileHeader | None:
-        """The header, or None when the file is absent or damaged."""
+        """The header, or None if the file is absent or damaged."""
         try:
             with self.path.open("rb") as file:
                 return self._read_valid_header(file)
@@ -409,7 +416,7 @@ class CodeFile:
             return None
 
     def _read_valid_header(self, file: BinaryIO) -> _CodeFileHeader | None:
-        """The header of an open file, or None when it is damaged or of another encoder."""
+        """The header of an open file, or None if it is damaged or has other dimensions."""
         raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
         if len(raw) < _HEADER.size:
             return None
@@ -426,9 +433,9 @@ class CodeFile:
         file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_row))
 
     def _map_records(self) -> NDArray[np.void]:
-        """The records as an array over the file, mapped anew when it grew or was replaced."""
+        """The records as an array over the file's memory, mapped anew if the file grew or was replaced."""
         try:
-            # One opening for header and records: another process may replace the file in between.
+            # The file is opened once for header and records: another process may replace it in between.
             with self.path.open("r+b") as file:
                 header, inode = self._read_valid_header(file), os.fstat(file.fileno()).st_ino
                 if header is None:
@@ -442,12 +449,14 @@ class CodeFile:
         return self._records
 
     def _unmap_to_empty_records(self) -> NDArray[np.void]:
-        """Release the file; returns no records."""
+        """Release the file and return an empty array of records."""
         self._records, self._map, self._inode, self._last_row = np.zeros(0, self._record), None, 0, 0
         return self._records
 
-    def _records_with_rows(self, records: NDArray[np.void], rows: Sequence[VectorRow]) -> NDArray[np.void]:
-        """The records with these rows added, in place of older records of the same items."""
+    def _merge_rows_into_records(
+        self, records: NDArray[np.void], rows: Sequence[VectorRow]
+    ) -> NDArray[np.void]:
+        """The records with these rows added; older records of the same items are left out."""
         if not rows:
             return records
         body = self._encode_records(rows)
@@ -455,7 +464,7 @@ class CodeFile:
         return np.concatenate([records[~np.isin(records["no"], fresh["no"])], fresh])
 
     def _erase_records(self, item_numbers: NDArray[np.int64]) -> int:
-        """Overwrite the codes of these items, on the disk when this returns; returns how many there were."""
+        """Overwrite the codes of these items on the disk. Returns how many records they had."""
         records = self._map_records()
         holes = np.isin(records["no"], item_numbers)
         if self._map is None or not holes.any():
@@ -466,7 +475,7 @@ class CodeFile:
         return int(holes.sum())
 
     def _append_records(self, header: _CodeFileHeader, rows: Sequence[VectorRow]) -> None:
-        """Add records at the end; an item that has one already, from an older vector, loses that one."""
+        """Add records at the end of the file, and erase the older records of the same items."""
         if not rows:
             return
         body = self._encode_records(rows)
@@ -496,7 +505,7 @@ class CodeFile:
             os.close(folder)
 
     def _encode_records(self, rows: Iterable[VectorRow]) -> bytes:
-        """Rows as the records of the file; raises `StoreDamaged` for a code of another length."""
+        """Rows as bytes of the file's records; raises `StoreDamaged` for a code of another length."""
         body = bytearray()
         for sequence, number, code in rows:
             if not isinstance(code, bytes) or len(code) != self.dimensions:
@@ -506,7 +515,7 @@ class CodeFile:
 
     @contextmanager
     def _lock_exclusively(self) -> Iterator[None]:
-        """One process at a time changes the file. The lock is a file of its own, never the database."""
+        """Hold the lock under which one process at a time changes the file; it is a file of its own."""
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

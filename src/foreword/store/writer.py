@@ -1,8 +1,8 @@
 """The only thread that changes a database: one connection, `BEGIN IMMEDIATE`, and a queue of jobs.
 
 Jobs that wait together are committed together, so that many small writes share one flush to disk. A job that
-fails is rolled back alone, to its savepoint. A job's result is handed over after the commit, when it is
-durable.
+fails is rolled back alone, to its savepoint. A job's result is handed over after the commit, when its write
+is durable.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MAX_JOBS = 64
 """At most this many jobs share a commit, so that the first need not wait long for the last."""
 
 _LINGER_SECONDS = 0.02
-"""How many seconds a job that nobody waits for waits for others to share its commit."""
+"""How many seconds a job whose caller does not wait is held back, so that others can share its commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _WriteJob:
-    """Something to do on the write connection, and the future that gets its result."""
+    """Work for the write connection, the future that gets its result, and whether its caller can wait."""
 
     work: Callable[[apsw.Connection], Any]
     done: Future[Any]
@@ -48,7 +48,7 @@ class Writer:
         self._thread.start()
 
     def submit(self, work: Callable[[apsw.Connection], Any], *, can_wait: bool = False) -> Future[Any]:
-        """Queue a job; the future has its result once it is durable. One that can wait may take longer."""
+        """Queue a job; the future gets its result once it is durable. A job that `can_wait` may linger."""
         done: Future[Any] = Future()
         with self._submitting:
             if self._closed:
@@ -58,7 +58,7 @@ class Writer:
         return done
 
     def close(self) -> None:
-        """Finish the queue and stop."""
+        """Run all queued jobs, stop the thread and close the connection."""
         with self._submitting:
             if self._closed:
                 return
@@ -68,7 +68,7 @@ class Writer:
         self._db.close()
 
     def _run_until_closed(self) -> None:
-        """Take jobs from the queue and commit those that wait together, until the queue is closed."""
+        """Take jobs from the queue and commit those that wait together, until the writer is closed."""
         while (job := self._jobs.get()) is not None:
             group = [job]
             closing = False
@@ -82,7 +82,10 @@ class Writer:
                 return
 
     def _take_next_job(self, jobs: list[_WriteJob]) -> _WriteJob | None:
-        """The next job in the queue; if nobody waits for these jobs, one that comes within a moment."""
+        """The next job in the queue; raises `queue.Empty` if there is none.
+
+        If all of `jobs` can wait, the next job may come a moment later.
+        """
         if all(job.can_wait for job in jobs):
             return self._jobs.get(timeout=_LINGER_SECONDS)
         return self._jobs.get_nowait()

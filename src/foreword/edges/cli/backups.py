@@ -52,7 +52,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     there now is kept as one more backup. The service is stopped, and started by the next hook.
     """
     # These load SQLite and numpy, which other commands do not need.
-    from foreword.store.backups import count_items_in_backup, list_backups, restore_backup
+    from foreword.store.backups import check_backup_and_count_items, list_backups, restore_backup
     from foreword.store.database import translate_errors
     from foreword.store.sqlite import SqliteStore
 
@@ -65,7 +65,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
         return _list_known_backups(call, known)
     chosen = _find_backup(name, known)
     with translate_errors(chosen):
-        items = count_items_in_backup(chosen, workspace)
+        items = check_backup_and_count_items(chosen, workspace)
     question = f"Make {workspace} what {chosen.name} has ({show.plural(items, 'item')})?"
     if not yes:
         if call.as_json or not sys.stdin.isatty():

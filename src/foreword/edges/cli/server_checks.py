@@ -40,7 +40,7 @@ def _check_store_server(store: PostgresStore) -> list[Finding]:
 
 def _check_vector_server(server: Any) -> Finding:  # noqa: ANN401  (the optional part for Qdrant)
     try:
-        return Finding("vectors", f"{server.shown_url}: Qdrant {server.examine()}")
+        return Finding("vectors", f"{server.shown_url}: Qdrant {server.read_server_version()}")
     except StorageError as error:
         advice = f"{error}; items are found by words meanwhile, and it learns what it missed"
         return Finding("vectors", server.shown_url, ok=False, advice=advice)

@@ -1,4 +1,4 @@
-"""What every store must do, as tests that an engine runs in ten lines:
+"""Tests of what every store must do, which an engine runs with ten lines:
 
     import pytest
     from foreword.store.conformance import StoreConformance, views
@@ -16,10 +16,9 @@ engine that takes limits for receipts and for what sessions were shown sets `rec
 and `shown_days` to what `open_store` gives it: the smaller, the faster. An engine that cannot answer some
 kinds of probes lists them: `unsupported = frozenset({TypoProbe})`; tests that need them are skipped.
 
-An engine behind which the viewer's page works, too, also subclasses `BrowsingTests`: the operations of
-`store.browsing`. There is a module for each subject, `StoreConformance` has the tests of all others, and
-`suite` has what they share. Nothing here needs pytest: a method is a rule, its name says which, and
-`teardown_method` closes the store.
+There is a module for each subject: `StoreConformance` has the tests of all, those for the operations of
+`store.browsing` (`BrowsingTests`) included, and `suite` has what they share. Nothing here needs pytest: each
+method tests one rule, which its name states, and `teardown_method` closes the store.
 """  # noqa: D400  (it ends in the example's colon)
 
 from foreword.store.conformance.browsing import BrowsingTests
@@ -32,7 +31,7 @@ from foreword.store.conformance.workspaces import WorkspaceTests
 
 
 class StoreConformance(ItemTests, SearchingTests, ReceiptTests, FileTests, WorkspaceTests, BrowsingTests):
-    """Every rule of the contract in `store.base`; subclass it and say how a store is opened."""
+    """The tests of every rule of the contract in `store.base`; a subclass writes `open_store`."""
 
 
 __all__ = ["BrowsingTests", "StoreConformance", "views"]

@@ -1,4 +1,4 @@
-"""Looking through a workspace: pages, counts, what replaced what, receipts, what deleting would remove."""
+"""Tests of looking through a workspace: pages, counts, replaced items, receipts, previews of deleting."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -23,8 +23,8 @@ from foreword.types import Entry, Filters, Relation, Source, StageTime
 
 
 class BrowsingTests(Suite):
-    def _put_days(self) -> None:
-        """Three items of three days, the last of a tool and a session; the second replaced the first."""
+    def _put_items_of_three_days(self) -> None:
+        """Put three items, one a day: the second replaces the first, the third is a tool's in a session."""
         self.store.put(
             HERE,
             [
@@ -36,13 +36,13 @@ class BrowsingTests(Suite):
         self.store.run(Amend(HERE, "a1", superseded_by="a2"))
 
     def test_pages_list_everything_once_newest_first(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         pages = [self.store.run(ListPage(HERE, skip=skip, limit=2)) for skip in (0, 2, 4)]
         assert [[one.id for one in page] for page in pages] == [["b1", "a2"], ["a1"], []]
         assert self.store.run(CountPage(HERE)) == 3
 
     def test_pages_keep_to_filters_trust_and_what_holds(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         of_tools = Filters(trust="tool")
         assert [one.id for one in self.store.run(ListPage(HERE, of_tools))] == ["b1"]
         assert [one.id for one in self.store.run(ListPage(HERE, holds=False))] == ["a1"]
@@ -51,12 +51,12 @@ class BrowsingTests(Suite):
         assert self.store.run(CountPage(HERE, holds=True)) == 2
 
     def test_items_are_listed_by_the_beginning_of_their_ids(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         for prefix, found in (("a", ["a2", "a1"]), ("b1", ["b1"]), ("%", []), ("_1", []), ("A", [])):
             assert [one.id for one in self.store.run(ListPage(HERE, prefix=prefix))] == found
 
-    def test_items_are_counted_by_what_one_asks_for(self) -> None:
-        self._put_days()
+    def test_items_are_counted_by_day_kind_type_session_or_trust(self) -> None:
+        self._put_items_of_three_days()
         assert list(self.store.run(CountBy(HERE, "day")).items()) == [
             ("2026-01-13", 1),
             ("2026-01-14", 1),
@@ -68,13 +68,13 @@ class BrowsingTests(Suite):
         assert self.store.run(CountBy(HERE, "trust", Filters(kinds=("turn",)))) == {"tool": 1}
         assert self.store.run(CountBy(HERE, "day", limit=1)) == {"2026-01-15": 1}
 
-    def test_what_an_item_replaced_is_found_from_it(self) -> None:
-        self._put_days()
+    def test_the_items_that_an_item_replaced_are_listed(self) -> None:
+        self._put_items_of_three_days()
         assert [one.id for one in self.store.run(ListReplaced(HERE, ("a2", "b1")))] == ["a1"]
         assert self.store.run(ListReplaced(HERE, ("a1",))) == ()
 
-    def test_an_item_knows_when_it_was_last_shown(self) -> None:
-        self._put_days()
+    def test_the_time_when_an_item_was_last_shown_is_found(self) -> None:
+        self._put_items_of_three_days()
         for session, at in (("s1", NOW), ("s2", NOW + timedelta(minutes=1))):
             self.store.run(MarkShown(HERE, session, ("a1",), at))
         assert self.store.run(GetLastShown(HERE, ("a1", "a2"))) == {"a1": NOW + timedelta(minutes=1)}
@@ -96,7 +96,7 @@ class BrowsingTests(Suite):
         assert (facts.id, facts.injected, facts.milliseconds, facts.created_at) == ("r", 1, 4.0, NOW)
 
     def test_the_text_of_a_receipt_is_kept_until_something_is_forgotten(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         self.store.run(PutReceipt(HERE, receipt("r", query="", text="- first\n- second")))
         kept = self.store.receipt(HERE, "r")
         assert kept is not None
@@ -116,7 +116,7 @@ class BrowsingTests(Suite):
         assert not kept.text
 
     def test_a_preview_names_what_deleting_then_removes(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         made = item("a summary of it", kind="summary", metadata={"derived_from": ["pytest"], "turns": ["b1"]})
         self.store.put(HERE, [made])
         self.store.run(PutRelations(HERE, (Relation("a1", "b1"),)))
@@ -128,7 +128,7 @@ class BrowsingTests(Suite):
         assert self.store.count(HERE).receipts == 0
 
     def test_an_empty_workspace_has_nothing_to_look_through(self) -> None:
-        self._put_days()
+        self._put_items_of_three_days()
         assert self.store.run(ListPage(THERE)) == ()
         assert self.store.run(ListReceipts(THERE)) == ()
         assert self.store.run(CountPage(THERE)) == 0

@@ -1,4 +1,4 @@
-"""Files: what they contain now replaces what they contained before."""
+"""Tests of files: the items that a file contains now replace those it contained before."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -51,7 +51,7 @@ class FileTests(Suite):
         assert (kept.gone, [one.new for one in kept.stored]) == ((), [False, True])
         assert self.store.files(HERE) == {".git": replace(file_state(".git", 2), items=3)}
 
-    def test_a_file_that_is_given_more_may_lose_what_is_named_and_its_own(self) -> None:
+    def test_a_file_that_keeps_earlier_items_loses_those_named_if_they_are_its_own(self) -> None:
         one, two = self.put_file(".git", "one", "two").stored
         self.put(item("not of the file", id="free"))
         gone, more = (one.item.id, "free", "nobody"), (item("three"),)

@@ -1,4 +1,4 @@
-"""Items and their relations: stored, amended, listed, deleted; no text of theirs is read as syntax."""
+"""Tests of items and relations: storing, amending, listing, deleting; no text is ever read as syntax."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -67,7 +67,7 @@ ODD_TEXTS = (
     "a" * 5_000,
     "word " * 20_000,
 )
-"""Texts that must come back as they went in, and must never be read as syntax."""
+"""Texts that must be returned exactly as they were stored, and never be read as syntax."""
 
 _BYSTANDER = "Untouched lighthouse keeper"
 
@@ -75,7 +75,7 @@ _BYSTANDER = "Untouched lighthouse keeper"
 class ItemTests(Suite):
     # Storing and amending
 
-    def test_what_is_put_is_got_back_whole(self) -> None:
+    def test_a_stored_item_is_returned_whole(self) -> None:
         stored = self.put(full_item())[0]
         assert stored.new
         assert stored.item.hash
@@ -97,7 +97,7 @@ class ItemTests(Suite):
         assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["b"]
         assert self.store.run(base.GetTokenCodes(HERE, DIGEST, ("full", "b"))) == {"b": b"\x00codes"}
 
-    def test_an_unknown_id_gives_none_in_its_place(self) -> None:
+    def test_an_unknown_id_returns_none_in_its_place(self) -> None:
         self.put("a", "b")
         got = self.store.get(HERE, "b", "nobody", "a", "b")
         assert [one and one.id for one in got] == ["b", None, "a", "b"]
@@ -150,7 +150,7 @@ class ItemTests(Suite):
         assert self.put(item("mine", id="a", workspace="elsewhere"))[0].item.workspace == HERE
         assert self.store.get("elsewhere", "a") == (None,)
 
-    def test_putting_nothing_gives_nothing(self) -> None:
+    def test_putting_no_items_returns_nothing(self) -> None:
         assert self.put() == ()
 
     def test_amending_changes_what_is_named_and_nothing_else(self) -> None:
@@ -176,12 +176,12 @@ class ItemTests(Suite):
         self.store.batch([base.Put(HERE, (new,)), base.Amend(HERE, "old", superseded_by=content_hash(new))])
         assert self.item("old").superseded_by == "new"
 
-    def test_what_is_superseded_by_nobody_stands_again(self) -> None:
+    def test_an_empty_successor_clears_superseded_by(self) -> None:
         self.put(item("old", id="old", superseded_by="new"), "new")
         self.store.run(base.Amend(HERE, "old", superseded_by=""))
         assert self.item("old").superseded_by is None
 
-    def test_amending_nobody_gives_none(self) -> None:
+    def test_amending_an_unknown_id_returns_none(self) -> None:
         self.put("a")
         assert self.store.run(base.Amend(HERE, "b", confidence=0.5)) is None
 
@@ -194,7 +194,7 @@ class ItemTests(Suite):
         for page in (1, 2, 3, 5, 9, 10, 11):
             assert [one.id for one in self.store.scan(HERE, page=page)] == ids, page
 
-    def test_a_scan_goes_on_after_the_item_it_is_told(self) -> None:
+    def test_a_scan_begins_after_the_given_item(self) -> None:
         self.put(*"abcd")
         pages = (base.Scan(HERE, after="b", limit=1), base.Scan(HERE, after="d"), base.Scan(HERE, limit=2))
         assert [[one.id for one in self.store.run(page)] for page in pages] == [["c"], [], ["a", "b"]]
@@ -205,7 +205,7 @@ class ItemTests(Suite):
         with refused(StorageError):
             self.store.run(base.Scan(HERE, after="b"))
 
-    def test_a_tally_is_another_one_when_as_much_was_added_as_was_forgotten(self) -> None:
+    def test_a_tally_changes_when_as_many_items_were_added_as_deleted(self) -> None:
         self.put(*"abc")
         before = self.store.tally(HERE)
         for gone in "cb":  # the last of them, whose place might be given again, and one in the middle
@@ -310,7 +310,7 @@ class ItemTests(Suite):
         self.store.delete(base.Delete(HERE, ("a",)))
         assert self.store.receipt(HERE, "r") == replace(with_view, view=None)
 
-    def test_deleting_a_source_takes_along_what_was_made_from_it(self) -> None:
+    def test_deleting_a_source_deletes_items_made_from_it(self) -> None:
         self.put(item("printed", id="raw", source=Source("Bash", "tool"), session="s1"))
         for name, made_from in (("both", ["user", "Bash"]), ("other", ["Bas", "Bash "]), ("one", "Bash")):
             made = {"derived_from": made_from, "note": "Bash"}
@@ -332,7 +332,7 @@ class ItemTests(Suite):
         assert sorted(gone) == ["raw s1", "s1"]
         assert sorted(self.ids()) == ["raw s2", "s2"]
 
-    def test_what_repeats_the_words_of_an_item_goes_with_it(self) -> None:
+    def test_items_that_repeat_a_deleted_item_are_deleted_with_it(self) -> None:
         self.put(*(item(name, id=name, kind="turn", session=name) for name in "abc"))
         for name, turns in (("ab", ["a", "b"]), ("bc", ["b", "c"]), ("of ab", ["ab"])):
             made = {"derived_from": ["user"], "turns": turns}
@@ -350,7 +350,7 @@ class ItemTests(Suite):
         assert self.store.delete(base.Delete(HERE, filters=Filters(kinds=("turn",)))) == ()
         assert self.ids() == ["sum"]
 
-    def test_what_is_deleted_is_found_in_no_way(self) -> None:
+    def test_a_deleted_item_is_found_by_no_probe_and_no_read(self) -> None:
         self.put_probed(item(PROBED_TEXT, id="a", session="s"), item("beside", id="b", session="s"))
         self.store.run(base.PutRelations(HERE, (Relation("a", "b"),)))
         self.store.run(base.PutTokenCodes(HERE, DIGEST, {"a": b"codes", "b": b"others"}))
@@ -374,7 +374,7 @@ class ItemTests(Suite):
         self.store.delete(base.Delete(HERE, ("new",)))
         assert self.item("old").superseded_by is None
 
-    def test_what_was_deleted_can_be_said_again(self) -> None:
+    def test_what_was_deleted_can_be_stored_again(self) -> None:
         self.put(item("harbour", id="a"))
         self.store.delete(base.Delete(HERE, ("a",)))
         assert self.put(item("harbour", id="a"))[0].new
@@ -382,7 +382,7 @@ class ItemTests(Suite):
 
     # Odd texts
 
-    def test_any_text_comes_back_as_it_went_in(self) -> None:
+    def test_any_text_is_returned_as_it_was_stored(self) -> None:
         odd = [item(text, id=text[:50], about=text[:99], type=text[:9]) for text in ODD_TEXTS]
         stored = [one.item for one in self.put(*odd)]
         ids = [one.id for one in stored]

@@ -1,4 +1,4 @@
-"""Receipts, and what each session was shown: found again, and forgotten in time."""
+"""Tests of receipts and of what each session was shown: both are found again, and deleted when old."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ReceiptTests(Suite):
     # Receipts
 
-    def test_a_receipt_comes_back_whole(self) -> None:
+    def test_a_receipt_is_returned_whole(self) -> None:
         entries = (
             Entry("a", "memory", "injected", "d", "s", 3, 0.5, 0.25, 1.5, {"words": 1}, {"words": 2.5}),
             Entry("b", "turn", "over budget"),
@@ -55,16 +55,17 @@ class ReceiptTests(Suite):
 
     # What sessions were shown
 
-    def _show(self, session: str, *names: str, at: datetime = NOW) -> int:
+    def _mark_shown(self, session: str, *names: str, at: datetime = NOW) -> int:
+        """Record that a session was shown these items. Returns how many were new to it."""
         return self.store.run(MarkShown(HERE, session, names, at))
 
     def test_a_session_knows_what_it_was_shown_and_no_other_does(self) -> None:
         self.put(*"abc")
         assert self.store.shown(HERE, "s1") == frozenset()
-        assert self._show("s1", "a", "b", "a") == 2
+        assert self._mark_shown("s1", "a", "b", "a") == 2
         assert self.store.shown(HERE, "s1") == {"a", "b"}
-        assert self._show("s1", "b", "c") == 1
-        assert self._show("s1") == 0
+        assert self._mark_shown("s1", "b", "c") == 1
+        assert self._mark_shown("s1") == 0
         self.reopen()
         assert self.store.shown(HERE, "s1") == {"a", "b", "c"}
         assert self.store.shown(HERE, "S1") == frozenset()
@@ -73,35 +74,35 @@ class ReceiptTests(Suite):
     def test_showing_what_is_not_there_is_ignored(self) -> None:
         self.put("a")
         self.store.put(THERE, [item("b", id="b")])
-        assert self._show("s1", "nobody", "b", "a") == 1
+        assert self._mark_shown("s1", "nobody", "b", "a") == 1
         assert self.store.shown(HERE, "s1") == {"a"}
         assert self.store.shown(THERE, "s1") == frozenset()
 
     def test_a_session_whose_context_was_emptied_can_be_shown_things_again(self) -> None:
         self.put(*"ab")
-        self._show("s1", "a", "b")
-        self._show("s2", "a")
+        self._mark_shown("s1", "a", "b")
+        self._mark_shown("s2", "a")
         assert self.store.batch([ClearShown(HERE, "s1"), ClearShown(HERE, "s1")]) == [2, 0]
         assert self.store.shown(HERE, "s1") == frozenset()
         assert self.store.shown(HERE, "s2") == {"a"}
-        assert self._show("s1", "a") == 1
+        assert self._mark_shown("s1", "a") == 1
 
     def test_what_was_shown_after_a_context_was_emptied_stays(self) -> None:
         self.put(*"ab")
-        self._show("s1", "a", at=NOW)
-        self._show("s1", "b", at=NOW + timedelta(seconds=2))
+        self._mark_shown("s1", "a", at=NOW)
+        self._mark_shown("s1", "b", at=NOW + timedelta(seconds=2))
         assert self.store.run(ClearShown(HERE, "s1", NOW + timedelta(seconds=1))) == 1
         assert self.store.shown(HERE, "s1") == {"b"}
 
     def test_deleting_a_session_forgets_what_its_subagents_were_shown(self) -> None:
         self.put(*"ab")
         for context in ("s1", "s1/a1", "s10"):
-            self._show(context, "a", "b")
+            self._mark_shown(context, "a", "b")
         self.store.run(Delete(HERE, filters=Filters(session="s1")))
         shown = [self.store.shown(HERE, context) for context in ("s1", "s1/a1", "s10")]
         assert shown == [frozenset(), frozenset(), {"a", "b"}]
 
-    def test_what_is_posted_about_a_session_is_known_to_the_next_who_asks(self) -> None:
+    def test_posted_writes_about_a_session_are_seen_by_the_next_read(self) -> None:
         self.put(*(f"i{number}" for number in range(30)))
         for number in range(30):
             self.store.post(MarkShown(HERE, "s1", (f"i{number}",), NOW))
@@ -111,8 +112,8 @@ class ReceiptTests(Suite):
 
     def test_deleting_an_item_or_a_session_forgets_that_it_was_shown(self) -> None:
         self.put(*"ab")
-        self._show("s1", "a", "b")
-        self._show("s2", "a", "b")
+        self._mark_shown("s1", "a", "b")
+        self._mark_shown("s2", "a", "b")
         self.store.delete(Delete(HERE, ("a",)))
         assert self.store.shown(HERE, "s1") == {"b"}
         self.put("a")
@@ -124,9 +125,9 @@ class ReceiptTests(Suite):
 
     def test_sessions_that_were_shown_nothing_for_long_are_forgotten(self) -> None:
         self.put(*"ab")
-        self._show("old", "a")
-        self._show("long", "b")
-        self._show("long", "a", at=NOW + timedelta(days=1))
-        self._show("new", "a", at=NOW + timedelta(days=self.shown_days + 0.5))
+        self._mark_shown("old", "a")
+        self._mark_shown("long", "b")
+        self._mark_shown("long", "a", at=NOW + timedelta(days=1))
+        self._mark_shown("new", "a", at=NOW + timedelta(days=self.shown_days + 0.5))
         shown = [self.store.shown(HERE, session) for session in ("old", "long", "new")]
         assert shown == [frozenset(), {"a", "b"}, {"a"}]

@@ -1,4 +1,4 @@
-"""What each kind of probe finds and in which order, how filters narrow it, and the vectors it needs."""
+"""Tests of searching: what each kind of probe finds and in which order, filters, vectors and token codes."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -85,7 +85,7 @@ class SearchingTests(Suite):
         assert self.find(EntitiesProbe("entities", ("ada", "grace")))[0] == "grace"
         assert self.find(EntitiesProbe("entities", ("nobody",))) == []
 
-    def test_the_score_of_names_is_how_much_of_what_was_named_an_item_mentions(self) -> None:
+    def test_the_score_of_names_is_the_share_of_them_that_an_item_mentions(self) -> None:
         self.put(item("then Ada met Grace", id="both"), item("then Ada left", id="one"))
         scores = self.scores(EntitiesProbe("entities", ("ada", "grace")))
         assert scores["both"] == 1
@@ -165,8 +165,8 @@ class SearchingTests(Suite):
 
     # Filters
 
-    def _cases(self) -> Iterator[tuple[str, Filters]]:
-        """For each filter a workspace with two items that all probes find: `in` passes, `out` does not."""
+    def _filter_cases(self) -> Iterator[tuple[str, Filters]]:
+        """Make a workspace for each filter, with two items that all probes find: only `in` passes it."""
         for number, (filters, passing, failing) in enumerate(FILTER_CASES):
             workspace = f"case {number}"
             inside = item(PROBED_TEXT, id="in", **passing)
@@ -175,7 +175,7 @@ class SearchingTests(Suite):
             yield workspace, filters
 
     def test_every_filter_narrows_a_scan(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             for page in (1, 1000):
                 ids = [one.id for one in self.store.scan(workspace, filters, page)]
                 assert ids == ["in"], (filters, page)
@@ -193,17 +193,17 @@ class SearchingTests(Suite):
         assert self.store.run(ListConversations(HERE, notes, limit=0)) == ()
 
     def test_every_filter_narrows_a_tally(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert self.store.tally("nowhere", filters) == (0, None), filters
             assert self.store.tally(workspace, filters) == (1, self.store.get(workspace, "in")[0]), filters
             assert self.store.tally(workspace) == (2, self.store.get(workspace, "out")[0]), filters
 
     def test_every_filter_narrows_the_newest(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert [one.id for one in self.store.recent(workspace, filters)] == ["in"], filters
 
     def test_every_filter_narrows_every_probe(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             narrowed = self.store.search(Search(workspace, self.probes, filters))
             assert listed_ids(narrowed) == {probe.space: ["in"] for probe in self.probes}, filters
             assert set(narrowed.items) == {"in"}
@@ -213,14 +213,14 @@ class SearchingTests(Suite):
     def test_every_filter_narrows_neighbours(self) -> None:
         words = WordsProbe("words", ("lighthouse",))
         self.search(words, NeighboursProbe("skips the test if the engine lacks either"))
-        for number, (workspace, filters) in enumerate(self._cases()):
+        for number, (workspace, filters) in enumerate(self._filter_cases()):
             self.store.put(workspace, [item("the lighthouse", id="seed", **FILTER_CASES[number][1])])
             self.store.run(PutRelations(workspace, (Relation("seed", "in"), Relation("out", "seed"))))
             found = listed_ids(self.store.search(Search(workspace, (words, NEIGHBOURS), filters)))
             assert found["near"] == ["in"], filters
 
     def test_deleting_by_filter_takes_all_that_pass_and_no_other(self) -> None:
-        for workspace, filters in self._cases():
+        for workspace, filters in self._filter_cases():
             assert self.store.delete(Delete(workspace, filters=filters)) == ("in",), filters
             assert [one.id for one in self.store.scan(workspace)] == ["out"], filters
 
@@ -230,6 +230,7 @@ class SearchingTests(Suite):
         return self.store.run(PutVectors(HERE, space, DIGEST, (Vector(name, text_hash, values),)))
 
     def _list_unembedded(self, operation: ListUnembedded) -> str:
+        """The ids of the listed items, joined."""
         return "".join(one.id for one in self.store.run(operation))
 
     def test_unembedded_lists_what_lacks_a_vector_oldest_first(self) -> None:
@@ -240,7 +241,7 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST)) == "abcd"
 
-    def test_unembedded_lists_the_kinds_that_are_asked_for_and_no_other(self) -> None:
+    def test_unembedded_lists_only_the_kinds_asked_for(self) -> None:
         kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
         self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
         self._put_vector("b", "t", axis(0))
@@ -249,25 +250,26 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
 
-    def _claim(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+    def _claim_ids(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+        """The ids of the items that a claim is given, joined."""
         return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
 
-    def test_what_one_has_claimed_nobody_else_is_given(self) -> None:
+    def test_a_claimed_item_is_not_claimed_again(self) -> None:
         self.put(*"abcd")
         self._put_vector("b", "t", axis(0))
-        assert (self._claim(limit=2), self._claim(limit=2), self._claim()) == ("ac", "d", "")
+        assert (self._claim_ids(limit=2), self._claim_ids(limit=2), self._claim_ids()) == ("ac", "d", "")
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
         other = self.store.run(ClaimUnembedded(HERE, "s", OTHER_DIGEST))
         assert "".join(one.id for one in other) == "abcd"
 
     def test_a_claim_ends_with_the_vector_or_with_its_time(self) -> None:
         self.put(*"ab")
-        assert self._claim(seconds=0) == "ab"
-        assert self._claim(kinds=("memory",)) == "ab"
+        assert self._claim_ids(seconds=0) == "ab"
+        assert self._claim_ids(kinds=("memory",)) == "ab"
         self._put_vector("a", "t", axis(0))
         self.store.delete(Delete(HERE, ("a", "b")))
         self.put(*"ab")
-        assert self._claim() == "ab"
+        assert self._claim_ids() == "ab"
         self.assert_sound()
 
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
@@ -314,7 +316,7 @@ class SearchingTests(Suite):
         self.assert_sound()
         assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
 
-    def test_a_vector_of_zeros_is_near_to_nothing_and_does_no_harm(self) -> None:
+    def test_a_vector_of_zeros_is_near_to_nothing_and_causes_no_error(self) -> None:
         zeros = (0.0,) * DIMENSIONS
         self.put_vectors(zeros=zeros, a=axis(0))
         assert self.find(VectorProbe("vectors", DIGEST, axis(0)))[0] == "a"
@@ -323,9 +325,10 @@ class SearchingTests(Suite):
     # Token codes
 
     def _list_without_codes(self, operation: ListWithoutTokenCodes) -> str:
+        """The ids of the listed items, joined."""
         return "".join(one.id for one in self.store.run(operation))
 
-    def test_token_codes_come_back_as_they_went_in(self) -> None:
+    def test_token_codes_are_returned_as_they_were_stored(self) -> None:
         self.put(*"abc")
         every_byte = bytes(range(256)) * 20
         assert self.store.run(PutTokenCodes(HERE, DIGEST, {"a": every_byte, "b": b"", "nobody": b"x"})) == 2

@@ -1,4 +1,4 @@
-"""What the tests of all subjects share: how a store is opened, what is put into it, and how it is asked."""
+"""What the tests of all subjects share: opening a store, sample items, receipts and probes, and shortcuts."""
 
 # ruff: noqa: S101  (a conformance suite asserts: that is its work)
 
@@ -40,10 +40,10 @@ DIMENSIONS = 8
 
 def views(item: Item) -> Views:
     """Simple views for tests: underscored words are identifiers, capitalised words are entities."""
-    spoken = item.searchable.split()
-    names = [word for word in spoken if "_" in word.strip("_")]
+    words = item.searchable.split()
+    names = [word for word in words if "_" in word.strip("_")]
     parts = (part for name in names for part in name.lower().split("_") if part)
-    entities = (word.lower() for word in spoken if word[:1].isupper())
+    entities = (word.lower() for word in words if word[:1].isupper())
     return Views(tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(entities)))
 
 
@@ -78,7 +78,7 @@ def receipt(name: str, **fields: Any) -> Receipt:  # noqa: ANN401  (whatever a R
 
 
 def file_state(path: str, version: int = 1) -> FileState:
-    """What a file looked like when it was read."""
+    """The state of a file at its `version`-th version."""
     return FileState(path, 100 + version, 1_700_000_000_000_000_000 + version, f"b2:{version}")
 
 
@@ -127,7 +127,7 @@ FILTER_CASES: tuple[tuple[Filters, dict[str, Any], dict[str, Any]], ...] = (
 
 
 refused = TestCase().assertRaises
-"""`with refused(error):` what happens inside must raise this error."""
+"""`with refused(error):` fails the test unless the block raises this error."""
 
 
 def listed_ids(found: Findings) -> dict[str, list[str]]:
@@ -136,7 +136,7 @@ def listed_ids(found: Findings) -> dict[str, list[str]]:
 
 
 class Suite(ABC):
-    """Opens the store of a test, and says in a word what tests say often. Everything is in `HERE`."""
+    """The base of all test classes: opens the store of a test, with shortcuts for the workspace `HERE`."""
 
     receipt_days = 30
     receipt_bytes = 8_000_000
@@ -174,7 +174,7 @@ class Suite(ABC):
 
     @property
     def all_probes(self) -> tuple[Probe, ...]:
-        """The same and a probe for neighbours, if the engine supports it."""
+        """`probes` and a probe for neighbours, if the engine supports that."""
         return self.probes if NeighboursProbe in self.unsupported else (*self.probes, NEIGHBOURS)
 
     def put(self, *items: Item | str) -> tuple[Stored, ...]:
@@ -182,7 +182,7 @@ class Suite(ABC):
         return self.store.put(HERE, [item(one, id=one) if isinstance(one, str) else one for one in items])
 
     def item(self, item_id: str) -> Item:
-        """An item that must be there."""
+        """The item with this id; fails the test if there is none."""
         found = self.store.get(HERE, item_id)[0]
         assert found is not None, item_id
         return found
@@ -192,7 +192,7 @@ class Suite(ABC):
         return [one.id for one in self.store.scan(HERE, filters)]
 
     def search(self, *probes: Probe) -> Findings:
-        """Ask; every probe must be answered. Skips the test if the engine does not support one."""
+        """The findings of probes, all of which must be answered; skips the test if one is unsupported."""
         for probe in probes:
             if type(probe) in self.unsupported:
                 raise SkipTest(f"the engine does not support {type(probe).__name__}")
@@ -205,17 +205,17 @@ class Suite(ABC):
         return listed_ids(self.search(probe))[probe.space]
 
     def scores(self, probe: Probe) -> dict[str, float]:
-        """The scores of what one probe finds, best first."""
+        """The scores of the items that one probe finds, by id, best first."""
         return dict(self.search(probe).lists[probe.space])
 
     def put_probed(self, *items: Item, workspace: str = HERE) -> None:
-        """Put items, each with a vector that `PROBES` asks for."""
+        """Put items, each with a vector that the vector probe of `PROBES` finds."""
         self.store.put(workspace, items)
         vectors = tuple(Vector(one.id, f"hash of {one.id}", axis(0, n / 100)) for n, one in enumerate(items))
         self.store.run(PutVectors(workspace, "vectors", DIGEST, vectors))
 
     def put_vectors(self, **vectors: tuple[float, ...]) -> None:
-        """Put an item for each name, with this vector."""
+        """Put an item for each keyword, whose id is the keyword, with the given vector."""
         self.put(*vectors)
         given = tuple(Vector(name, name, values) for name, values in vectors.items())
         assert self.store.run(PutVectors(HERE, "vectors", DIGEST, given)) == len(given)
@@ -226,5 +226,5 @@ class Suite(ABC):
         return self.store.run(PutFile(HERE, file_state(path), items))
 
     def assert_sound(self) -> None:
-        """Everything derived agrees with the rows."""
+        """Fail the test unless all derived data agrees with the rows."""
         assert self.store.check(HERE) == ()

@@ -1,4 +1,4 @@
-"""Batches are transactions, nothing crosses from one workspace to another, and many threads work at once."""
+"""Tests of batches as transactions, of the separation of workspaces, and of many threads at once."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
@@ -73,7 +73,7 @@ class WorkspaceTests(Suite):
         self.store.run(base.PutReceipt(HERE, receipt("r", session="s")))
         self.store.run(base.MarkShown(HERE, "s", ("a", "b"), NOW))
         self.put_file("f.py", "one")
-        before = self._everything()
+        before = self._collect_answers()
         writes: list[Operation[Any]] = [
             base.Put(HERE, (item("new harbour", id="c"),)),
             base.Amend(HERE, "b", confidence=0.1),
@@ -93,12 +93,12 @@ class WorkspaceTests(Suite):
         ):
             with refused(ValidationError):
                 self.store.batch([*writes, last])
-            assert self._everything() == before
+            assert self._collect_answers() == before
         self.assert_sound()
         assert self.put(item("afterwards", id="c"))[0].new
 
-    def _everything(self) -> list[Any]:
-        """All that a workspace would answer."""
+    def _collect_answers(self) -> list[Any]:
+        """The results of all reads on `HERE`, to compare its state before and after."""
         return [
             list(self.store.scan(HERE)),
             self.store.run(base.ListRelations(HERE)),
@@ -111,7 +111,7 @@ class WorkspaceTests(Suite):
             self.store.files(HERE),
         ]
 
-    def test_a_count_says_how_much_there_is(self) -> None:
+    def test_a_count_has_items_relations_vectors_and_receipts(self) -> None:
         self.put("a", "b", item("c", id="c", kind="turn"))
         self.store.run(base.PutRelations(HERE, (Relation("a", "b"), Relation("b", "a"))))
         for space, name in (("s", "a"), ("s", "b"), ("t", "a")):
@@ -136,7 +136,7 @@ class WorkspaceTests(Suite):
 
     # Workspaces
 
-    def test_one_batch_may_speak_to_several_workspaces(self) -> None:
+    def test_one_batch_may_be_on_several_workspaces(self) -> None:
         put_here = base.Put(HERE, (item("here", id="same"),))
         put_there = base.Put(THERE, (item("there", id="same"),))
         reads = [base.Get(workspace, ("same",)) for workspace in (HERE, THERE, "nowhere")]
@@ -168,8 +168,8 @@ class WorkspaceTests(Suite):
         assert replace(self.store.count(HERE), bytes=0) == base.Counts(1, {"memory": 1})
         assert self.find(RecentProbe("recent")) == ["mine"]
 
-    def test_an_empty_workspace_gives_nothing_and_nothing_is_made_of_it(self) -> None:
-        answers = _empty_answers(HERE, self.probes)
+    def test_operations_on_an_empty_workspace_return_nothing_and_create_nothing(self) -> None:
+        answers = _operations_with_empty_results(HERE, self.probes)
         for operation, result in answers:
             assert self.store.run(operation) == result, operation
         assert self.store.batch([operation for operation, _ in answers]) == [result for _, result in answers]
@@ -189,7 +189,7 @@ class WorkspaceTests(Suite):
         self.store.delete(base.Delete(HERE, ("a",)))
         assert self.store.workspaces() == []
 
-    def test_no_workspace_no_answer(self) -> None:
+    def test_an_invalid_workspace_name_is_refused(self) -> None:
         nameless: tuple[Any, ...] = ("", "   ", "\n", None, 7, "a\0b", "\ud800", "x" * 5000)
         self.put("a")
         for name in nameless:
@@ -199,7 +199,10 @@ class WorkspaceTests(Suite):
                 base.PutFile(name, file_state("f.py"), ()),
                 base.PutRelations(name, (Relation("a", "a"),)),
             )
-            for operation in (*creating, *(operation for operation, _ in _empty_answers(name, PROBES))):
+            for operation in (
+                *creating,
+                *(operation for operation, _ in _operations_with_empty_results(name, PROBES)),
+            ):
                 with refused(ValidationError):
                     self.store.batch([base.Put(HERE, (item("never"),)), operation])
             with refused(ValidationError):
@@ -218,7 +221,7 @@ class WorkspaceTests(Suite):
         assert self.store.count(HERE).receipts == 20
         assert self.item("a").importance == 0.9
 
-    def test_closing_twice_is_harmless_and_a_closed_store_says_so(self) -> None:
+    def test_closing_twice_is_harmless_and_a_closed_store_raises(self) -> None:
         self.put("a")
         self.store.close()
         self.store.close()
@@ -254,8 +257,10 @@ class WorkspaceTests(Suite):
         self.assert_sound()
 
 
-def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Operation[Any], object]]:
-    """Every operation that creates no workspace, with what it returns in one that holds nothing."""
+def _operations_with_empty_results(
+    workspace: str, probes: tuple[Probe, ...]
+) -> list[tuple[Operation[Any], object]]:
+    """Every operation that creates no workspace, with its result in an empty workspace."""
     return [
         (base.Get(workspace, ("a", "b")), (None, None)),
         (base.Scan(workspace), ()),

@@ -1,6 +1,6 @@
-"""Columns of many rows as array literals, which PostgreSQL reads in one piece.
+"""Columns of many rows as array literals, which PostgreSQL reads at once.
 
-psycopg would look at every element of a list by itself, which costs more than all else a write does here.
+psycopg would convert every element of a list by itself, which costs more than the rest of a write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def numbers_array(values: Iterable[float | None]) -> str:
 
 
 def texts_array(values: Sequence[str | None]) -> str:
-    """Texts as the literal of an array; None is NULL. A NUL raises `DataError`: no text may have one."""
+    """Texts as the literal of an array; None is NULL. Raises `DataError` for a text with a NUL character."""
     if not values:
         return "{}"
     if None in values:
@@ -28,12 +28,12 @@ def texts_array(values: Sequence[str | None]) -> str:
 
 
 def bytes_array(values: Iterable[bytes]) -> str:
-    """Strings of bytes as the literal of an array of bytea."""
+    """Byte strings as the literal of an array of bytea."""
     return "{" + ",".join(rf'"\\x{value.hex()}"' for value in values) + "}"
 
 
 def _quote_texts(texts: Sequence[str]) -> str:
-    """Texts in quotes, with commas between; joined by what none may have, they are escaped all at once."""
+    """Texts in quotes, with commas between them; they are joined by NUL to be escaped all at once."""
     joined = "\0".join(texts)
     if joined.count("\0") != len(texts) - 1:
         raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")

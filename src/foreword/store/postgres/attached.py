@@ -1,11 +1,11 @@
-"""What PostgreSQL keeps with items, read and written as rows for a move to or from another store."""
+"""Reads and writes what PostgreSQL stores beside items (vectors, codes, files) to move it between stores."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.exchange import Attached
-from foreword.store.postgres.vectors import keep_token_codes, put_codes
+from foreword.store.postgres.vectors import put_codes_by_number, put_token_codes_by_number
 from foreword.store.rows import receipt_from_json
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def get_attached(tx: Transaction, op: GetAttached) -> Attached:
-    """What is kept with these items."""
+    """The vectors, token codes and files of these items, and the sessions that were shown them."""
 
-    def rows(columns: str, table: str) -> Any:  # noqa: ANN401  (rows of the columns' types)
+    def select_rows(columns: str, table: str) -> Any:  # noqa: ANN401  (rows of the columns' types)
         found = tx.execute(
             f"SELECT i.id, {columns} FROM {table} JOIN items i ON i.ws = t.ws AND i.no = t.no "
             "WHERE i.ws = ? AND i.id = ANY(?)",
@@ -28,38 +28,38 @@ def get_attached(tx: Transaction, op: GetAttached) -> Attached:
         return tuple(sorted(found))
 
     return Attached(
-        vectors=rows(
+        vectors=select_rows(
             "g.space, g.digest, t.text_hash, t.code", "vectors t JOIN generations g USING(generation)"
         ),
-        token_codes=rows("t.digest, t.codes", "token_codes t"),
-        shown=rows("t.session, t.told_at", "told t"),
-        files=rows("t.path", "file_items t"),
+        token_codes=select_rows("t.digest, t.codes", "token_codes t"),
+        shown=select_rows("t.session, t.told_at", "told t"),
+        files=select_rows("t.path", "file_items t"),
     )
 
 
 def put_attached(tx: Transaction, op: PutAttached) -> None:
-    """Store what another store kept with items that are here now."""
+    """Store what another store had beside items that are stored here now; see `PutAttached`."""
     attached = op.attached
     rows: Sequence[Sequence[Any]] = (
         *attached.vectors, *attached.token_codes, *attached.shown, *attached.files
     )  # fmt: skip
-    numbers = tx.numbers_of({row[0] for row in rows})
+    numbers = tx.item_numbers_by_id({row[0] for row in rows})
     for space, digest in sorted({(row[1], row[2]) for row in attached.vectors}):
         codes = {
             numbers[row[0]]: (row[3], row[4])
             for row in attached.vectors
             if row[0] in numbers and (row[1], row[2]) == (space, digest)
         }
-        put_codes(tx, space, digest, codes)
+        put_codes_by_number(tx, space, digest, codes)
     known = [row for row in attached.token_codes if row[0] in numbers]
-    keep_token_codes(tx, {numbers[item_id]: (digest, codes) for item_id, digest, codes in known})
-    _put_rows(
+    put_token_codes_by_number(tx, {numbers[item_id]: (digest, codes) for item_id, digest, codes in known})
+    _put_rows_of_known_items(
         tx,
         "INSERT INTO told(ws, no, session, told_at, session_key) VALUES(?, ?, ?, ?, md5(?)::uuid) "
         "ON CONFLICT(ws, session_key, no) DO UPDATE SET told_at = excluded.told_at",
         *(numbers, [(*row, row[1]) for row in attached.shown]),
     )
-    _put_rows(
+    _put_rows_of_known_items(
         tx,
         "INSERT INTO file_items(ws, no, path) VALUES(?, ?, ?) ON CONFLICT DO NOTHING",
         *(numbers, attached.files),
@@ -72,8 +72,10 @@ def put_attached(tx: Transaction, op: PutAttached) -> None:
         )
 
 
-def _put_rows(tx: Transaction, sql: str, numbers: dict[str, int], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run a statement for each row of a known item, with workspace and number in place of its id."""
+def _put_rows_of_known_items(
+    tx: Transaction, sql: str, numbers: dict[str, int], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Run a statement for each row whose item is known, with workspace and number in place of its id."""
     for item_id, *rest in rows:
         if item_id in numbers:
             tx.execute(sql, tx.ws, numbers[item_id], *rest)

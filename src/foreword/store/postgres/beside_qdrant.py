@@ -1,4 +1,4 @@
-"""PostgreSQL's side of a vector server: its transactions, with what such a part asks of them."""
+"""Transactions of PostgreSQL with the methods that a vector server needs; see `qdrant.QdrantRows`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 class TransactionBesideQdrant(Transaction):
-    """A transaction that notes for a vector server what changes."""
+    """A transaction that can add changed items to the outbox of a vector server."""
 
-    def tenant(self) -> str:
-        """The name of the workspace among those of all stores."""
-        return outbox.tenant(self)
+    def tenant_name(self) -> str:
+        """The name of the workspace on the server, different from those of all other stores."""
+        return outbox.tenant_name(self)
 
-    def note_outbox(self, numbers: Iterable[int]) -> None:
-        """Note that the vector server has to learn what these items are now."""
-        outbox.note_outbox(self, numbers)
+    def add_to_outbox(self, numbers: Iterable[int]) -> None:
+        """Note that these items have changed and have to be sent to the vector server."""
+        outbox.add_to_outbox(self, numbers)
 
-    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, the newest `limit` at most, and those of these that pass the filters."""
-        return outbox.unsent_numbers(self, filters, limit)
+    def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+        """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
+        return outbox.unsent_and_passing_numbers(self, filters, limit)
 
     def unsent_among(self, numbers: Sequence[int]) -> set[int]:
-        """Those of these items that are noted."""
+        """Those of these items that are in the outbox."""
         return outbox.unsent_among(self, numbers)
 
     def numbers_with_vectors(self) -> list[int]:
@@ -37,10 +37,10 @@ class TransactionBesideQdrant(Transaction):
         rows = self.execute("SELECT DISTINCT no FROM vectors WHERE ws = ? ORDER BY no", self.ws)
         return [number for (number,) in rows]
 
-    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
-        """The codes of those of these items that have one."""
+    def codes_of_items(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of these items by number, for those that have one."""
         encoder = vectors.find_encoder(self, space, digest)
-        return vectors.codes_of(self, encoder[0], numbers) if encoder else {}
+        return vectors.codes_of_items(self, encoder[0], numbers) if encoder else {}
 
     def all_codes(self) -> list[tuple[int, str, str, bytes]]:
         """Rows of an item's number, space, digest and code, for every vector."""

@@ -1,4 +1,4 @@
-"""The operations of `store.browsing` in PostgreSQL."""
+"""How PostgreSQL carries out the operations of `store.browsing`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-M
 
 
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
     state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
     return clause + state[holds], values
 
 
 def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
+    """A page of items, newest first; see `ListPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     if op.prefix:
         clause, values = f"{clause} AND starts_with(i.id, ?)", [*values, op.prefix]
@@ -37,12 +39,14 @@ def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
 
 
 def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+    """The number of items on all pages; see `CountPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
     return count
 
 
 def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+    """The number of items in each group; see `CountBy`."""
     clause, values = filters_to_sql(op.filters)
     column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
     rows = tx.execute(
@@ -54,7 +58,7 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
 
 
 def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    """The names of conversations, each looked up after the last one, so that their sizes do not matter."""
     clause, values = filters_to_sql(op.filters)
     names: list[str] = []
     while len(names) < op.limit:
@@ -70,10 +74,12 @@ def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tupl
 
 
 def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
+    """The items that these items replaced, newest first."""
     return tx.select_items("i.superseded_by = ANY(?) ORDER BY i.created_at DESC, i.no DESC", list(op.ids))
 
 
 def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, datetime]:
+    """The time when each of these items was last shown to a session."""
     rows = tx.execute(
         "SELECT i.id, max(t.told_at) FROM told t JOIN items i USING(ws, no) "
         "WHERE t.ws = ? AND i.id = ANY(?) GROUP BY i.id",
@@ -83,6 +89,7 @@ def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, 
 
 
 def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt, ...]:
+    """A page of receipts, newest first; see `ListReceipts`."""
     clause, values = ("AND strpos(body, ?) > 0", [json.dumps(op.item_id)]) if op.item_id else ("", [])
     rows = tx.execute(
         f"SELECT body FROM receipts WHERE ws = ? {clause} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
@@ -92,6 +99,7 @@ def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt,
 
 
 def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple[browsing.ReceiptFacts, ...]:
+    """The figures of the newest receipts, newest first."""
     receipts = _list_receipts(tx, browsing.ListReceipts(op.workspace, 0, op.limit))
     return tuple(
         browsing.ReceiptFacts(
@@ -107,13 +115,14 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
 
 
 def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
-    items = deleting.find_items_that_go(tx, op.ids)
-    numbers = list(tx.numbers_of([item.id for item in items]).values())
+    """What deleting these ids would remove; see `PreviewDelete`."""
+    items = deleting.find_items_to_delete(tx, op.ids)
+    numbers = list(tx.item_numbers_by_id([item.id for item in items]).values())
     relations = tx.select_value(
         "SELECT count(*) FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
         *(tx.ws, numbers, numbers),
     )
-    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    receipts = deleting.find_receipts_that_quote(tx, [item.text for item in items], ())
     return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
 
 

@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL: a pool, deadlines that a hanging server cannot exceed, and errors as ours.
+"""Connections to PostgreSQL: a pool, deadlines that hold even if the server hangs, and translated errors.
 
-A statement is stopped by the server when its time is over; a server that does not even answer is left when
-the deadline of the connection passes, and the connection with it.
+The server stops a statement when its time is over. If the server does not even answer, the connection is
+closed when its deadline passes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EF_SEARCH = 400
-"""How many vectors an index of pgvector looks at before it names the nearest."""
+"""How many vectors an index of pgvector compares before it returns the nearest."""
 
 _CONNECT_SECONDS = 5
 _IDLE_SECONDS_BEFORE_CHECK = 1.0
-"""A connection that was idle for longer is asked whether it is still there before it is used."""
+"""A connection that was idle for longer is tested before it is used."""
 
 CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 """What psycopg raises when the server is away, stops, or does not answer."""
@@ -51,13 +51,13 @@ class ServerSilent(psycopg.OperationalError):
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that gives up at `deadline`, an instant of `time.monotonic()`, come what may."""
+    """A connection that stops waiting for the server at `deadline`, a value of `time.monotonic()`."""
 
     deadline: float | None = None
     used_at: float = 0.0
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401  (psycopg's own)
-        """Wait for the server, but not past the deadline."""
+        """Wait for the server's answer as psycopg does, but raise `ServerSilent` at the deadline."""
         if self.deadline is None:
             return super().wait(gen, *arguments, **options)
         try:
@@ -68,7 +68,10 @@ class Connection(psycopg.Connection[Any]):
             return done.value
 
     def _poll(self, wanted: int) -> int:
-        """Which of reading (1) and writing (2) is possible now; 0 after a moment; raises at the deadline."""
+        """Whether the socket is ready for reading (1), writing (2), both (3) or neither (0).
+
+        Waits a moment for it. At the deadline, closes the connection and raises `ServerSilent`.
+        """
         left = (self.deadline or 0.0) - time.monotonic()
         if left <= 0:
             self.close()
@@ -79,7 +82,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def hide_password(url: str) -> str:
-    """An address as it may be shown: without its password."""
+    """The address without its password, to be shown or logged."""
     parts = urlsplit(url)
     if not parts.password:
         return url
@@ -88,7 +91,7 @@ def hide_password(url: str) -> str:
 
 
 class Pool:
-    """Connections that nobody uses now, and how new ones are made."""
+    """A pool of at most `size` connections: idle ones are reused, new ones are made when needed."""
 
     def __init__(self, url: str, schema: str, size: int) -> None:
         self.shown_url = hide_password(url)
@@ -100,22 +103,22 @@ class Pool:
 
     @contextmanager
     def borrow(self, deadline: float | None = None) -> Iterator[Connection]:
-        """A connection that nobody else uses meanwhile, outside any transaction."""
+        """A connection for the caller alone while the block lasts, outside any transaction."""
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not self._places.acquire(timeout=left):
             raise ServerSilent("all connections are in use")
         try:
-            connection = self._take_idle(deadline) or self._connect_by(deadline)
+            connection = self._take_idle(deadline) or self._connect_before(deadline)
             connection.deadline = deadline
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._release(connection)
         finally:
             self._places.release()
 
     def connect(self) -> Connection:
-        """A new connection of one's own, which the caller closes."""
+        """A new connection outside the pool, which the caller closes."""
         options = (
             "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000 "
             f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
@@ -128,14 +131,14 @@ class Pool:
         return connection
 
     def close(self) -> None:
-        """Close what is idle; what is in use is closed when it is given back."""
+        """Close the idle connections; those in use are closed when they are released."""
         self._closed = True
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
 
     def drop_idle(self) -> None:
-        """Close what is idle, because the server was away: such connections are dead or will be."""
+        """Close the idle connections after the server was away: they are no longer usable."""
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
@@ -159,8 +162,8 @@ class Pool:
             else:
                 return connection
 
-    def _connect_by(self, deadline: float | None) -> Connection:
-        """A new connection; one that comes after the deadline is kept for the next who asks."""
+    def _connect_before(self, deadline: float | None) -> Connection:
+        """A new connection; raises `ServerSilent` at the deadline. A late one is put into the pool."""
         if deadline is None:
             return self.connect()
         future: Future[Connection] = Future()
@@ -168,7 +171,7 @@ class Pool:
         def connect() -> None:
             try:
                 future.set_result(self.connect())
-            except Exception as error:  # noqa: BLE001  (handed to whoever waits)
+            except Exception as error:  # noqa: BLE001  (raised where the future's result is read)
                 future.set_exception(error)
 
         threading.Thread(target=connect, name="foreword-connect", daemon=True).start()
@@ -179,10 +182,12 @@ class Pool:
             raise ServerSilent("the server did not answer in time") from None
 
     def _keep_late_connection(self, future: Future[Connection]) -> None:
+        """Put a connection that was made after its deadline into the pool."""
         if future.exception() is None:
-            self._give_back(future.result())
+            self._release(future.result())
 
-    def _give_back(self, connection: Connection) -> None:
+    def _release(self, connection: Connection) -> None:
+        """Put a connection back into the pool, or close it if it cannot be used again."""
         connection.deadline, connection.used_at = None, time.monotonic()
         if self._closed or connection.closed or connection.info.transaction_status != 0:
             connection.close()
@@ -201,7 +206,7 @@ _ERRORS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], type
 
 @contextmanager
 def translate_errors(shown_url: str) -> Iterator[None]:
-    """Turn psycopg's errors into ours, each with what to do about it; no message has a password in it."""
+    """In the block, errors of psycopg become our own, with advice and without a password in the message."""
     try:
         yield
     except (pg.ProgramLimitExceeded, psycopg.DataError, UnicodeEncodeError) as error:

@@ -1,7 +1,7 @@
-"""Deleting items with all that repeats them, and replacing what a file contained, in PostgreSQL.
+"""Deletes items with everything that repeats them, and replaces the items of a file, in PostgreSQL.
 
-What an item was made from stands in its metadata, which is read here and not in the database: it is kept as
-the text that was given.
+The metadata of an item lists what it was made from. It is read here and not in SQL, because it is stored as
+plain text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import FileState, Stored, StoredFile
-from foreword.store.deleting import question_repeats
+from foreword.store.deleting import question_quotes
 from foreword.store.postgres.indexing import remove_from_indexes
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.rows import as_stored_with_hash, metadata_to_json
@@ -33,17 +33,17 @@ _TABLES_BY_NUMBER = ("vectors", "token_codes", "told", "claims", "items")
 
 
 def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
-    """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
+    """Delete the items that `Delete` names, and those made from them. Returns the ids of all."""
     if op.filters is None:
         found = tx.select_numbered_items("i.id = ANY(?)", list(op.ids))
     else:
-        found = _items_passing(tx, op.filters)
+        found = _find_items_by_filters(tx, op.filters)
     gone: list[Item] = []
     paths: set[str] = set()
     while found:
         paths |= _remove_items(tx, found)
         gone += [item for _, item in found]
-        found = _items_made_from(tx, {item.id for _, item in found})
+        found = _find_items_made_from(tx, {item.id for _, item in found})
     ids = [item.id for item in gone]
     _clear_superseded_by(tx, ids)
     tx.execute(
@@ -52,49 +52,51 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         *(tx.ws, list(paths)),
     )
     if gone:
-        _remove_from_receipts(tx, "view")
+        _remove_field_from_receipts(tx, "view")
     if gone and not op.keep_copies:
-        _remove_from_receipts(tx, "text")
+        _remove_field_from_receipts(tx, "text")
     if not op.keep_copies:
-        _delete_receipts_that_repeat(tx, [item.text for item in gone], op.words)
+        _delete_receipts_that_quote(tx, [item.text for item in gone], op.words)
     if op.filters is not None and op.filters.session is not None:
         _forget_session(tx, op.filters.session)
     return tuple(ids)
 
 
-def _items_passing(tx: Transaction, filters: Filters) -> NumberedItems:
-    """The items that pass; if the filters name a source, also what was made from it."""
+def _find_items_by_filters(tx: Transaction, filters: Filters) -> NumberedItems:
+    """The items that pass the filters and, if they name a source, those made from it."""
     clause, values = filters_to_sql(filters)
     found = dict(tx.select_numbered_items(clause, *values))
     if filters.source is not None:
         rest, values = filters_to_sql(replace(filters, source=None))
         derived = tx.select_numbered_items(f"{rest} AND {_IS_DERIVED}", *values)
-        found |= {no: item for no, item in derived if filters.source in _values_under(item, "derived_from")}
+        found |= {
+            no: item for no, item in derived if filters.source in _metadata_strings(item, "derived_from")
+        }
     return list(found.items())
 
 
-def _items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
-    """The items that repeat the words of these."""
+def _find_items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
+    """The items that were made from items with these ids and repeat their words."""
     return [
         (number, item)
         for number, item in tx.select_numbered_items(_IS_DERIVED)
-        if "derived_from" in item.metadata and not ids.isdisjoint(_values_under(item, "turns"))
+        if "derived_from" in item.metadata and not ids.isdisjoint(_metadata_strings(item, "turns"))
     ]
 
 
-def _values_under(item: Item, key: str) -> set[Any]:
-    """What stands under a key of an item's metadata: the value, or each of a list's or mapping's."""
+def _metadata_strings(item: Item, key: str) -> set[Any]:
+    """The strings under a key of an item's metadata: its value, or the values of its list or mapping."""
     found = item.metadata.get(key, [])
     if isinstance(found, dict):
         found = list(found.values())
-    return {one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)}
+    return {value for value in (found if isinstance(found, list) else [found]) if isinstance(value, str)}
 
 
 def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
-    """Take items out of every table; return the paths of the files they were made from."""
+    """Remove items from every table. Returns the paths of the files they were made from."""
     numbers = [number for number, _ in items]
     remove_from_indexes(tx, items)
-    tx.vectors.drop(tx, numbers)
+    tx.vectors.delete_vectors(tx, numbers)
     tx.execute(
         "DELETE FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
         *(tx.ws, numbers, numbers),
@@ -109,14 +111,14 @@ def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
 
 
 def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
-    """Nothing is superseded any more by items that are gone."""
+    """Empty `superseded_by` of the items that were superseded by deleted ones."""
     tx.execute(
         "UPDATE items SET superseded_by = NULL WHERE ws = ? AND superseded_by = ANY(?)", tx.ws, gone_ids
     )
 
 
-def _remove_from_receipts(tx: Transaction, field: str) -> None:
-    """Take out the views or the texts, which repeat words, and nobody knows of which items."""
+def _remove_field_from_receipts(tx: Transaction, field: str) -> None:
+    """Remove the field `view` or `text` from all receipts: it repeats words of items, unknown of which."""
     query = "SELECT id, body FROM receipts WHERE ws = ? AND strpos(body, ?) > 0"
     for receipt_id, text in tx.execute(query, tx.ws, f'"{field}":').fetchall():
         body = json.loads(text)
@@ -126,30 +128,30 @@ def _remove_from_receipts(tx: Transaction, field: str) -> None:
         tx.execute("UPDATE receipts SET body = ? WHERE ws = ? AND id = ?", stripped, tx.ws, receipt_id)
 
 
-def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
+def _delete_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
     """Delete receipts whose question repeats a text or has all the words."""
-    repeating = find_receipts_that_repeat(tx, texts, words)
+    repeating = find_receipts_that_quote(tx, texts, words)
     tx.execute("DELETE FROM receipts WHERE ws = ? AND id = ANY(?)", tx.ws, repeating)
 
 
-def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The ids of the receipts whose question repeats a text or has all the words."""
     if not texts and not words:
         return []
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
     questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
-    return [name for name, query in questions.items() if query and question_repeats(query, joined, words)]
+    return [name for name, query in questions.items() if query and question_quotes(query, joined, words)]
 
 
-def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
-    """The items that deleting these ids would remove: themselves, and what was made from them."""
+def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+    """The items that deleting these ids would remove: those with the ids, and all made from them."""
     found: dict[str, Item] = {}
     fresh = tx.select_numbered_items("i.id = ANY(?)", list(ids))
     while fresh:
         found |= {item.id: item for _, item in fresh}
-        made = _items_made_from(tx, {item.id for _, item in fresh})
-        fresh = [(number, item) for number, item in made if item.id not in found]
+        derived = _find_items_made_from(tx, {item.id for _, item in fresh})
+        fresh = [(number, item) for number, item in derived if item.id not in found]
     return list(found.values())
 
 
@@ -176,20 +178,20 @@ def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
 
 
 def put_file(tx: Transaction, op: PutFile) -> StoredFile:
-    """Store what a file contains now; what it contains no more goes first, which frees its ids."""
+    """Store the items that a file contains now; outdated ones are removed first, which frees their ids."""
     path = op.state.path
     outdated = _outdated_item_numbers(tx, op)
     if outdated:
-        tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
+        tx.unindexed.flush()  # items that are not in the indexes yet cannot be removed from them
     gone = _unlink_items_from_files(tx, (path,), outdated)
     stored = tuple(
-        one if one.new else _update_stored_metadata(tx, one, item)
-        for item, one in zip(op.items, tx.put_items(op.items, op.views), strict=True)
+        result if result.new else _update_stored_metadata(tx, result, item)
+        for item, result in zip(op.items, tx.put_items(op.items, op.views), strict=True)
     )
     tx.execute(
         "INSERT INTO file_items SELECT ws, ?, no FROM items WHERE ws = ? AND id = ANY(?) "
         "ON CONFLICT DO NOTHING",
-        *(path, tx.ws, [one.item.id for one in stored]),
+        *(path, tx.ws, [result.item.id for result in stored]),
     )
     tx.execute(
         "INSERT INTO files VALUES(?, ?, ?, ?, ?) ON CONFLICT(ws, path) DO UPDATE SET "
@@ -200,7 +202,7 @@ def put_file(tx: Transaction, op: PutFile) -> StoredFile:
 
 
 def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
-    """Forget files and delete the items that belong to no other file; return the ids of these."""
+    """Forget files and delete the items that belong to no other file. Returns the ids of these items."""
     gone = _unlink_items_from_files(tx, op.paths, _item_numbers_in_files(tx, op.paths))
     tx.execute("DELETE FROM files WHERE ws = ? AND path = ANY(?)", tx.ws, list(op.paths))
     return gone
@@ -209,7 +211,7 @@ def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
 def _item_numbers_in_files(
     tx: Transaction, paths: Iterable[str], clause: str = "TRUE", *values: object
 ) -> list[int]:
-    """The numbers of those items of files that pass a clause."""
+    """The numbers of the items of files that fulfil an SQL condition."""
     rows = tx.execute(
         "SELECT l.no FROM file_items l JOIN items i USING(ws, no) "
         f"WHERE l.ws = ? AND l.path = ANY(?) AND {clause}",
@@ -219,7 +221,7 @@ def _item_numbers_in_files(
 
 
 def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
-    """The numbers of the items that a file contained and contains no more."""
+    """The numbers of the items that a file contained before and no longer contains."""
     paths = (op.state.path,)
     if op.keep_earlier:
         return _item_numbers_in_files(tx, paths, "i.id = ANY(?)", list(op.except_ids))
@@ -230,7 +232,7 @@ def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
 def _unlink_items_from_files(
     tx: Transaction, paths: tuple[str, ...], item_numbers: list[int]
 ) -> tuple[str, ...]:
-    """Unlink items from files and remove those that belong to no other file; return the ids of these."""
+    """Unlink items from files and remove those that belong to no other file. Returns the ids of these."""
     if not item_numbers:
         return ()
     tx.execute(
@@ -248,7 +250,7 @@ def _unlink_items_from_files(
 
 
 def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
-    """An item that was there already, with its new metadata: its lines may have moved."""
+    """Update the metadata of an item that was stored before: its lines may have moved. Returns the result."""
     if dict(stored.item.metadata) == dict(item.metadata):
         return stored
     tx.execute(

@@ -1,7 +1,7 @@
-"""Everything derived from rows in PostgreSQL: words, names and vocabulary, kept, checked and made again.
+"""The indexes that PostgreSQL derives from rows (words, names, vocabulary): updated, checked and rebuilt.
 
-Words are split as FTS5 splits them and kept as postings: how often a stem stands in an item, and how long
-the item is. All of it is written a batch at a time, from arrays.
+Words are split as FTS5 splits them and stored as postings: how often an item has a stem, and how long the
+item is. Everything is written in batches, from arrays.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _NO_SUCH_ITEM = "NOT EXISTS(SELECT 1 FROM items i WHERE i.ws = t.ws AND i.no = t
 _NO_SUCH_FILE = "NOT EXISTS(SELECT 1 FROM files f WHERE f.ws = t.ws AND f.path = t.path)"
 
 
-def as_key(word: str) -> str:
-    """A word as an index can have it: one that is too long is known by its beginning and a hash."""
+def to_index_key(word: str) -> str:
+    """A word as the indexes store it: a long one as its beginning and a hash, and without NUL."""
     word = word.replace("\0", " ")
     if len(word) <= _MAX_KEY_CHARACTERS:
         return word
@@ -48,28 +48,28 @@ def as_key(word: str) -> str:
 
 
 def split_item_for_index(index: str, item: Item, views: Views) -> list[list[str]]:
-    """The words that an index has of an item, for each of its columns; none if the item is not in it."""
+    """The words of each column of an item in an index; an empty list if the index leaves the item out."""
     if index == "words":
         return [split_for_index(index, item.text), split_for_index(index, item.about)]
     return [split_for_index(index, " ".join(views.identifiers))] if views.identifiers else []
 
 
-def _count_stems(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
-    """Whether an item is in an index, and how often each stem stands in it."""
+def _count_stems_in_item(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
+    """Whether an index contains an item, and how often the item has each stem."""
     columns = split_item_for_index(index, item, views)
-    return bool(columns), Counter(as_key(stem) for column in columns for stem in column)
+    return bool(columns), Counter(to_index_key(stem) for column in columns for stem in column)
 
 
 # Adding
 
 
 def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
-    """Let items be found by their words, code names and named things; each comes with its number."""
+    """Index the words, code names and named things of items; each item comes with its number and views."""
     for index in INDEXES:
-        counted = [(number, *_count_stems(index, item, views)) for number, item, views in items]
+        counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in items]
         _add_postings(tx, index, [(number, stems) for number, _, stems in counted if stems])
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], 1)
-    mentions = {(as_key(name), number) for number, _, views in items for name in views.entities}
+    mentions = {(to_index_key(name), number) for number, _, views in items for name in views.entities}
     tx.execute(
         "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
         *(
@@ -78,11 +78,11 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
             numbers_array(number for _, number in mentions),
         ),
     )
-    _add_vocabulary(tx, _count_words(item for _, item, _ in items))
+    _add_vocabulary(tx, _count_items_with_each_word(item for _, item, _ in items))
 
 
 def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]], sign: int) -> None:
-    """Add to, or take from, the number of items and of words in an index."""
+    """Add items to the totals of an index (items, words), or subtract them if `sign` is -1."""
     tokens = sum(stems.total() for stems in counted)
     tx.execute(
         f"UPDATE workspaces SET {index}_rows = {index}_rows + ?, {index}_tokens = {index}_tokens + ? "
@@ -92,9 +92,9 @@ def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]],
 
 
 def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Counter[str]]]) -> None:
-    """Keep how often each stem stands in each item."""
+    """Store how often each item has each stem."""
     spread = Counter(stem for _, stems in counted for stem in stems)
-    ids, _ = _raise_counts(tx, "stems", "stem", spread, index)
+    ids, _ = _increase_item_counts(tx, "stems", "stem", spread, index)
     rows = [
         (ids[stem], number, stems.total(), often)
         for number, stems in counted
@@ -103,19 +103,22 @@ def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Coun
     tx.execute(
         "INSERT INTO postings(stem, ws, no, length, frequency) SELECT s, ?, n, l, f "
         "FROM unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[]) AS p(s, n, l, f)",
-        *(tx.ws, *map(numbers_array, _columns(rows, 4))),
+        *(tx.ws, *map(numbers_array, _rows_to_columns(rows, 4))),
     )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """Rows as one list a column."""
+def _rows_to_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Rows as one list for each column; `width` empty lists if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
-def _raise_counts(
+def _increase_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> tuple[dict[str, int], list[str]]:
-    """Count the items of a batch to the words of a table; gives the ids of all, and which it lacked."""
+    """Add to the item counts of words in a table; missing words are inserted.
+
+    `spread` has for each word how many items it gains. Returns the ids of all words, and which were missing.
+    """
     words = sorted(spread)
     own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
     values = (tx.ws, index) if index else (tx.ws,)
@@ -137,27 +140,27 @@ def _raise_counts(
     return ids | dict(rows.fetchall()), missing
 
 
-def _count_words(items: Iterable[Item]) -> Counter[str]:
-    """In how many of the items each word stands."""
+def _count_items_with_each_word(items: Iterable[Item]) -> Counter[str]:
+    """For each word, how many of the items have it."""
     spread: Counter[str] = Counter()
     for item in items:
-        spread.update({as_key(word) for word in distinct_words_of_item(item)})
+        spread.update({to_index_key(word) for word in distinct_words_of_item(item)})
     return spread
 
 
 def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
-    """Count the words of a batch; new ones can be found by three letters in a row."""
-    ids, new = _raise_counts(tx, "vocabulary", "word", spread)
-    rows = [(gram, len(word), ids[word]) for word in new for gram in trigrams_of(word)]
-    grams, lengths, words = _columns(rows, 3)
+    """Add words to the vocabulary, with how many more items have each; new words get their trigrams."""
+    ids, new = _increase_item_counts(tx, "vocabulary", "word", spread)
+    rows = [(gram, len(word), ids[word]) for word in new for gram in split_into_trigrams(word)]
+    grams, lengths, words = _rows_to_columns(rows, 3)
     tx.execute(
         "INSERT INTO trigrams SELECT ?, * FROM unnest(?::text[], ?::integer[], ?::bigint[])",
         *(tx.ws, texts_array(grams), numbers_array(lengths), numbers_array(words)),
     )
 
 
-def trigrams_of(word: str) -> set[str]:
-    """Every three letters that stand in a row in a word."""
+def split_into_trigrams(word: str) -> set[str]:
+    """All sequences of three letters in a word."""
     return {word[at : at + 3] for at in range(len(word) - 2)}
 
 
@@ -165,27 +168,30 @@ def trigrams_of(word: str) -> set[str]:
 
 
 def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> None:
-    """Take items out of every index; a word that no other item has goes with them."""
+    """Remove items from every index; words that no other item has are removed from the vocabulary."""
     seen = [(number, item, tx.views(item)) for number, item in items]
     for index in INDEXES:
-        counted = [(number, *_count_stems(index, item, views)) for number, item, views in seen]
+        counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in seen]
         spread = Counter(stem for _, _, stems in counted for stem in stems)
-        ids = _lower_counts(tx, "stems", "stem", spread, index)
+        ids = _decrease_item_counts(tx, "stems", "stem", spread, index)
         rows = [(ids[stem], number) for number, _, stems in counted for stem in stems if stem in ids]
         tx.execute(
             "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
             "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
-            *(*map(numbers_array, _columns(rows, 2)), tx.ws),
+            *(*map(numbers_array, _rows_to_columns(rows, 2)), tx.ws),
         )
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
     tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
-    _lower_counts(tx, "vocabulary", "word", _count_words(item for _, item in items))
+    _decrease_item_counts(tx, "vocabulary", "word", _count_items_with_each_word(item for _, item in items))
 
 
-def _lower_counts(
+def _decrease_item_counts(
     tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
 ) -> dict[str, int]:
-    """Take a batch of items from the counts of its words; words of no item go. Gives the ids of all."""
+    """Subtract from the item counts of words in a table; words that no item has any more are deleted.
+
+    Returns the ids of all words.
+    """
     own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
     values = (tx.ws, index) if index else (tx.ws,)
     rows = tx.execute(
@@ -204,12 +210,13 @@ def _lower_counts(
 
 
 def find_problems(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
-    """Every disagreement between the rows and what is derived from them."""
+    """Every disagreement between the rows and the data derived from them."""
     with raise_damaged_if_malformed():
         return tuple(_find_all_problems(tx))
 
 
 def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
+    """Every problem of the workspace's rows, indexes and vectors."""
     items = [
         (number, item, tx.views(item)) for number, item in tx.select_numbered_items("TRUE ORDER BY i.no")
     ]
@@ -217,10 +224,10 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         yield Problem("items", f"{wrong} rows do not match the hash of their content")
     for index in INDEXES:
         yield from _find_problems_in_index(tx, index, items)
-    vocabulary = dict(_count_words(item for _, item, _ in items))
-    if vocabulary != _pairs(tx, "SELECT word, items FROM vocabulary WHERE ws = ?"):
+    vocabulary = dict(_count_items_with_each_word(item for _, item, _ in items))
+    if vocabulary != _select_pairs(tx, "SELECT word, items FROM vocabulary WHERE ws = ?"):
         yield Problem("vocabulary", "disagrees with the rows")
-    grams = {(gram, word) for word in vocabulary for gram in trigrams_of(word)}
+    grams = {(gram, word) for word in vocabulary for gram in split_into_trigrams(word)}
     rows = tx.execute(
         "SELECT t.gram, v.word FROM trigrams t LEFT JOIN vocabulary v ON v.ws = t.ws AND v.id = t.word "
         "WHERE t.ws = ?",
@@ -228,7 +235,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
     )
     if grams != set(rows.fetchall()):
         yield Problem("trigrams", "disagrees with the vocabulary")
-    mentions = {(as_key(entity), number) for number, _, views in items for entity in views.entities}
+    mentions = {(to_index_key(entity), number) for number, _, views in items for entity in views.entities}
     if mentions != set(tx.execute("SELECT entity, no FROM mentions WHERE ws = ?", tx.ws).fetchall()):
         yield Problem("mentions", "disagrees with the rows")
     yield from tx.vectors.find_problems(tx)
@@ -242,7 +249,8 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
-def _pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
+def _select_pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
+    """The two columns of a statement's rows as a mapping; the workspace is its only value."""
     return dict(tx.execute(sql, tx.ws).fetchall())
 
 
@@ -251,7 +259,7 @@ def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Ite
     expected: set[tuple[str, int, int, int]] = set()
     totals = [0, 0]
     for number, item, views in items:
-        is_in, stems = _count_stems(index, item, views)
+        is_in, stems = _count_stems_in_item(index, item, views)
         totals = [totals[0] + is_in, totals[1] + stems.total()]
         expected |= {(stem, number, stems.total(), often) for stem, often in stems.items()}
     rows = tx.execute(
@@ -269,7 +277,7 @@ def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Ite
 
 
 def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
-    """Compute everything derived again from the rows; return what is still wrong afterwards."""
+    """Compute all derived data again from the rows. Returns the problems that are left."""
     for table in _DERIVED_TABLES:
         tx.execute(f"DELETE FROM {table} WHERE ws = ?", tx.ws)
     tx.execute(
@@ -288,7 +296,7 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     tx.unindexed.flush()
     for table, column in _REFERENCES:
         tx.execute(f"DELETE FROM {table} t WHERE t.ws = ? AND {_NO_SUCH_ITEM.format(column=column)}", tx.ws)
-    # A file without a state is given one that fits no file: it will be read again, and its items are known.
+    # A file without a state gets one that no real file has, so that it is read again; its items stay.
     tx.execute(
         f"INSERT INTO files SELECT DISTINCT t.ws, t.path, -1, 0, '' FROM file_items t "
         f"WHERE t.ws = ? AND {_NO_SUCH_FILE}",

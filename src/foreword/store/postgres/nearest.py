@@ -1,9 +1,9 @@
-"""pgvector compares vectors: a table for each generation, of halfvec, exact where there are few.
+"""The part of PostgreSQL's store that compares vectors with pgvector: a table of halfvec for each generation.
 
-The numbers of an int8 code are whole and fit into a halfvec without loss, so that nothing is rounded twice.
-A workspace with many vectors has an HNSW index of its own, over its rows alone: the index of one shared by
-all would be searched for those of a single workspace in vain. Under filters that few items pass, the index
-is not used: these few are compared one by one.
+The numbers of an int8 code are whole and fit into a halfvec without loss, so that nothing is rounded twice. A
+small workspace is searched exactly. One with many vectors has an HNSW index over its own rows: in an index
+shared by all workspaces, most of the nearest vectors would be of others. If few items pass the filters, the
+index is not used: these few are compared one by one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from foreword.store.base import Problem
 from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.postgres.connections import EF_SEARCH
-from foreword.store.postgres.schema import make_nearest_table
+from foreword.store.postgres.schema import make_nearest_table_if_missing
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
-from foreword.store.postgres.vectors import codes_of, find_encoder, list_encoders
+from foreword.store.postgres.vectors import codes_of_items, find_encoder, list_encoders
 from foreword.store.vector_part import NearestCosines, VectorPart, vector_to_code
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from foreword.types import Filters, VectorProbe
 
 EXACT_BELOW = 20_000
-"""Up to this many vectors are compared one by one: that takes some ten milliseconds, and loses nothing."""
+"""Up to this many vectors are all compared: that takes some ten milliseconds, and loses nothing."""
 
 _BUILDING = 0x4658
-"""The first half of the advisory lock of whoever builds the indexes of a workspace."""
+"""The first half of the advisory lock for building the indexes of a workspace."""
 
 _SECONDS_BETWEEN_TRIES = 0.2
 _MAX_EF_SEARCH = 1000
@@ -44,25 +44,25 @@ _MAX_MEGABYTES_TO_BUILD = 4000
 class NearestTables(VectorPart[Transaction]):
     """The pgvector tables beside the rows, changed in the same transaction."""
 
-    def keep(self, tx: Transaction, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
+    def put_vectors(self, tx: Transaction, space: str, digest: str, codes: Mapping[int, bytes]) -> None:
         """Put these vectors into the table of their generation."""
         encoder = find_encoder(tx, space, digest)
         if not codes or encoder is None:
             return
-        table = make_nearest_table(tx.connection, encoder[0], encoder[3])
+        table = make_nearest_table_if_missing(tx.connection, encoder[0], encoder[3])
         tx.execute(
             f"INSERT INTO {table} SELECT ?, n, e::halfvec FROM unnest(?::integer[], ?::text[]) AS t(n, e) "
             "ON CONFLICT(ws, no) DO UPDATE SET embedding = excluded.embedding",
             *(tx.ws, numbers_array(codes), texts_array([_code_to_halfvec(code) for code in codes.values()])),
         )
 
-    def note_changed(self, tx: Transaction, numbers: Sequence[int]) -> None:
-        """Filters look at the items themselves."""
+    def note_changed_items(self, tx: Transaction, numbers: Sequence[int]) -> None:
+        """Do nothing: searches here read the fields of items from the rows."""
 
-    def drop(self, tx: Transaction, numbers: Sequence[int]) -> None:
+    def delete_vectors(self, tx: Transaction, numbers: Sequence[int]) -> None:
         """Delete the vectors of these items from every generation."""
         for generation, _, _, _ in list_encoders(tx):
-            if _has_table(tx, generation):  # not if another part compared these until now
+            if _has_table(tx, generation):  # there is none if another part compared these vectors until now
                 tx.execute(
                     f"DELETE FROM nearest_{generation} WHERE ws = ? AND no = ANY(?)", tx.ws, list(numbers)
                 )
@@ -74,7 +74,7 @@ class NearestTables(VectorPart[Transaction]):
         return NearestCosines(
             probe.vector,
             lambda vector, limit: _find_nearest(tx, generation, vector, filters, limit),
-            lambda numbers: codes_of(tx, generation, numbers),
+            lambda numbers: codes_of_items(tx, generation, numbers),
         )
 
     def find_problems(self, tx: Transaction) -> Iterator[Problem]:
@@ -93,12 +93,12 @@ class NearestTables(VectorPart[Transaction]):
     def rebuild(self, tx: Transaction) -> None:
         """Fill every table again from the rows."""
         for generation, space, digest, dimensions in list_encoders(tx):
-            make_nearest_table(tx.connection, generation, dimensions)
+            make_nearest_table_if_missing(tx.connection, generation, dimensions)
             tx.execute(f"DELETE FROM nearest_{generation} WHERE ws = ?", tx.ws)
             rows = tx.execute(
                 "SELECT no, code FROM vectors WHERE ws = ? AND generation = ?", tx.ws, generation
             ).fetchall()
-            self.keep(tx, space, digest, dict(rows))
+            self.put_vectors(tx, space, digest, dict(rows))
 
 
 def _has_table(tx: Transaction, generation: int) -> bool:
@@ -106,14 +106,14 @@ def _has_table(tx: Transaction, generation: int) -> bool:
 
 
 def _code_to_halfvec(code: bytes) -> str:
-    """A code as pgvector reads it: the whole numbers, not scaled."""
+    """A code as text that pgvector reads: its whole numbers, not scaled."""
     return "[" + ",".join(map(str, np.frombuffer(code, np.int8).tolist())) + "]"
 
 
 def _find_nearest(
     tx: Transaction, generation: int, vector: Sequence[float], filters: Filters, limit: int
 ) -> list[int]:
-    """The numbers of the items nearest to a vector."""
+    """The numbers of the items nearest to a vector, of those that pass the filters."""
     clause, values = filters_to_sql(filters)
     target = _code_to_halfvec(vector_to_code(vector))
     join = "" if filters.empty else "JOIN items i ON i.ws = n.ws AND i.no = n.no"
@@ -122,7 +122,7 @@ def _find_nearest(
         if limit > EF_SEARCH:
             tx.execute(f"SET LOCAL hnsw.ef_search = {min(limit, _MAX_EF_SEARCH)}")
         sql = f"SELECT n.no {source} ORDER BY n.embedding <=> ?::halfvec LIMIT ?"
-    else:  # what is materialized first can only be compared one by one
+    else:  # MATERIALIZED keeps PostgreSQL from using the index
         sql = (
             f"WITH allowed AS MATERIALIZED (SELECT n.no, n.embedding <=> ?::halfvec AS distance {source}) "
             "SELECT no FROM allowed ORDER BY distance, no LIMIT ?"
@@ -149,32 +149,31 @@ def _index_name(generation: int, ws: int) -> str:
     return f"nearest_{generation}_ws{ws}"
 
 
-def _megabytes_to_build(dimensions: int, vectors: int) -> int:
-    """The memory in which the graph of an index fits: one that does not takes many times longer to build."""
+def _megabytes_to_build_index(dimensions: int, vectors: int) -> int:
+    """The memory for building an index, enough for its graph: with less, building takes many times longer."""
     needed = vectors * (2 * dimensions + _BYTES_OF_LINKS) // 1_000_000
     return min(max(64, needed), _MAX_MEGABYTES_TO_BUILD)
 
 
 def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
-    """Give the large generations of a workspace their index, if they have none; gives the new ones.
+    """Build the missing indexes of a workspace's large generations. Returns the names of the new ones.
 
-    It is built without keeping anybody from writing, and takes minutes for a million vectors. One that was
-    not finished is dropped and built again.
+    Writes go on meanwhile; a million vectors take minutes. An index that was not finished is built again.
     """
-    # Asked for again and again: the other's building would wait for whoever waits inside a statement.
+    # Polled: the process that builds would wait for a statement of ours that waits for the lock.
     while connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_BUILDING, ws)).fetchone() != (True,):
         time.sleep(_SECONDS_BETWEEN_TRIES)
     try:
         connection.execute("SELECT set_config('foreword.ws', %s, FALSE)", (str(ws),))
-        return _make_indexes(connection, ws)
+        return _build_missing_indexes(connection, ws)
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_BUILDING, ws))
 
 
-def _make_indexes(connection: Connection, ws: int) -> list[str]:
-    """Build what is missing, one index after the other."""
-    made = []
+def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:
+    """Build the missing indexes one after the other, under the lock. Returns their names."""
+    new_indexes = []
     generations = connection.execute(
         "SELECT * FROM (SELECT g.generation, g.dimensions, (SELECT count(*) FROM vectors v "
         "WHERE v.ws = %s AND v.generation = g.generation) AS vectors FROM generations g) AS g "
@@ -189,10 +188,10 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
         if state == (True,):
             continue
         connection.execute(f"DROP INDEX IF EXISTS {name}")
-        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build(dimensions, vectors)}MB'")
+        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build_index(dimensions, vectors)}MB'")
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
             f"USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) WHERE ws = {ws}"
         )
-        made.append(name)
-    return made
+        new_indexes.append(name)
+    return new_indexes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
-from foreword.store.batches import list_amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, trim_receipt
 from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
-    """Carry out operations in order; what each returns is said at its class."""
+    """Carry out operations in order and return the result of each."""
     results: list[Any] = []
     for op in operations:
         if not isinstance(op, base.PutFile):
@@ -42,11 +42,13 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 
 
 def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
+    """The item with each id, or None if there is none."""
     items = {item.id: item for item in tx.select_items("i.id = ANY(?)", list(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
 def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+    """A page of items, in the order they were stored; see `Scan`."""
     clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
@@ -59,30 +61,33 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+    """The newest items that pass the filters, newest first."""
     clause, values = filters_to_sql(op.filters)
     return tx.select_items(f"{clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
 def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
+    """The number of items that pass the filters, and the last stored of them."""
     clause, values = filters_to_sql(op.filters)
-    if op.filters.empty:  # the workspace knows how many, and the last is the first from the end
+    if op.filters.empty:  # the row of the workspace has the count
         count = tx.select_value("SELECT items FROM workspaces WHERE ws = ?", tx.ws) or 0
     else:
         count = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
     return count, next(iter(tx.select_items(f"{clause} ORDER BY i.no DESC LIMIT 1", *values)), None)
 
 
-def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    for column, value in list_amended_columns(op).items():
-        given = _name_successor(tx, value) if column == "superseded_by" else value
-        tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", given, tx.ws, op.id)
+def _amend_item(tx: Transaction, op: base.Amend) -> Item | None:
+    """Change fields of an item, never its text. Returns the item, None if the id is unknown."""
+    for column, value in amended_columns(op).items():
+        stored = _resolve_successor(tx, value) if column == "superseded_by" else value
+        tx.execute(f"UPDATE items SET {column} = ? WHERE ws = ? AND id = ?", stored, tx.ws, op.id)
     if op.confidence is not None:
-        tx.vectors.note_changed(tx, list(tx.numbers_of([op.id]).values()))
+        tx.vectors.note_changed_items(tx, list(tx.item_numbers_by_id([op.id]).values()))
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
-def _name_successor(tx: Transaction, name: str) -> str | None:
-    """The id that a successor's id or content hash stands for; None for nobody's."""
+def _resolve_successor(tx: Transaction, name: str) -> str | None:
+    """The id of a successor, given its id or its content hash; None if no item has that hash."""
     if name and not name.startswith("b2:"):
         return name
     found: str | None = tx.select_value(
@@ -92,8 +97,11 @@ def _name_successor(tx: Transaction, name: str) -> str | None:
 
 
 def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
-    kinds = dict(_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind"))
-    vectors_by_space = _pairs(
+    """How much the workspace holds."""
+    kinds = dict(
+        _select_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind")
+    )
+    vectors_by_space = _select_pairs(
         tx,
         "SELECT g.space, count(*) FROM vectors v JOIN generations g USING(generation) "
         "WHERE v.ws = ? GROUP BY g.space",
@@ -110,12 +118,13 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
     )
 
 
-def _pairs(tx: Transaction, sql: str) -> list[Any]:
+def _select_pairs(tx: Transaction, sql: str) -> list[Any]:
+    """The rows of a statement whose only value is the workspace."""
     return tx.execute(sql, tx.ws).fetchall()
 
 
 def _estimate_bytes(tx: Transaction) -> int:
-    """The workspace's share of all tables, by its share of all items."""
+    """The workspace's share of the bytes of all tables, estimated by its share of all items."""
     total = tx.select_value(
         "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n "
         "ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"
@@ -130,12 +139,14 @@ def _estimate_bytes(tx: Transaction) -> int:
 
 
 def _put_relations(tx: Transaction, op: base.PutRelations) -> int:
-    numbers = tx.numbers_of({end for one in op.relations for end in (one.from_id, one.to_id)})
+    """Store relations. Returns how many were new or got another confidence."""
+    ids = {end for relation in op.relations for end in (relation.from_id, relation.to_id)}
+    numbers = tx.item_numbers_by_id(ids)
     return sum(_put_relation(tx, relation, numbers) for relation in op.relations)
 
 
 def _put_relation(tx: Transaction, relation: Relation, numbers: dict[str, int]) -> bool:
-    """Store a relation; whether it is new or had another confidence before."""
+    """Store a relation. Returns whether it is new or got another confidence."""
     for end in (relation.from_id, relation.to_id):
         if end not in numbers:
             raise ValidationError(f"cannot relate: no item has the id {end!r}")
@@ -149,7 +160,7 @@ def _put_relation(tx: Transaction, relation: Relation, numbers: dict[str, int]) 
 
 
 def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[Relation, ...]:
-    """The relations `r` between items `a` and `b` that the rest of the statement selects."""
+    """The relations `r` from items `a` to items `b` that a statement with this ending selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
         "JOIN items a ON a.ws = r.ws AND a.no = r.from_no JOIN items b ON b.ws = r.ws AND b.no = r.to_no "
@@ -160,12 +171,11 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
 
 
 def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
-    """Breadth first from all starts at once, each item once a start: a round trip for each level."""
+    """The items that each start reaches by relations, breadth first; one round trip for each level."""
     walks = {start: _WalkAlongRelations(start) for start in op.ids}
     for level in range(1, min(op.depth, base.MAX_DEPTH) + 1):
-        relations = _relations_of_items(
-            tx, {one for walk in walks.values() for one in walk.frontier}, op.filters
-        )
+        frontier = {item_id for walk in walks.values() for item_id in walk.frontier}
+        relations = _relations_of_items(tx, frontier, op.filters)
         for walk in walks.values():
             walk.follow(relations, level)
     wanted = {other for walk in walks.values() for other, _, _ in walk.reached}
@@ -181,7 +191,7 @@ def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[Relat
 
 
 class _WalkAlongRelations:
-    """What relations lead to from one item, so far: a cycle ends, and the shortest way is the one kept."""
+    """The items reached from one item by relations so far: each once, by its shortest way, even in cycles."""
 
     def __init__(self, start: str) -> None:
         self._seen = {start}
@@ -189,7 +199,7 @@ class _WalkAlongRelations:
         self.reached: list[tuple[str, Relation, int]] = []
 
     def follow(self, relations: Mapping[str, Sequence[Relation]], level: int) -> None:
-        """Go one relation further, by the relations of each item of the frontier."""
+        """Go one relation further from each item of the frontier, given the relations of each item."""
         following: list[str] = []
         for item_id in self.frontier:
             for relation in relations.get(item_id, ()):
@@ -230,7 +240,8 @@ def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dic
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
-    receipt = trim_receipt(op.receipt, lambda ids: len(tx.numbers_of(ids)) == len(ids))
+    """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
+    receipt = trim_receipt(op.receipt, lambda ids: len(tx.item_numbers_by_id(ids)) == len(ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
         "INSERT INTO receipts VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(ws, id) DO UPDATE SET "
@@ -253,6 +264,7 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
+    """The receipt with this id, else the newest whose id begins so; see `GetReceipt`."""
     if "\0" in op.id:
         return None
     body = tx.select_value(
@@ -267,6 +279,7 @@ _END_OF_TIME = (1 << 63) - 1
 
 
 def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
+    """Record that a session was shown items. Returns how many of them it was not shown before."""
     at = to_microseconds(op.at)
     marked = tx.execute(
         "INSERT INTO told SELECT ws, md5(?)::uuid, no, ?, ? FROM items WHERE ws = ? AND id = ANY(?) "
@@ -282,6 +295,7 @@ def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
 
 
 def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+    """The ids of the items that a session was shown."""
     rows = tx.execute(
         "SELECT i.id FROM told t JOIN items i USING(ws, no) WHERE t.ws = ? AND t.session_key = md5(?)::uuid",
         *(tx.ws, op.session),
@@ -290,6 +304,7 @@ def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
 
 
 def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
+    """Delete the record of what a session was shown. Returns how many items it had."""
     until = to_microseconds(op.until) if op.until else _END_OF_TIME
     return tx.execute(
         "DELETE FROM told WHERE ws = ? AND session_key = md5(?)::uuid AND told_at <= ?",
@@ -303,7 +318,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.Amend: _amend,
+    base.Amend: _amend_item,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
     base.GetRelated: _find_related,

@@ -1,4 +1,4 @@
-"""The outbox in PostgreSQL: which items a vector server has yet to learn of, and what these are now."""
+"""The outbox in PostgreSQL: the changed items that have to be sent to a vector server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POINT = (
 
 
 def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
-    """The first changes, and the vectors that their items have now."""
+    """The first changes in the outbox, and the present vectors of the changed items."""
     changes = tx.execute(
         "SELECT no, change FROM outbox WHERE ws = ? ORDER BY no LIMIT ?", tx.ws, op.limit
     ).fetchall()
@@ -32,11 +32,11 @@ def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
         "WHERE v.ws = ? AND v.no = ANY(?)",
         *(tx.ws, [number for number, _ in changes]),
     )
-    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+    return Outbox(tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent."""
+    """Remove changes that were sent. Returns how many were removed."""
     return tx.execute(
         "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
         "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change",
@@ -44,14 +44,14 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     ).rowcount
 
 
-def tenant(tx: Transaction) -> str:
-    """The name of the workspace among those of all stores."""
+def tenant_name(tx: Transaction) -> str:
+    """The name of the workspace on the server, different from those of all other stores."""
     store = tx.select_value("SELECT value FROM facts WHERE key = 'store'")
     return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest()
 
 
-def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
-    """Note that these items changed."""
+def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+    """Note that these items have changed and have to be sent."""
     tx.execute(
         "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
         "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
@@ -59,8 +59,8 @@ def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     )
 
 
-def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-    """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+def unsent_and_passing_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""
     newest = "SELECT no FROM outbox WHERE ws = ? ORDER BY no DESC LIMIT ?"
     unsent = {number for (number,) in tx.execute(newest, tx.ws, limit)}
     if not unsent:
@@ -74,6 +74,6 @@ def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[i
 
 
 def unsent_among(tx: Transaction, numbers: Sequence[int]) -> set[int]:
-    """Those of these items that are noted."""
+    """Those of these items that are in the outbox."""
     rows = tx.execute("SELECT no FROM outbox WHERE ws = ? AND no = ANY(?)", tx.ws, list(numbers))
     return {number for (number,) in rows}

@@ -1,10 +1,10 @@
-"""The tables in PostgreSQL, as named migrations that are only ever appended, made under an advisory lock.
+"""The tables in PostgreSQL, as named migrations that are only ever appended, applied under an advisory lock.
 
 Every row names its workspace by number, every query asks for that number, and row-level security lets a
 transaction see no other: it sets `foreword.ws` when it begins. Items are numbered from 1 in each workspace,
 as in the embedded store. `stems`, `postings`, `vocabulary`, `trigrams` and `mentions` are derived from
 `items`, and the tables `nearest_…` (one for each generation of vectors) from `vectors`; all of them can be
-dropped and made again. Long names are compared by a hash beside them: an index entry has a limit.
+dropped and made again. Long names are compared by a hash stored with them: an index entry has a maximum size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.store.postgres.connections import Connection
 
 _LOCK = 0x46574431
-"""The number of the advisory lock that whoever changes tables takes."""
+"""The number of the advisory lock for changing tables."""
 
 PRIVATE_TABLES = (
     *("items", "relations", "receipts", "vectors", "token_codes", "told", "files", "file_items"),
@@ -114,7 +114,7 @@ OWN_ROWS = (
     "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY; "
     "CREATE POLICY own_rows ON {table} USING (ws = nullif(current_setting('foreword.ws', TRUE), '')::integer)"
 )
-"""Lets a transaction see the rows of its own workspace only, even the owner of the table."""
+"""SQL that lets a transaction see only the rows of its own workspace, even as the owner of the table."""
 
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-tables", _TABLES + ";".join(OWN_ROWS.format(table=table) for table in PRIVATE_TABLES)),
@@ -122,9 +122,9 @@ MIGRATIONS: list[tuple[str, str]] = [
 
 
 def migrate(connection: Connection, schema: str) -> None:
-    """Bring the tables up to date, all that is missing in one transaction, while everybody else waits.
+    """Apply all missing migrations in one transaction, while other processes that migrate wait.
 
-    Raises `StoreTooNew` if a newer Foreword has been here.
+    Raises `StoreTooNew` if a newer Foreword made the tables.
     """
     if not _pending_migrations(connection, schema):
         return
@@ -141,7 +141,7 @@ def migrate(connection: Connection, schema: str) -> None:
 
 
 def _require_pgvector(connection: Connection) -> None:
-    """Have the extension in the database; StoreReadOnly if only an administrator may do that."""
+    """Create the extension pgvector if it is missing; raises `StoreReadOnly` if this user may not."""
     if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
         try:
             with connection.transaction():
@@ -153,7 +153,7 @@ def _require_pgvector(connection: Connection) -> None:
 
 
 def _pending_migrations(connection: Connection, schema: str) -> list[str]:
-    """The migrations that the schema lacks."""
+    """The names of the migrations that the schema lacks; `StoreTooNew` if it has an unknown one."""
     known = [name for name, _ in MIGRATIONS]
     if not _has_table(connection, schema, "migrations"):
         return known
@@ -171,8 +171,8 @@ def _has_table(connection: Connection, schema: str, table: str) -> bool:
     return connection.execute(query, (schema, table)).fetchone() is not None
 
 
-def make_nearest_table(connection: Connection, generation: int, dimensions: int) -> str:
-    """The table in which pgvector compares a generation of vectors, made if it is not there."""
+def make_nearest_table_if_missing(connection: Connection, generation: int, dimensions: int) -> str:
+    """The name of the table in which pgvector compares a generation of vectors; made if it is missing."""
     table = f"nearest_{generation}"
     if connection.execute("SELECT to_regclass(%s)", (table,)).fetchone() == (None,):
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))

@@ -1,7 +1,8 @@
-"""What a search asks of PostgreSQL: postings, vocabulary, names, neighbours, and the part of vectors.
+"""The queries of a search in PostgreSQL: postings, vocabulary, names, neighbours and vectors.
 
-BM25 is computed as FTS5 computes it, term by term in the same order, so that the same items get the same
-scores. A word that the tokenizer splits into several is a phrase: its items are looked at one by one.
+How items are ranked is in `store.search`. BM25 is computed as FTS5 computes it, term by term in the same
+order, so that the same items get the same scores. A word that the tokenizer splits into several is a phrase:
+the items that have all its stems are read one by one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from psycopg import errors as pg
 
 from foreword.errors import StoreAway, StoreDamaged
 from foreword.store.postgres.connections import CONNECTION_LOST, ServerSilent
-from foreword.store.postgres.indexing import as_key, split_item_for_index, trigrams_of
+from foreword.store.postgres.indexing import split_into_trigrams, split_item_for_index, to_index_key
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.postgres.vectors import find_encoder
 from foreword.store.search import DeadlinePassed, ProbeFailed, SearchRows, answer_search
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, Findings, Item, VectorProbe
 
-_RARELY_RESET = 0.7
-"""The server's limit is set again when this share of it is left: each setting is a round trip."""
+_SHARE_LEFT_TO_RESET = 0.7
+"""The server's timeout is set again when less than this share of it is left: each setting is a round trip."""
 
 _SCORE = (
     "sum(p.idf * ((p.frequency * 2.2::float8) / "
@@ -68,10 +69,10 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def translate_failures(self) -> Iterator[None]:
-        """Raise PostgreSQL's errors as those of a search; what follows is answered all the same."""
+        """In the block, errors of PostgreSQL become those of a search, which can go on afterwards."""
         if self._is_lost:
             raise DeadlinePassed
-        self._limit_statements()
+        self._set_statement_timeout()
         savepoint = self._tx.connection.transaction() if self._tx.writes else nullcontext()
         try:
             with savepoint:
@@ -80,27 +81,27 @@ class _PostgresRows(SearchRows):
             self._is_lost = True
             raise DeadlinePassed from error
         except pg.QueryCanceled as error:
-            self._begin_again()
+            self._restart_transaction()
             raise DeadlinePassed from error
         except (StoreDamaged, StoreAway) as error:
             raise ProbeFailed(str(error)) from error
         except psycopg.Error as error:
             if isinstance(error, CONNECTION_LOST) and self._tx.connection.closed:
                 raise
-            self._begin_again()
+            self._restart_transaction()
             raise ProbeFailed(str(error).splitlines()[0]) from error
 
-    def _limit_statements(self) -> None:
-        """Have the server stop a statement at the deadline, about."""
+    def _set_statement_timeout(self) -> None:
+        """Have the server stop a statement at about the deadline, if there is one."""
         if self._expires is None:
             return
         left = max(0.001, self._expires - time.monotonic())
-        if left < self._server_limit * _RARELY_RESET:
+        if left < self._server_limit * _SHARE_LEFT_TO_RESET:
             self._tx.execute(f"SET LOCAL statement_timeout = {math.ceil(left * 1000)}")
             self._server_limit = left
 
-    def _begin_again(self) -> None:
-        """After a failure, go on in a new transaction; one that writes is at its savepoint already."""
+    def _restart_transaction(self) -> None:
+        """After a failure, begin a new transaction; one that writes is already back at its savepoint."""
         if not self._tx.writes:
             self._tx.connection.execute(
                 "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
@@ -110,7 +111,7 @@ class _PostgresRows(SearchRows):
 
     @contextmanager
     def interrupt_at(self, expires: float | None) -> Iterator[None]:
-        """Inside, statements end when the deadline passes."""
+        """In the block, statements are stopped when the deadline passes."""
         self._expires = self._tx.expires = expires
         try:
             yield
@@ -127,7 +128,7 @@ class _PostgresRows(SearchRows):
         return dict(self._tx.select_numbered_items("i.no = ANY(?)", wanted))
 
     def largest_number(self) -> int:
-        """The largest number of an item."""
+        """The largest item number, or 0 if there are no items."""
         if self._largest_number is None:
             largest = self._tx.select_value("SELECT max(no) FROM items WHERE ws = ?", self._tx.ws)
             self._largest_number = largest or 0
@@ -147,19 +148,19 @@ class _PostgresRows(SearchRows):
         ).fetchall()
 
     def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
-        """In how many items each stem stands."""
+        """The number of items that have each stem."""
         wanted = [stem for stem in stems if stem not in self._counts]
         if wanted:
             rows = self._tx.execute(
                 "SELECT stem, items FROM stems WHERE ws = ? AND index = 'words' AND stem = ANY(?)",
-                *(self._tx.ws, [as_key(stem) for stem in wanted]),
+                *(self._tx.ws, [to_index_key(stem) for stem in wanted]),
             )
             found = dict(rows.fetchall())
-            self._counts |= {stem: found.get(as_key(stem), 0) for stem in wanted}
+            self._counts |= {stem: found.get(to_index_key(stem), 0) for stem in wanted}
         return self._counts
 
     def about_and_text(self, number: int) -> tuple[str, str]:
-        """The surroundings and the text of an item."""
+        """The fields `about` and `text` of an item."""
         rows: list[Any] = self._tx.execute(
             "SELECT about, text FROM items WHERE ws = ? AND no = ?", self._tx.ws, number
         ).fetchall()
@@ -167,20 +168,20 @@ class _PostgresRows(SearchRows):
         return about, text
 
     def known_words(self, words: Sequence[str]) -> set[str]:
-        """Those of the words that an item has."""
-        keys = {word: as_key(word) for word in words}
+        """Those of the words that at least one item has."""
+        keys = {word: to_index_key(word) for word in words}
         rows = self._tx.execute(
             "SELECT word FROM vocabulary WHERE ws = ? AND word = ANY(?)", self._tx.ws, list(keys.values())
         )
         known = {word for (word,) in rows}
         return {word for word, key in keys.items() if key in known}
 
-    def words_like(self, word: str, limit: int) -> list[str]:
-        """Known words of about this length that have three letters in a row of it."""
+    def words_sharing_trigrams(self, word: str, limit: int) -> list[str]:
+        """Known words that share three letters in a row with this word and are of about the same length."""
         rows = self._tx.execute(
             "SELECT v.word FROM vocabulary v WHERE v.ws = ? AND v.id IN (SELECT t.word FROM trigrams t "
             "WHERE t.ws = ? AND t.gram = ANY(?) AND t.length BETWEEN ? AND ?) ORDER BY v.id LIMIT ?",
-            *(self._tx.ws, self._tx.ws, [gram.replace("\0", " ") for gram in trigrams_of(word)]),
+            *(self._tx.ws, self._tx.ws, [gram.replace("\0", " ") for gram in split_into_trigrams(word)]),
             *(len(word) - 2, len(word) + 2, limit),
         )
         return [known for (known,) in rows]
@@ -188,10 +189,10 @@ class _PostgresRows(SearchRows):
     def items_with_names(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
-        """How many items mention each name, and which: all names in one round trip."""
+        """For each name, how many items mention it, and the numbers of those that pass; in one round trip."""
         clause, values = filters_to_sql(filters)
         join = "" if filters.empty else "JOIN items i ON i.ws = m.ws AND i.no = m.no"
-        keys = {name: as_key(name) for name in names}
+        keys = {name: to_index_key(name) for name in names}
         rows = self._tx.execute(
             "SELECT n.name, (SELECT count(*) FROM mentions m WHERE m.ws = ? AND m.entity = n.name), "
             f"ARRAY(SELECT m.no FROM mentions m {join} WHERE m.ws = ? AND m.entity = n.name AND {clause} "
@@ -201,7 +202,7 @@ class _PostgresRows(SearchRows):
         found = {name: (known, numbers) for name, known, numbers in rows}
         return {name: found[key] for name, key in keys.items()}
 
-    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+    def newest_item_numbers(self, filters: Filters, limit: int) -> list[int]:
         """The numbers of the newest items."""
         clause, values = filters_to_sql(filters)
         newest = (
@@ -211,8 +212,8 @@ class _PostgresRows(SearchRows):
         return [number for (number,) in self._tx.execute(newest, self._tx.ws, *values, limit)]
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
-        """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
-        passing, values = self._passing(filters)
+        """Rows of a seed, an item related to it, and the confidence of that relation."""
+        passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             "SELECT r.seed, r.no, r.confidence FROM ("
             "SELECT from_no AS seed, to_no AS no, confidence FROM relations "
@@ -222,28 +223,28 @@ class _PostgresRows(SearchRows):
             *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), *values),
         ).fetchall()
 
-    def _passing(self, filters: Filters) -> tuple[str, list[object]]:
-        """A join that keeps of some rows `r` those whose item `r.no` passes the filters, and its values."""
+    def _join_passing_items(self, filters: Filters) -> tuple[str, list[object]]:
+        """The SQL of a join that keeps the rows `r` whose item `r.no` passes the filters, and its values."""
         if filters.empty:
             return "", []
         clause, values = filters_to_sql(filters)
-        # With a limit, each item is looked up: without one, all that pass would be hashed for a few rows.
+        # With LIMIT, each item is looked up; without, all items that pass would be hashed for a few rows.
         found = f"SELECT 1 FROM items i WHERE i.ws = {self._tx.ws} AND i.no = r.no AND {clause} LIMIT 1"
         return f"CROSS JOIN LATERAL ({found}) AS passing", values
 
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just before it in its session."""
+    def previous_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just before it in its session."""
         return self._adjacent_in_session(seeds, filters, "max", "<")
 
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just after it in its session."""
+    def next_in_session(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Pairs of a seed and the item just after it in its session."""
         return self._adjacent_in_session(seeds, filters, "min", ">")
 
     def _adjacent_in_session(
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
-        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
-        passing, values = self._passing(filters)
+        """Pairs of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
+        passing, values = self._join_passing_items(filters)
         return self._tx.execute(
             f"SELECT r.seed, r.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
             f"WHERE n.ws = o.ws AND n.session_key = o.session_key AND n.no {comparison} o.no) AS no "
@@ -253,24 +254,24 @@ class _PostgresRows(SearchRows):
         ).fetchall()
 
     def vector_dimensions(self, space: str, digest: str) -> int | None:
-        """How many numbers the vectors of an encoder have."""
+        """The length of an encoder's vectors, or None if it has no vectors here."""
         encoder = find_encoder(self._tx, space, digest)
         return None if encoder is None else encoder[3]
 
     def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
-        """Have the part of vectors compare."""
+        """Have the store's vector part compare the probe's vector."""
         return self._tx.vectors.compare(self._tx, probe, filters)
 
 
 class _Bm25Question:
-    """The words of a question as stems and phrases with their weights, and the SQL that finds them."""
+    """The SQL that selects the postings of a question's words, with their weights, and the values to bind."""
 
     def __init__(self, tx: Transaction, index: str, words: Sequence[str]) -> None:
         self._tx, self._index = tx, index
         split = [split_for_index(index, word.replace("\0", " ")) for word in words]
-        terms = {place: [as_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
+        terms = {place: [to_index_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
         stems = self._find_stems({stem for term in terms.values() for stem in term})
-        rows, tokens = self._totals()
+        rows, tokens = self._select_totals()
         self.average_length = tokens / rows if rows and tokens else None
         singles = [
             (*stems[term[0]], place) for place, term in terms.items() if len(term) == 1 and term[0] in stems
@@ -286,27 +287,27 @@ class _Bm25Question:
             (place, term) for place, term in terms.items() if len(term) > 1 and all(map(stems.get, term))
         ]
         if phrases:
-            self._add_phrases(phrases, {stem: stems[stem][0] for stem in stems}, rows)
+            self._add_phrases_to_query(phrases, {stem: stems[stem][0] for stem in stems}, rows)
 
     def _find_stems(self, stems: set[str]) -> dict[str, tuple[int, int]]:
-        """The number of each stem that some item has, and how many items have it."""
+        """The id of each stem that some item has, and how many items have it."""
         found = self._tx.execute(
             "SELECT stem, id, items FROM stems WHERE ws = ? AND index = ? AND stem = ANY(?)",
             *(self._tx.ws, self._index, list(stems)),
         )
         return {stem: (number, items) for stem, number, items in found}
 
-    def _totals(self) -> tuple[int, int]:
-        """How many items the index has, and how many words these have together."""
+    def _select_totals(self) -> tuple[int, int]:
+        """How many items the index has, and how many words they have together."""
         rows: list[Any] = self._tx.execute(
             f"SELECT {self._index}_rows, {self._index}_tokens FROM workspaces WHERE ws = ?", self._tx.ws
         ).fetchall()
         return rows[0] if rows else (0, 0)
 
-    def _add_phrases(
+    def _add_phrases_to_query(
         self, phrases: Sequence[tuple[int, list[str]]], stem_ids: dict[str, int], rows: int
     ) -> None:
-        """Find the items that have each phrase as it stands."""
+        """Find the items that have each phrase word for word, and add them to the query."""
         found: list[tuple[int, int, int, float, int]] = []
         for place, phrase in phrases:
             having = self._items_with_phrase(phrase, [stem_ids[stem] for stem in set(phrase)])
@@ -316,7 +317,7 @@ class _Bm25Question:
         self.values += [[row[column] for row in found] for column in range(5)]
 
     def _items_with_phrase(self, phrase: list[str], stem_ids: list[int]) -> list[tuple[int, int, int]]:
-        """The number, length and count of the phrase of each item that has it."""
+        """For each item with the phrase, its number, its length, and how often it has the phrase."""
         having = []
         for number, item in self._tx.select_numbered_items(
             "i.no IN (SELECT p.no FROM postings p WHERE p.ws = ? AND p.stem = ANY(?) "
@@ -324,19 +325,19 @@ class _Bm25Question:
             *(self._tx.ws, stem_ids, len(stem_ids)),
         ):
             columns = split_item_for_index(self._index, item, self._tx.views(item))
-            often = sum(_count_phrase([as_key(stem) for stem in column], phrase) for column in columns)
+            often = sum(_count_phrase([to_index_key(stem) for stem in column], phrase) for column in columns)
             if often:
                 having.append((number, sum(map(len, columns)), often))
         return having
 
 
 def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
-    """How often a phrase stands in a row of stems."""
+    """How often a phrase occurs in a sequence of stems."""
     length = len(phrase)
     return sum(list(stems[at : at + length]) == list(phrase) for at in range(len(stems) - length + 1))
 
 
 def _inverse_frequency(rows: int, items: int) -> float:
-    """FTS5's weight of a word that stands in `items` of all `rows`; always more than 0."""
+    """FTS5's weight of a word that `items` of all `rows` have; always more than 0."""
     weight = math.log((rows - items + 0.5) / (items + 0.5))
     return weight if weight > 0 else 1e-6

@@ -1,9 +1,9 @@
 """The store for teams: all workspaces in one PostgreSQL database, used by many services at once.
 
-Writes to one workspace come one after the other, under a lock that the server keeps; those to different
-workspaces do not wait for each other, and readers wait for nobody. When a connection is lost, the work is
-done again on another: whether a transaction whose answer was lost has been committed is known, because each
-leaves its token in the table `commits`.
+Writes to one workspace are done one after the other, under a lock on the server; writes to different
+workspaces do not wait for each other, and readers never wait. When a connection is lost, the batch is carried
+out again on another. Each transaction writes a token into the table `commits`, so that it is known whether
+the lost one was committed.
 """
 
 from __future__ import annotations
@@ -48,36 +48,37 @@ _log = get_logger("foreword.store")
 
 _MAX_CONNECTIONS = 16
 _GRACE_SECONDS = 0.05
-"""How long after a search's deadline what it has found may still be fetched."""
+"""How long after a search's deadline its findings may still be fetched."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
 _COMMITS_BETWEEN_CLEANINGS = 500
 _GROWTH_BEFORE_INDEX = 1.5
-"""How far above the number that is compared one by one a workspace must be to get an index by itself."""
+"""A workspace gets an index by itself when it has this many times `nearest.EXACT_BELOW` items."""
 
 _WRITES_TO_ONE_WORKSPACE = 0x4657
-"""The first half of the advisory lock of a workspace; the other is its number."""
+"""The first half of the advisory lock on writes to a workspace; the second half is the workspace's number."""
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """A batch on one workspace under way, perhaps for the second time."""
+    """A batch on one workspace that is being carried out, perhaps not for the first time."""
 
     workspace: str
     operations: list[Operation[Any]]
     deadline: float | None
     token: uuid.UUID = field(default_factory=uuid.uuid4)
     results: list[Any] | None = None
-    """What the transaction whose commit was sent has returned."""
+    """The results of the last transaction whose commit was sent, whether or not it was confirmed."""
 
     @property
     def writes(self) -> bool:
+        """Whether the batch has an operation that writes."""
         return any(isinstance(operation, Write) for operation in self.operations)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The versions of PostgreSQL and pgvector, and whether row-level security binds the user we are."""
+    """The versions of PostgreSQL and pgvector, and whether row-level security applies to our user."""
 
     version: str
     pgvector: str
@@ -87,9 +88,8 @@ class ServerState:
 class PostgresStore(Store):
     """Items in PostgreSQL, for many machines.
 
-    `url` is `postgres://user:password@host/database`; the tables are made in `schema`, if they are not there.
-    The other arguments are those of the embedded store; `vectors` is what compares vectors, pgvector unless
-    another is given.
+    `url` is `postgres://user:password@host/database`; missing tables are made in the schema `schema_name`.
+    The other arguments are those of the embedded store. Without `vectors`, pgvector compares vectors.
     """
 
     is_shared = True
@@ -114,12 +114,12 @@ class PostgresStore(Store):
         self._transaction_class = Transaction
         if vectors is not None:
             self._vectors, self._transaction_class = vectors, TransactionBesideQdrant
-            vectors.bind(self.run)
+            vectors.bind_to_store(self.run)
         self._pool = Pool(url, schema_name, _MAX_CONNECTIONS)
         self._numbers: dict[str, int] = {}
         self._is_ready = False
         self._preparing = threading.Lock()
-        self._posted = _PostedWrites(self._run_logged)
+        self._posted = _PostedWrites(self._run_and_log_failure)
         self._closed = threading.Event()
         self._indexed: set[str] = set()
         self._listener: threading.Thread | None = None
@@ -133,33 +133,33 @@ class PostgresStore(Store):
         return batches.run_by_workspace(operations, self._run_batch_in_workspace)
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
-        """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(batches.keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        """Carry out operations on one workspace; raises `StorePaused` if they store words and must not."""
+        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
             self._posted.wait_for(workspace)
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
-        attempt = _Attempt(workspace, operations, _deadline_of(operations))
+        attempt = _Attempt(workspace, operations, _earliest_deadline(operations))
         if attempt.deadline is not None and attempt.deadline < time.monotonic():
-            return [_late_findings(operation) for operation in operations]
+            return [_findings_of_late_search(operation) for operation in operations]
         with translate_errors(self.shown_url):
             try:
                 return self._run_until_done(attempt)
             except ServerSilent:
                 if attempt.deadline is None:
                     raise
-                return [_late_findings(operation) for operation in operations]
+                return [_findings_of_late_search(operation) for operation in operations]
 
     def _run_until_done(self, attempt: _Attempt) -> list[Any]:
-        """Carry out a batch, again and again if the connection is lost, for as long as we wait for locks."""
+        """Carry out a batch; if the connection is lost, try again until its time is over."""
         give_up = attempt.deadline or time.monotonic() + self._limits.busy_seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                with self._pool.borrow(_with_grace(attempt.deadline)) as connection:
-                    self._prepare(connection)
-                    return self._run_once(connection, attempt)
+                with self._pool.borrow(_add_grace_period(attempt.deadline)) as connection:
+                    self._make_tables_once(connection)
+                    return self._run_in_transaction(connection, attempt)
             except CONNECTION_LOST as error:
                 if not self._is_worth_another_try(error) or time.monotonic() + pause > give_up:
                     raise
@@ -168,21 +168,21 @@ class PostgresStore(Store):
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _is_worth_another_try(self, error: Exception) -> bool:
-        """Whether a server that has answered before is only away for a moment."""
+        """Whether an error means that a server which has answered before may only be away for a moment."""
         state = getattr(error, "sqlstate", None) or ""
         is_lost = not state or state.startswith(("57P", "08"))
         return self._is_ready and is_lost and not isinstance(error, ServerSilent)
 
-    def _prepare(self, connection: Connection) -> None:
-        """Make the tables, if that has not been done."""
+    def _make_tables_once(self, connection: Connection) -> None:
+        """Make the tables, unless this store has done so before."""
         if not self._is_ready:
             with self._preparing:
                 if not self._is_ready:
                     schema.migrate(connection, self._schema)
                     self._is_ready = True
 
-    def _run_once(self, connection: Connection, attempt: _Attempt) -> list[Any]:
-        """Carry out a batch in one transaction; roll back whatever fails."""
+    def _run_in_transaction(self, connection: Connection, attempt: _Attempt) -> list[Any]:
+        """Carry out a batch in one transaction, which is rolled back if anything fails."""
         creates = any(map(batches.creates_workspace, attempt.operations))
         ws = self._find_workspace(connection, attempt.workspace, create=creates)
         if not ws:
@@ -192,25 +192,25 @@ class PostgresStore(Store):
                 connection.execute(
                     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL foreword.ws = '{ws}'"
                 )
-                return run_operations(self._transaction(connection, ws, attempt), attempt.operations)
-            return self._write(connection, ws, attempt)
+                return run_operations(self._new_transaction(connection, ws, attempt), attempt.operations)
+            return self._run_write_once(connection, ws, attempt)
         finally:
             if not connection.closed and connection.info.transaction_status != 0:
                 with suppress(*CONNECTION_LOST):
                     connection.execute("ROLLBACK")
 
-    def _write(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
-        """Carry out a batch that writes, once, however often it is tried."""
+    def _run_write_once(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
+        """Carry out a batch that writes; one that an earlier try has committed is not carried out again."""
         connection.execute(
             f"BEGIN; SET LOCAL foreword.ws = '{ws}'; "
             f"SET LOCAL lock_timeout = '{int(self._limits.busy_seconds * 1000)}ms'; "
             f"SELECT pg_advisory_xact_lock({_WRITES_TO_ONE_WORKSPACE}, {ws})"
         )
-        # Whoever held the lock has ended, and so has our own first try, if there was one.
+        # We have the lock, so an earlier try of this batch has ended: it was committed or rolled back.
         if attempt.results is not None and _was_committed(connection, attempt.token):
             return attempt.results
         attempt.results = None
-        tx = self._transaction(connection, ws, attempt)
+        tx = self._new_transaction(connection, ws, attempt)
         results = run_operations(tx, attempt.operations)
         tx.execute(
             "UPDATE workspaces SET holds = NOT holds WHERE ws = ? AND holds IS DISTINCT FROM "
@@ -231,30 +231,34 @@ class PostgresStore(Store):
         return results
 
     def _index_vectors_if_many(self, connection: Connection, ws: int, workspace: str) -> None:
-        """Have the vectors of a workspace that has become large indexed, once, behind the write."""
+        """Index the vectors of a workspace that has become large, once, in a thread of its own."""
         if workspace in self._indexed or not isinstance(self._vectors, nearest.NearestTables):
             return
         row = connection.execute("SELECT items FROM workspaces WHERE ws = %s", (ws,)).fetchone()
         if row is not None and row[0] > nearest.EXACT_BELOW * _GROWTH_BEFORE_INDEX:
             self._indexed.add(workspace)
             threading.Thread(
-                target=self._make_indexes_logged, args=(workspace,), name="foreword-indexer", daemon=True
+                target=self._make_indexes_and_log_failure,
+                args=(workspace,),
+                name="foreword-indexer",
+                daemon=True,
             ).start()
 
-    def _make_indexes_logged(self, workspace: str) -> None:
+    def _make_indexes_and_log_failure(self, workspace: str) -> None:
+        """Build the missing vector indexes of a workspace; a failure is logged."""
         try:
             self.make_vector_indexes(workspace)
         except ForewordError as error:
             _log.warning("vectors not indexed", workspace=workspace, error=str(error))
 
-    def _transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
+    def _new_transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
         return self._transaction_class(
             *(connection, ws, attempt.workspace, self._views, self._limits, self._vectors),
             writes=attempt.writes,
         )
 
     def _find_workspace(self, connection: Connection, name: str, *, create: bool) -> int:
-        """The number of a workspace, given now if it has none and is to be created; else 0."""
+        """The number of a workspace; 0 if it does not exist and `create` is False."""
         if name in self._numbers:
             return self._numbers[name]
         query = "SELECT ws FROM workspaces WHERE md5(name) = md5(%s)"
@@ -270,14 +274,15 @@ class PostgresStore(Store):
     # The rest of the contract
 
     def post(self, operation: Write[Any]) -> None:
-        """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
+        """Queue a write; `close` waits for it. A write that must not be stored now is ignored."""
         check_workspace(operation.workspace)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        if not (batches.keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
+        if not (batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
             self._posted.add(operation)
 
-    def _run_logged(self, operation: Write[Any]) -> None:
+    def _run_and_log_failure(self, operation: Write[Any]) -> None:
+        """Carry out a posted write; a failure is logged."""
         try:
             self._run_batch_in_workspace(operation.workspace, [operation])
         except ForewordError as error:
@@ -286,7 +291,7 @@ class PostgresStore(Store):
     def workspaces(self) -> list[str]:
         """The names of the workspaces that hold something, sorted."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             rows = connection.execute("SELECT name FROM workspaces WHERE holds")
             return sorted(name for (name,) in rows)
 
@@ -300,9 +305,9 @@ class PostgresStore(Store):
             self._listener.join()
 
     def make_vector_indexes(self, workspace: str) -> list[str]:
-        """Give a large workspace what lets its vectors be searched without comparing each; the new ones."""
+        """Build the missing vector indexes of a large workspace. Returns the names of the new ones."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             ws = self._find_workspace(connection, workspace, create=False)
             try:
                 return nearest.make_missing_indexes(connection, ws) if ws else []
@@ -310,9 +315,9 @@ class PostgresStore(Store):
                 connection.execute("RESET foreword.ws")
 
     def examine(self) -> ServerState:
-        """What runs at the address, and whether row-level security binds this user."""
+        """The versions of the server, and whether row-level security applies to our user."""
         with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._prepare(connection)
+            self._make_tables_once(connection)
             row: Any = connection.execute(
                 "SELECT current_setting('server_version'), "
                 "(SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
@@ -324,24 +329,25 @@ class PostgresStore(Store):
 
     @property
     def _channel(self) -> str:
+        """The channel on which services tell each other of new items."""
         return f"foreword_{self._schema}"
 
     def watch(self, on_new_items: Callable[[str], None]) -> None:
-        """Call this with the name of a workspace when somebody has stored items in it."""
+        """Call `on_new_items` with the name of a workspace when any service has stored items in it."""
         if self._listener is None:
             self._listener = threading.Thread(
-                target=self._listen, args=(on_new_items,), name="foreword-listener", daemon=True
+                target=self._listen_until_closed, args=(on_new_items,), name="foreword-listener", daemon=True
             )
             self._listener.start()
 
-    def _listen(self, on_new_items: Callable[[str], None]) -> None:
-        """Wait for notices until the store is closed; connect again when the server was away."""
+    def _listen_until_closed(self, on_new_items: Callable[[str], None]) -> None:
+        """Wait for notices of new items until the store is closed; reconnect when the server was away."""
         while not self._closed.is_set():
             try:
                 with self._pool.connect() as connection:
                     connection.execute(f'LISTEN "{self._channel}"')
                     while not self._closed.is_set():
-                        # All of them first: the connection is not ours while we are being told.
+                        # All notices first: the connection cannot be used while they are being read.
                         notices = list(connection.notifies(timeout=0.5, stop_after=1))
                         for ws in {int(notice.payload) for notice in notices}:
                             if name := self._workspace_name(connection, ws):
@@ -356,7 +362,7 @@ class PostgresStore(Store):
 
 
 class _PostedWrites:
-    """Writes that nobody waits for, carried out one after the other by a thread."""
+    """A queue of posted writes, which a thread carries out one after the other."""
 
     def __init__(self, run: Callable[[Write[Any]], None]) -> None:
         self._run = run
@@ -370,27 +376,30 @@ class _PostedWrites:
         done: Future[None] = Future()
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="foreword-posted", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run_until_closed, name="foreword-posted", daemon=True
+                )
                 self._thread.start()
             self._last[operation.workspace] = done
             self._queue.put((operation, done))
 
     def wait_for(self, workspace: str) -> None:
-        """Wait until what was posted to a workspace is written, or has failed."""
+        """Wait until all writes posted to a workspace are done or have failed."""
         with self._lock:
             done = self._last.get(workspace)
         if done is not None:
             wait([done])
 
     def close(self) -> None:
-        """Finish the queue."""
+        """Carry out what is queued, and stop the thread."""
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
             thread.join()
 
-    def _work(self) -> None:
+    def _run_until_closed(self) -> None:
+        """Carry out queued writes until the queue is closed."""
         while (job := self._queue.get()) is not None:
             operation, done = job
             try:
@@ -399,23 +408,24 @@ class _PostedWrites:
                 done.set_result(None)
 
 
-def _deadline_of(operations: Sequence[Operation[Any]]) -> float | None:
+def _earliest_deadline(operations: Sequence[Operation[Any]]) -> float | None:
     """The earliest deadline of a batch that only searches; None if something in it has no deadline."""
     expiries = [operation.expires for operation in operations if isinstance(operation, base.Search)]
     given = [expires for expires in expiries if expires is not None]
     return min(given) if given and len(given) == len(operations) else None
 
 
-def _with_grace(deadline: float | None) -> float | None:
+def _add_grace_period(deadline: float | None) -> float | None:
+    """The deadline of a search's connection: a little later than its own, so that findings can be fetched."""
     return None if deadline is None else deadline + _GRACE_SECONDS
 
 
-def _late_findings(operation: Operation[Any]) -> Findings:
-    """What a search returns that the server did not answer in time."""
+def _findings_of_late_search(operation: Operation[Any]) -> Findings:
+    """The findings of a search that the server did not answer in time: a note for each probe."""
     probes = operation.probes if isinstance(operation, base.Search) else ()
     return Findings({}, {}, tuple(Note(probe.space, "late: the deadline passed") for probe in probes))
 
 
 def _was_committed(connection: Connection, token: uuid.UUID) -> bool:
-    """Whether the transaction that left this token was committed."""
+    """Whether the transaction with this token was committed."""
     return connection.execute("SELECT 1 FROM commits WHERE token = %s", (token,)).fetchone() is not None

@@ -1,4 +1,4 @@
-"""A transaction on one workspace in PostgreSQL, and the storing of items in it."""
+"""A transaction on one workspace in PostgreSQL: runs statements, selects items and stores them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _OTHER_FILTERS = (*_KEYED_FILTERS, "conversation_prefix")
 
 
 class Transaction:
-    """A connection inside a transaction, and what operations need to know of the workspace.
+    """A connection inside a transaction, with the settings of its workspace that operations need.
 
-    In SQL a `?` is a value. `ws` is the number of the workspace, 0 if it does not exist.
+    In SQL a `?` stands for a value. `ws` is the number of the workspace.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Transaction:
         return None if row is None else row[0]
 
     def select_items(self, sql_rest: str, *values: object) -> tuple[Item, ...]:
-        """The items of the workspace that `SELECT … FROM items i WHERE i.ws = … AND` and the rest give."""
+        """The workspace's items that a statement selects, given the part after `WHERE i.ws = … AND`."""
         return tuple(item for _, item in self.select_numbered_items(sql_rest, *values))
 
     def select_numbered_items(self, sql_rest: str, *values: object) -> list[tuple[int, Item]]:
-        """The same, each with its number."""
+        """The workspace's items that a statement selects, as `select_items`, each with its number."""
         rows = self.execute(
             f"SELECT i.no, {COLUMNS} FROM items i WHERE i.ws = ? AND {sql_rest}", self.ws, *values
         )
@@ -102,6 +102,7 @@ class Transaction:
         return tuple(results)
 
     def _items_where_in(self, column: str, values: list[str]) -> tuple[Item, ...]:
+        """The items whose column has one of these values."""
         return self.select_items(f"i.{column} = ANY(?)", values) if values else ()
 
     def _insert_items(self, fresh: list[tuple[Item, Views | None]]) -> None:
@@ -123,14 +124,14 @@ class Transaction:
             self.unindexed.add(number, item, views)
         self.has_new_items = True
 
-    def numbers_of(self, ids: Iterable[str]) -> dict[str, int]:
-        """The numbers of the items with these ids."""
+    def item_numbers_by_id(self, ids: Iterable[str]) -> dict[str, int]:
+        """The numbers of the items with these ids, by id; unknown ids are left out."""
         rows = self.execute("SELECT id, no FROM items WHERE ws = ? AND id = ANY(?)", self.ws, list(ids))
         return dict(rows.fetchall())
 
 
 def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
-    """The filters as a condition on `items AS i`, and the values to bind; `TRUE` when everything passes."""
+    """The filters as a condition on `items AS i`, and the values to bind; `TRUE` if every item passes."""
     from foreword.store.rows import filters_to_sql as shared
 
     without = dict.fromkeys(_OTHER_FILTERS)

@@ -1,4 +1,4 @@
-"""Vectors and token codes in PostgreSQL: the rows, which are the truth, whatever part compares them."""
+"""Vectors and token codes in PostgreSQL: the rows, which are the truth. Comparing them is left to others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
     Encoder = tuple[int, str, str, int]
-    """A generation's number, its space, its digest, and the length of its vectors."""
+    """A generation of vectors: its number, space and digest, and the length of its vectors."""
 
 _HAS_VECTOR = (
     "EXISTS(SELECT 1 FROM vectors v JOIN generations g USING(generation) "
@@ -35,7 +35,7 @@ _HAS_VECTOR = (
 
 
 def find_encoder(tx: Transaction, space: str, digest: str) -> Encoder | None:
-    """The generation of a space and digest that has vectors in this workspace; None when none has."""
+    """The generation of a space and digest, or None if it has no vectors in this workspace."""
     row: Encoder | None = tx.execute(
         "SELECT g.generation, g.space, g.digest, g.dimensions FROM generations g "
         "WHERE g.space = ? AND g.digest = ? "
@@ -65,25 +65,27 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             raise ValidationError(
                 f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
             )
-    numbers = tx.numbers_of(vector.item_id for vector in op.vectors)
+    numbers = tx.item_numbers_by_id(vector.item_id for vector in op.vectors)
     known = [vector for vector in op.vectors if vector.item_id in numbers]
     if not known:
         return 0
-    rows = {numbers[one.item_id]: (one.text_hash, vector_to_code(one.values)) for one in known}
-    put_codes(tx, op.space, op.digest, rows)
+    rows = {numbers[vector.item_id]: (vector.text_hash, vector_to_code(vector.values)) for vector in known}
+    put_codes_by_number(tx, op.space, op.digest, rows)
     tx.execute(
         "DELETE FROM claims WHERE ws = ? AND task = ? AND no = ANY(?)",
-        *(tx.ws, _task(op.space, op.digest), list(rows)),
+        *(tx.ws, _encoding_task(op.space, op.digest), list(rows)),
     )
     return len(known)
 
 
-def put_codes(tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple[str, bytes]]) -> None:
-    """Store codes by item number, each with the hash of its text; what is the same already is not written."""
+def put_codes_by_number(
+    tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple[str, bytes]]
+) -> None:
+    """Store codes by item number, each with the hash of its text; unchanged rows are not written."""
     if not rows:
         return
     dimensions = len(next(iter(rows.values()))[1])
-    generation = _make_generation(tx, space, digest, dimensions)
+    generation = _find_or_make_generation(tx, space, digest, dimensions)
     changed = tx.execute(
         "INSERT INTO vectors(ws, generation, no, text_hash, code) "
         "SELECT ?, ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
@@ -98,11 +100,11 @@ def put_codes(tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple
             bytes_array(code for _, code in rows.values()),
         ),
     ).fetchall()
-    tx.vectors.keep(tx, space, digest, {number: rows[number][1] for (number,) in changed})
+    tx.vectors.put_vectors(tx, space, digest, {number: rows[number][1] for (number,) in changed})
 
 
-def _make_generation(tx: Transaction, space: str, digest: str, dimensions: int) -> int:
-    """The number of a generation of vectors, given now if it has none."""
+def _find_or_make_generation(tx: Transaction, space: str, digest: str, dimensions: int) -> int:
+    """The number of a generation of vectors; a new generation is given a number."""
     values = (space, digest, dimensions)
     query = "SELECT generation FROM generations WHERE space = ? AND digest = ? AND dimensions = ?"
     number: int | None = tx.select_value(query, *values)
@@ -113,8 +115,8 @@ def _make_generation(tx: Transaction, space: str, digest: str, dimensions: int) 
     return int(number or 0)
 
 
-def codes_of(tx: Transaction, generation: int, numbers: Iterable[int]) -> dict[int, bytes]:
-    """The codes of those of these items that have one."""
+def codes_of_items(tx: Transaction, generation: int, numbers: Iterable[int]) -> dict[int, bytes]:
+    """The codes of these items by number, for those that have one."""
     wanted = list(numbers)
     if not wanted:
         return {}
@@ -127,7 +129,7 @@ def codes_of(tx: Transaction, generation: int, numbers: Iterable[int]) -> dict[i
 
 
 def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
-    """Items that have no vector of an encoder yet."""
+    """Items that have no vector of the given encoder yet."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
     return tx.select_items(
         f"{clause} AND NOT {_HAS_VECTOR} ORDER BY i.no LIMIT ?",
@@ -136,9 +138,9 @@ def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
 
 
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
-    """Items without a vector that nobody else is about to encode; they are the caller's for a while."""
+    """Items without a vector that nobody has claimed; they are claimed for the caller for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task = _task(op.space, op.digest)
+    task = _encoding_task(op.space, op.digest)
     tx.execute("DELETE FROM claims WHERE ws = ? AND until < clock_timestamp()", tx.ws)
     items = tx.select_numbered_items(
         f"{clause} AND NOT {_HAS_VECTOR} AND NOT EXISTS"
@@ -153,8 +155,8 @@ def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     return tuple(item for _, item in items)
 
 
-def _task(space: str, digest: str) -> str:
-    """What is being done to an item that is claimed."""
+def _encoding_task(space: str, digest: str) -> str:
+    """The name of a task for which items are claimed: encoding for one space by the encoder with a digest."""
     return f"{space} {digest}"
 
 
@@ -173,12 +175,14 @@ def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]
 
 def put_token_codes(tx: Transaction, op: PutTokenCodes) -> int:
     """Store codes; those of unknown items are ignored. Returns how many belong to known items."""
-    numbers = tx.numbers_of(op.codes)
-    keep_token_codes(tx, {number: (op.digest, op.codes[item_id]) for item_id, number in numbers.items()})
+    numbers = tx.item_numbers_by_id(op.codes)
+    put_token_codes_by_number(
+        tx, {number: (op.digest, op.codes[item_id]) for item_id, number in numbers.items()}
+    )
     return len(numbers)
 
 
-def keep_token_codes(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> None:
+def put_token_codes_by_number(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> None:
     """Store token codes by item number, each with the digest of its encoder."""
     tx.execute(
         "INSERT INTO token_codes SELECT ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
@@ -191,7 +195,7 @@ def keep_token_codes(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> 
 
 
 def get_token_codes(tx: Transaction, op: GetTokenCodes) -> dict[str, bytes]:
-    """The codes that these items have of an encoder, by item id."""
+    """The codes of these items that the given encoder made, by item id."""
     rows = tx.execute(
         "SELECT i.id, t.codes FROM items i JOIN token_codes t USING(ws, no) "
         "WHERE i.ws = ? AND t.digest = ? AND i.id = ANY(?)",
@@ -201,7 +205,7 @@ def get_token_codes(tx: Transaction, op: GetTokenCodes) -> dict[str, bytes]:
 
 
 def list_without_token_codes(tx: Transaction, op: ListWithoutTokenCodes) -> tuple[Item, ...]:
-    """Items of the given kinds that have no codes of an encoder yet."""
+    """Items of the given kinds that have no codes of the given encoder yet."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
     return tx.select_items(
         f"{clause} AND NOT EXISTS(SELECT 1 FROM token_codes t "
