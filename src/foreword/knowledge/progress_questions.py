@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, with_english_times
+from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, translate_times
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
 
@@ -56,7 +56,7 @@ def _read_past(said: str, now: datetime) -> ProgressQuestion | None:
     """A question about a time that has begun; without a time it is a question like others."""
     if not (cue("did").search(said) or cue("where").search(said)):
         return None
-    english = with_english_times(said)
+    english = translate_times(said)
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
@@ -72,7 +72,7 @@ def _read_left(said: str, now: datetime) -> ProgressQuestion | None:
     match = cue("left").search(said)
     if match is None:
         return None
-    english = with_english_times(said[match.end() :])
+    english = translate_times(said[match.end() :])
     topic = _TOPIC.match(_without_dates(english, now))
     words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
     span = date_span(english, now) if topic or find_dates(english, now) else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ForewordError
 from foreword.knowledge.decisions import list_decisions
-from foreword.knowledge.open_ends import find_replacing, list_open_ends
+from foreword.knowledge.open_ends import find_replacing_items, list_open_ends
 from foreword.knowledge.session_summary import (
     SUMMARY_WORDS,
     SessionSummary,
@@ -150,7 +150,7 @@ class SessionContextProvider:
             return summary
         filters = Filters(kinds=("turn",), session=summary.session)
         turns = self._store.recent(workspace, filters, _MAX_TURNS)[::-1]
-        replacing = find_replacing(self._store, workspace, [turn.id for turn in turns])
+        replacing = find_replacing_items(self._store, workspace, [turn.id for turn in turns])
         standing = [
             turn
             for turn in turns

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from foreword.errors import EmbeddingError, ValidationError
-from foreword.knowledge.axes import AXES, describe_gist, item_text_on_axis
+from foreword.knowledge.axes import AXES, describe_in_one_sentence, item_text_on_axis
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.grouping import MIN_CLUSTER_SIZE, Centre, cosine_distance, find_centre, group_vectors
@@ -171,7 +171,7 @@ class Values:
         """A wording for a value: what the member says on the axis that is nearest to what all of them say."""
         cluster, points = self._require_cluster(workspace, cluster_id)
         typical = points[:_MAX_COMPARED_MEMBERS]
-        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
+        gists = [describe_in_one_sentence(cluster.axis, point.experience) for point in typical]
         vectors = self._require_encoder().embed_items([Item(one, "") for one in gists])
         centre = find_centre(vectors, [point.experience.weight for point in typical])
         return gists[min(range(len(gists)), key=lambda place: centre.distances[place])]
@@ -254,7 +254,7 @@ class Values:
         ValidationError if it is more.
         """
         typical = points[:_MAX_COMPARED_MEMBERS]
-        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
+        gists = [describe_in_one_sentence(cluster.axis, point.experience) for point in typical]
         vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *gists)])
         centre = find_centre(vectors[1:], [point.experience.weight for point in typical])
         distance = cosine_distance(vectors[0], centre.vector)
