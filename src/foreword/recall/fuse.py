@@ -62,8 +62,7 @@ class Blend:
     """The share of known names that is assumed for a question that names nothing."""
 
     def probability(self, blend: float, grasp: float = 0.0) -> float:
-        """The probability of relevance at this blend; `grasp` is the bonus for what is known of the
-        question."""
+        """The probability of relevance at this blend, with a bonus (`grasp`) for how much is known."""
         return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - grasp))
 
 

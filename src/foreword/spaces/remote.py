@@ -32,7 +32,7 @@ _ADVICE = {
 
 
 class RemoteModel:
-    """An endpoint with its key. `address` is what error messages call the URL, `error` what is raised."""
+    """An endpoint and its key. Error messages call its URL `address`; failures are raised as `error`."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class RemoteModel:
         self._error = error
         self._address = address
         self._sleep = sleep
-        self._opener = _make_opener()
+        self._opener = _make_opener_without_redirects()
 
     def post_json(self, path: str, body: object) -> Any:  # noqa: ANN401  (whatever the endpoint says)
-        """What the endpoint answers to a body posted to `path`; asked again when the trouble may pass."""
+        """The endpoint's JSON answer to a body posted to `path`; tries again if the failure may pass."""
         answer = self._post(self._url + path, json.dumps(body).encode())
         try:
             return json.loads(answer)
@@ -75,6 +75,7 @@ class RemoteModel:
         )
 
     def _post(self, url: str, body: bytes) -> bytes:
+        """The answer to a posted body; tries again after failures that may pass, and raises the others."""
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import Request
@@ -110,7 +111,7 @@ class RemoteModel:
             return answer
 
     def _describe_refusal(self, url: str, error: HTTPError) -> str:
-        """What to tell the user about an answer that is an error; closes the answer."""
+        """The error message for an answer with an error status; closes the answer."""
         from http.client import HTTPException
 
         with error:
@@ -148,8 +149,8 @@ def _check_key(key: str | None, key_name: str) -> None:
         )
 
 
-def _make_opener() -> OpenerDirector:
-    """HTTP and HTTPS only, and no redirects: urllib would carry the key along to another host."""
+def _make_opener_without_redirects() -> OpenerDirector:
+    """An opener for HTTP and HTTPS without redirects: urllib would send the key on to another host."""
     from urllib import request
 
     opener = request.OpenerDirector()
@@ -162,7 +163,7 @@ def _make_opener() -> OpenerDirector:
 
 
 def _pause_seconds(attempt: int, retry_after: str | None) -> float:
-    """How long to wait: as long as the endpoint says, within reason, else twice as long each time."""
+    """The seconds to wait: as many as the endpoint asks for, within reason, else twice as many each time."""
     try:
         asked = float(retry_after or "")
     except ValueError:
@@ -232,7 +233,7 @@ class OpenAIEmbeddingProvider:
 
 
 def _vectors_in_order(answer: Any) -> list[Any]:  # noqa: ANN401  (what an endpoint said)
-    """The vectors of an answer, in the order of the question; endpoints may answer in any order."""
+    """The vectors of an answer, in the order of the texts; endpoints may answer in any order."""
     entries = answer["data"]
     by_index = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}
     return [by_index[at] for at in range(len(entries))]
