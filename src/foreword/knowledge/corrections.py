@@ -137,6 +137,7 @@ def _states_something(item: Item) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _has_statement(text: str) -> bool:
+    """Whether a text states something: not only a question, and more than one content word."""
     return not only_asks(text) and len(content_words(text)) > 1
 
 
@@ -240,7 +241,7 @@ def _find_corrected_without_value(
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
     own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
     words = task_words(own.text)
-    echoes = [one for one in recent if one is not own and _repeats_words(task_words(one.text), words)]
+    echoes = [one for one in recent if one is not own and _share_most_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
@@ -269,6 +270,6 @@ def _drop_correction_words(said: str) -> str:
     return cue("corrects").sub(" ", said).strip(" .!,")
 
 
-def _repeats_words(words: frozenset[str], stated: frozenset[str]) -> bool:
+def _share_most_words(words: frozenset[str], stated: frozenset[str]) -> bool:
     """Whether two texts share most words of the one with fewer words."""
     return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))

@@ -132,6 +132,7 @@ def may_replace(newer: Source, older: Source) -> bool:
 
 
 def _still_holds(item: Item) -> bool:
+    """Whether an item was neither superseded nor closed by hand."""
     return not (item.superseded_by or item.metadata.get(CLOSED))
 
 
@@ -152,11 +153,12 @@ def _drop_agents_repeats(decisions: Sequence[Decision]) -> list[Decision]:
         for one in decisions
         if one.item.source.trust == "user"
         or one.before
-        or not any(one.item.session == user.item.session and _says_the_same(one, user) for user in own)
+        or not any(one.item.session == user.item.session and _share_most_words(one, user) for user in own)
     ]
 
 
-def _says_the_same(one: Decision, other: Decision) -> bool:
+def _share_most_words(one: Decision, other: Decision) -> bool:
+    """Whether two decisions share most words of the shorter one."""
     words, others = task_words(one.text), task_words(other.text)
     return bool(words) and len(words & others) >= _MIN_SAID_AGAIN * min(len(words), len(others))
 
@@ -179,7 +181,7 @@ class _Changes:
         """The changes that relations, metadata and later items state; `items` are oldest first."""
         changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
         changes._read_relations(store, workspace, [item for item in items if item.id in found])
-        changes._read_words(items, found)
+        changes._read_later_words(items, found)
         missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
         changes.others |= (
             {item.id: item for item in store.get(workspace, *missing) if item} if missing else {}
@@ -204,7 +206,7 @@ class _Changes:
                     self.disputed.setdefault(name, []).append(one.memory.id)
                     self.others[one.memory.id] = one.memory
 
-    def _read_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
+    def _read_later_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
         """Read from the words of later items what they correct or take back."""
         said: dict[str, list[Item]] = {}
         standing: dict[str, frozenset[str]] = {}

@@ -53,12 +53,12 @@ class ExtractiveSummarizer:
     """Summarises a conversation by its best sentences. Safe to share between threads and conversations.
 
     The sentences of a turn are cached by its text, and the weights of the last few conversations are kept,
-    so that one turn more does not mean reading everything again.
+    so that with one turn more not everything is read again.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._read = lru_cache(_MAX_CACHED_TEXTS)(_read_text)
+        self._read = lru_cache(_MAX_CACHED_TEXTS)(_sentences_of_text)
         self._conversations: OrderedDict[tuple[str, str, str], ConversationWeights] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -103,10 +103,11 @@ def find_correction(turns: Sequence[Turn], place: int) -> int | None:
 
 
 def _item_from_turn(turn: Turn) -> Item:
+    """A turn as an item, which is what `find_corrected` reads."""
     return Item(turn.text, "", kind="turn", about=turn.speaker)
 
 
-def _read_text(text: str) -> tuple[Sentence, ...]:
+def _sentences_of_text(text: str) -> tuple[Sentence, ...]:
     return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
 
 
@@ -141,15 +142,15 @@ class _Draft:
         important = self._conversation.important_sentences()
         kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
         self._room -= kept_back
-        chosen = self._choose_beside([], important)
+        chosen = self._choose_more([], important)
         self._room += kept_back
-        chosen += self._choose_beside(chosen, weighed)
-        chosen += self._choose_beside(chosen, important)
+        chosen += self._choose_more(chosen, weighed)
+        chosen += self._choose_more(chosen, important)
         if self._room >= _MIN_TOKENS:
-            chosen += self._choose_beside(chosen, self._conversation.unusual_sentences())
+            chosen += self._choose_more(chosen, self._conversation.unusual_sentences())
         return chosen
 
-    def _choose_beside(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
+    def _choose_more(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
         """The best sentences that fit and say something the chosen ones do not."""
         if self._room < _MIN_TOKENS:
             return []

@@ -129,10 +129,11 @@ def read_evidence(rows: object) -> tuple[Evidence, ...]:
     """The observations in an item's metadata; ValueError, KeyError or TypeError if they are malformed."""
     if not isinstance(rows, list):
         raise TypeError("evidence is a list")
-    return tuple(map(_read_row, rows))
+    return tuple(map(_read_observation, rows))
 
 
-def _read_row(row: Mapping[str, Any]) -> Evidence:
+def _read_observation(row: Mapping[str, Any]) -> Evidence:
+    """One observation from its JSON values; ValueError, KeyError or TypeError if they are malformed."""
     kind = next(kind for kind in _KINDS if kind == row["kind"]) if row["kind"] in _KINDS else None
     if kind is None:
         raise ValueError(f"no evidence of the kind {row['kind']!r}")

@@ -193,6 +193,7 @@ def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -
 
 
 def _is_name_of(mention: str, names: frozenset[str]) -> bool:
+    """Whether a mention has only words of these names, or all of them."""
     words = frozenset(split_words(mention.removesuffix("'s").removesuffix("’s")))
     return bool(words) and (words <= names or names <= words)
 

@@ -93,11 +93,11 @@ def can_be_same_firm(name: str, other_name: str) -> bool:
     """
     if _NUMBER.findall(name) != _NUMBER.findall(other_name):
         return False
-    one, other = fold_case(without_legal_form(name)), fold_case(without_legal_form(other_name))
+    one, other = fold_case(drop_legal_form(name)), fold_case(drop_legal_form(other_name))
     return one == other or name_acronym(name) == other or name_acronym(other_name) == one
 
 
-def without_legal_form(name: str) -> str:
+def drop_legal_form(name: str) -> str:
     """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
     parts = name.replace(",", " ").split()
     while len(parts) > 1 and fold_case(parts[-1]).rstrip(".") in _LEGAL_FORMS:
@@ -114,9 +114,9 @@ def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
     if kind in _FIRM:
         parts = _split_name_words(name) if kind == "thing" else []
         halves = [part for part in parts if is_first_or_last_name_in(part, name)]
-        return frozenset(
-            {fold_case(name), fold_case(without_legal_form(name)), name_acronym(name), *halves}
-        ) - {""}
+        return frozenset({fold_case(name), fold_case(drop_legal_form(name)), name_acronym(name), *halves}) - {
+            ""
+        }
     return frozenset(_email_local_words(name)) if kind == "email" else frozenset()
 
 
@@ -222,7 +222,7 @@ class NameBook:
         elif name not in record.names:
             _add_fuller_name_or_alias(record, name)
         parts = name.split() if record.kind == "person" else [name]
-        for part in (*parts, without_legal_form(name)):
+        for part in (*parts, drop_legal_form(name)):
             if part[:1].isupper() and " " not in part and fold_case(part) not in STOPWORDS:
                 self._by_spelling[part] = record.id
 
@@ -244,7 +244,9 @@ class NameBook:
         found = [self.records[one] for one in self._by_name.get(fold_case(name), ())]
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
-    def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> EntityRecord | None:
+    def find_best_match(
+        self, name: str, kind: EntityType, rank: Rank, gender: str = ""
+    ) -> EntityRecord | None:
         """The entity that a name most probably means: one that has it, else one that may; then by rank."""
         found = self.find_by_name(name, kind)
         if kind == "person" or not found:

@@ -162,7 +162,7 @@ def read_open_end(item: Item) -> OpenEnd | None:
         return OpenEnd(item, result.text, (), runner=result.runner) if result and failed else None
     if item.kind == "commit" or item.superseded_by or item.metadata.get(CLOSED):
         return None
-    sentences = _split_sentences_once(item.text[:_MAX_CHARACTERS])
+    sentences = _cached_sentences(item.text[:_MAX_CHARACTERS])
     places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
@@ -245,6 +245,7 @@ def _task_in_clause(clause: str) -> frozenset[str]:
 
 
 def _whole_sentence_as_task(sentence: str) -> list[frozenset[str]]:
+    """The words of a sentence as its only task; no task if it has no such words."""
     words = task_words(sentence)
     return [words] if words else []
 
@@ -286,14 +287,14 @@ class _OpenList:
     def _close_by_words(self, sentence: str, item: Item, turn: int) -> None:
         """Close the parts of open ends that a sentence says are done or not needed any more."""
         words = task_words(sentence)
-        clauses = [task_words(clause) for clause in _PART.split(sentence) if _says_closed(clause)]
+        clauses = [task_words(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)]
         is_bare = item.kind == "turn" and len(words) <= _BARE_WORDS and not sentence.count(",")
         kept = []
         for end in self.ends:
             near = end.item.session == item.session and turn - self.opened_at[id(end.item)] < _TURNS_NEAR
             if is_bare and near and _is_bare_closing(sentence):
                 continue
-            left = tuple(part for part in end.parts if not _closes(words, clauses, part))
+            left = tuple(part for part in end.parts if not _closes_part(words, clauses, part))
             if left or not end.parts:
                 kept.append(end if left == end.parts else replace(end, parts=left))
         self.ends = kept
@@ -304,33 +305,34 @@ def _closing_sentences(item: Item) -> list[str]:
     if item.kind == "commit":
         return [item.text.split("\n\n")[0]]
     text = item.text[:_MAX_CHARACTERS]
-    return [sentence for sentence in _split_sentences_once(text) if _is_closing(sentence, item)]
+    return [sentence for sentence in _cached_sentences(text) if _is_closing(sentence, item)]
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _split_sentences_once(text: str) -> tuple[str, ...]:
+def _cached_sentences(text: str) -> tuple[str, ...]:
     return tuple(split_sentences(text))
 
 
 def _is_closing(sentence: str, item: Item) -> bool:
     """Whether a sentence says that something is not needed, or done while it leaves nothing open."""
-    how = _how_it_closes(sentence)
+    how = _find_closing_cue(sentence)
     return how == "cancels" or (how == "done" and not is_open(sentence, item))
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _how_it_closes(sentence: str) -> Literal["cancels", "done", ""]:
+def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
     """Whether a sentence says that something is not needed any more, or done; "" for neither."""
     said = plain_line(sentence)
     if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
         return ""
     if cue("cancels").search(said):
         return "cancels"
-    return "done" if _says_closed(said) else ""
+    return "done" if _has_closing_cue(said) else ""
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _says_closed(clause: str) -> bool:
+def _has_closing_cue(clause: str) -> bool:
+    """Whether a clause says that something is done or not needed any more."""
     said = plain_line(clause)
     return bool(cue("done").search(said) or cue("cancels").search(said))
 
@@ -342,7 +344,7 @@ def _is_bare_closing(sentence: str) -> bool:
     return whole is not None and whole.start() <= len("that's ") and len(said.split()) <= _BARE_WORDS + 2
 
 
-def _closes(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:
+def _closes_part(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:
     """Whether a closing sentence has most words of a part, or one of its clauses speaks of nothing else."""
     shared = len(words & part)
     if shared < min(2, len(part)):

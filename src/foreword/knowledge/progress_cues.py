@@ -89,6 +89,7 @@ def translate_times(text: str) -> str:
 
 @cache
 def _read_time_words() -> dict[str, str]:
+    """The words for past times in other languages, each with its English."""
     return {
         said: english
         for one in _read_table().values()

@@ -70,6 +70,7 @@ def _read_question_about_past(said: str, now: datetime) -> ProgressQuestion | No
 
 
 def _read_question_about_decisions(said: str) -> ProgressQuestion | None:
+    """A question about what was decided at any time; None for other sentences."""
     return ProgressQuestion("decided", task_words(said)) if cue("recall").search(said) else None
 
 

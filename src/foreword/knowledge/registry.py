@@ -130,7 +130,9 @@ class EntityRegistry:
     def _register_mention(self, mention: MentionLike) -> EntityRecord:
         """The entity that a mention means, created if it is new, with this mention counted."""
         gender = mention.attributes.get("gender", "")
-        record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
+        record = self._book.find_best_match(
+            mention.text, mention.entity_type, self._salience_sort_key, gender
+        )
         if record is None:
             record = self._book.add(mention.text, mention.entity_type, self._now)
         if record.kind == "thing":
@@ -154,7 +156,7 @@ class EntityRegistry:
         """The entity of a turn's speaker; None if the speaker's name is not known."""
         if not turn.name or fold_case(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.user or turn.role, ""))
-        record = self._book.best_match(turn.name, "person", self._salience_sort_key)
+        record = self._book.find_best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
         record.kind = "person"
         self._book.add_name(record, turn.name)
@@ -268,7 +270,9 @@ class EntityRegistry:
         recognised = []
         for mention in (*found, *self._book.find_known_names(text, found)):
             gender = mention.attributes.get("gender", "")
-            record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
+            record = self._book.find_best_match(
+                mention.text, mention.entity_type, self._salience_sort_key, gender
+            )
             if record is not None:
                 recognised.append((mention.text, mention.start, record.to_entity()))
         return recognised

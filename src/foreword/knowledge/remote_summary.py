@@ -198,6 +198,7 @@ class _ModelSummary:
 
 
 def _conversation_key(spoken: Sequence[Turn]) -> tuple[str, str, str]:
+    """The key of a conversation, by its first turn."""
     return spoken[0].turn_id, spoken[0].speaker, spoken[0].text
 
 

@@ -114,6 +114,7 @@ def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -
 
 
 def _read_sentence(text: str, turn: int, place: int) -> Sentence:
+    """A sentence with its content words, which are neither stop words nor small talk."""
     every = split_words(text)
     content = frozenset(
         word for word in every if len(word) > 1 and word not in STOPWORDS and word not in SMALL_TALK
@@ -308,7 +309,7 @@ _ACT_WEIGHTS: Mapping[SpeechAct, float] = {
 _PROMISE = re.compile(r"\b(?:i|we)(?:'ll| will| promise|(?:'m| am|'re| are) going to)\b", re.IGNORECASE)
 _OPEN_QUESTION, _ANSWERED_QUESTION = 0.05, -0.02
 _SHORT_CONVERSATION_TURNS = 40
-"""What at most this many turns share says what they are about; what more turns share is repetition."""
+"""In at most this many turns, shared words show what they are about; in more turns, mere repetition."""
 
 _MAX_IMPORTANT, _MAX_UNUSUAL = 120, 100
 _MIN_IMPORTANCE, _OPEN_IMPORTANCE = 0.2, 0.3
@@ -372,7 +373,7 @@ class ConversationWeights:
         ]
 
     def important_sentences(self) -> list[Weighed]:
-        """The sentences not to be lost: decisions, demands, names, numbers, open questions; if it is long."""
+        """What a long conversation must not lose: decisions, demands, names, numbers, open questions."""
         if len(self.turns) <= _SHORT_CONVERSATION_TURNS:
             return []
         importance = {
@@ -400,14 +401,16 @@ class ConversationWeights:
         self._stale.clear()
 
     def _is_left_open(self, question: int) -> bool:
-        """Whether no later turn has a content word of a question."""
+        """Whether the question at this place was never taken up again."""
         return self._is_never_repeated(self._sentences[question])
 
     def _is_never_repeated(self, question: Sentence) -> bool:
+        """Whether no later turn than the question's has one of its content words."""
         last = (self._sentences_with[word][-1] for word in question.content_words)
         return all(self._sentences[at].turn == question.turn for at in last)
 
     def _add_turn(self, turn: Turn) -> None:
+        """Add a turn's sentences, and mark those whose weights it changes as stale."""
         number = len(self.turns)
         self.turns.append(turn)
         self._first_sentences.append(len(self._sentences))
@@ -427,6 +430,7 @@ class ConversationWeights:
         self._count_turn(self._words_of_last_turn(), 1)
 
     def _remove_last_turn(self) -> None:
+        """Remove the last turn's sentences, and mark those whose weights it changes as stale."""
         first = self._first_sentences[-1]
         lost = self._words_of_last_turn()
         for word in lost:
@@ -462,10 +466,13 @@ class ConversationWeights:
             return list(range(count))
         least = heapq.nlargest(MAX_CLOSE_SENTENCES, self._weights)[-1]
         best = [at for at, weight in enumerate(self._weights) if weight >= least]
-        beginning, end = self._first_sentence(FIRST_TURNS), self._first_sentence(len(self.turns) - LAST_TURNS)
+        beginning, end = (
+            self._first_sentence_of_turn(FIRST_TURNS),
+            self._first_sentence_of_turn(len(self.turns) - LAST_TURNS),
+        )
         return sorted({*best, *range(beginning), *range(end, count)})
 
-    def _first_sentence(self, turn: int) -> int:
+    def _first_sentence_of_turn(self, turn: int) -> int:
         """The place of a turn's first sentence; 0 before the first turn, and the end after the last."""
         if turn >= len(self._first_sentences):
             return len(self._sentences)
@@ -494,7 +501,7 @@ class ConversationWeights:
         for turn in range(len(self.turns) - 1, -1, -1):
             if answering - {self.turns[turn].speaker}:
                 return turn + 1
-            sentences = self._sentences[self._first_sentences[turn] : self._first_sentence(turn + 1)]
+            sentences = self._sentences[self._first_sentences[turn] : self._first_sentence_of_turn(turn + 1)]
             if not all(sentence.is_question for sentence in sentences):
                 answering.add(self.turns[turn].speaker)
         return 0

@@ -225,6 +225,7 @@ def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
 
 
 def _is_same_topic(term: _Term, other: _Term) -> bool:
+    """Whether two terms share a word of their names, or short ones mostly stand in the same items."""
     if not term.name_words.isdisjoint(other.name_words):
         return True
     shared = len(set(term.places) & set(other.places))

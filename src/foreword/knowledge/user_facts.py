@@ -132,12 +132,12 @@ def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
         start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain)
     ):
         return None
-    revokes = _matches_any("revokes", plain)
+    revokes = _matches_cue("revokes", plain)
     for kind in fact_kinds():
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
         if match is None or (is_question and not kind.is_rule):
             continue
-        if kind.name == "self" and not revokes and (_matches_any("passing", plain) or asks(plain)):
+        if kind.name == "self" and not revokes and (_matches_cue("passing", plain) or asks(plain)):
             return None
         return kind, (match.groupdict().get("topic") or "").lower(), revokes
     return None
@@ -208,7 +208,8 @@ def fact_kinds() -> tuple[FactKind, ...]:
     )
 
 
-def _matches_any(name: str, plain: str) -> bool:
+def _matches_cue(name: str, plain: str) -> bool:
+    """Whether a sentence matches a cue of the list with this name."""
     return any(cue.search(plain) for cue in _word_cues(name))
 
 

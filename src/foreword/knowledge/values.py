@@ -184,7 +184,7 @@ class Values:
             raise ValidationError(
                 f"no {kind} of {workspace!r} has the id {name!r}; list them to see their ids"
             )
-        named = {*_ids_in(value, "named_against"), experience.id}
+        named = {*_listed_ids(value, "named_against"), experience.id}
         value = replace(value, metadata={**value.metadata, "named_against": sorted(named)})
         return self._store_standing(workspace, self._weigh_value(value, {}))
 
@@ -210,7 +210,7 @@ class Values:
         vectors = self._require_encoder().embed_items([*(Item(one.text, "") for one in values), *done])
         found: dict[str, dict[str, str]] = {}
         for place, value in enumerate(values):
-            most, members = value.metadata.get("max_distance"), set(_ids_in(value, "members"))
+            most, members = value.metadata.get("max_distance"), set(_listed_ids(value, "members"))
             if not isinstance(most, int | float):
                 continue
             for experience, vector in zip(later, vectors[len(values) :], strict=True):
@@ -222,9 +222,9 @@ class Values:
     def _weigh_value(self, value: Item, bearing: Mapping[str, str]) -> ValueStanding:
         """The standing of a value: each contradiction takes as much as two of its experiences had given."""
         against = {name for name, status in bearing.items() if status == "falsified"}
-        against |= set(_ids_in(value, "named_against"))
+        against |= set(_listed_ids(value, "named_against"))
         for_it = {name for name, status in bearing.items() if status == "confirmed"} - against
-        size = len(_ids_in(value, "members")) + len(for_it)
+        size = len(_listed_ids(value, "members")) + len(for_it)
         first = value.metadata.get("cluster_confidence", value.confidence)
         share = size / max(1, size + _CONTRADICTION_WEIGHT * len(against))
         return ValueStanding(
@@ -372,7 +372,7 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
     return _ClusteringWithMembers(Clustering(axis, len(points), tuple(found)), members)
 
 
-def _ids_in(value: Item, key: str) -> builtins.list[str]:
+def _listed_ids(value: Item, key: str) -> builtins.list[str]:
     """The ids that a value's metadata lists under a key."""
     listed = value.metadata.get(key)
     return [str(one) for one in listed] if isinstance(listed, list) else []

@@ -121,6 +121,7 @@ def _says_more_than(result: SearchResult, better: SearchResult) -> bool:
 
 
 def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:
+    """A key that is greater for the more trusted result, then for the later one."""
     return -TRUSTS.index(result.memory.source.trust), result.memory.created_at
 
 

@@ -112,7 +112,7 @@ def fuse(
     ranks, scores = _ranks_and_scores_by_item(found, unrelated)
     values = _blend_all(found, scores, span, blends)
     if span is None and (event := find_event(question)) is not None:
-        span = _span_beside_event(event, _sort_items(found, _probabilities(found, values, blends)))
+        span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
         values = values if span is None else _blend_all(found, scores, span, blends)
     probabilities = _probabilities(found, values, blends)
     ordered = _sort_items(found, probabilities)
@@ -152,8 +152,8 @@ def _probabilities(
     kinds = {item.kind for item in found.items.values()}
     grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
     return {
-        item: blends.get(kept.kind, DEFAULT_BLEND).probability(values[item], grasps[kept.kind])
-        for item, kept in found.items.items()
+        item: blends.get(stored.kind, DEFAULT_BLEND).probability(values[item], grasps[stored.kind])
+        for item, stored in found.items.items()
     }
 
 
@@ -165,7 +165,7 @@ def _sort_items(found: Findings, probabilities: Mapping[str, float]) -> list[Ite
     )
 
 
-def raise_blends(
+def add_to_blends(
     hits: Sequence[SearchResult],
     found: Findings,
     added: Mapping[str, Mapping[str, float]],
@@ -175,7 +175,9 @@ def raise_blends(
 
     `added` has scores by item id: "blend" is added to the item's blend, the others are put beside it.
     """
-    grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds(hits)}
+    grasps = {
+        kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds_of_hits(hits)
+    }
     raised = []
     for hit in hits:
         if (scores := added.get(hit.memory.id)) is not None:
@@ -187,7 +189,7 @@ def raise_blends(
     return sort_by_probability(raised)
 
 
-def _kinds(hits: Sequence[SearchResult]) -> set[str]:
+def _kinds_of_hits(hits: Sequence[SearchResult]) -> set[str]:
     return {hit.memory.kind for hit in hits}
 
 
@@ -219,7 +221,7 @@ def _best_score_in_space(found: Findings, space: str) -> float:
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _span_beside_event(named: tuple[str, Sequence[str]], items: Sequence[Item]) -> TimeSpan | None:
+def _span_before_or_after_event(named: tuple[str, Sequence[str]], items: Sequence[Item]) -> TimeSpan | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     side, wanted = named
     for item in items[:_MAX_EVENT_RANK]:

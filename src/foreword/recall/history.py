@@ -41,7 +41,7 @@ def find_contradictions(
         for one in related
         if _is_replacement(one, older.id)
         and not may_replace(one.memory.source, older.source)
-        and _is_likely(one, read, read.get(older.id))
+        and _is_likely_successor(one, read, read.get(older.id))
     ]
     later.sort(key=_confidence, reverse=True)
     return sorted((one.memory for one in later[:MAX_CONTRADICTIONS]), key=lambda item: item.created_at)
@@ -65,7 +65,7 @@ def find_successors(
             for one in related
             if one.memory.id not in known
             and _is_replacement(one, current.id)
-            and _is_likely(one, read, read.get(current.id))
+            and _is_likely_successor(one, read, read.get(current.id))
         ]
         surest = max(newer, key=_confidence, default=None)
         if surest is None or not may_replace(surest.memory.source, current.source):
@@ -85,7 +85,9 @@ def _is_replacement(related: RelatedMemory, older_id: str) -> bool:
     return (relation.type, relation.from_id, relation.to_id) == (REPLACES, related.memory.id, older_id)
 
 
-def _is_likely(related: RelatedMemory, read: Mapping[str, float], older_logit: float | None) -> bool:
+def _is_likely_successor(
+    related: RelatedMemory, read: Mapping[str, float], older_logit: float | None
+) -> bool:
     """Whether a successor is nearly as relevant as what it replaces, or a sure one."""
     logit = read.get(related.memory.id)
     near = logit is not None and older_logit is not None and logit >= older_logit - _MAX_LOGITS_BELOW

@@ -129,11 +129,14 @@ def _judge_item(read: Sequence[tuple[float, _Passage]], count: int) -> SearchRes
     chosen = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
     excerpt = "" if chosen[0].is_whole else " … ".join(passage.statement for passage in chosen)
     return replace(
-        result, score=probability(best, count), scores={**result.scores, "read": best}, excerpt=excerpt
+        result,
+        score=probability_from_logit(best, count),
+        scores={**result.scores, "read": best},
+        excerpt=excerpt,
     )
 
 
-def probability(logit: float, read: int = MAX_READ) -> float:
+def probability_from_logit(logit: float, read: int = MAX_READ) -> float:
     """The probability that a statement helps, from the reader's logit and how many were read."""
     return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET + _OFFSET_PER_E_FOLD * math.log(max(1, read)))))
 
@@ -153,4 +156,5 @@ def _shorten_question(question: str) -> str:
 
 
 def _reading_deadline(query: Query) -> float | None:
+    """When the reader must stop, to leave time for later stages; None without a deadline."""
     return None if query.expires is None else query.expires - _SPARE_SECONDS

@@ -142,4 +142,5 @@ def _other_end(related: RelatedMemory) -> str:
 
 
 def _shown_words(result: SearchResult) -> tuple[str, ...]:
+    """The content words of what is shown of a result."""
     return content_words(result.excerpt or result.memory.text)

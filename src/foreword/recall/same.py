@@ -60,14 +60,14 @@ class Gist:
 @lru_cache(maxsize=1024)
 def read_gist(text: str) -> Gist:
     """The gist of a text; one without fact words is compared letter by letter."""
-    read = (tuple(fact_words(part)) for part in _split_parts(text[:_MAX_READ_CHARACTERS]))
+    read = (tuple(fact_words(part)) for part in _split_sentences_and_lines(text[:_MAX_READ_CHARACTERS]))
     sentences = [Sentence(words, tuple(sorted(map(_slip_key, words)))) for words in read if words]
     if rest := _fold_letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
     return _build_gist(sentences, _fold_letters(text))
 
 
-def _split_parts(text: str) -> Iterator[str]:
+def _split_sentences_and_lines(text: str) -> Iterator[str]:
     """The sentences of a text, split again at line breaks, unless the line was full and only wrapped."""
     for sentence in split_sentences(text):
         part = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.recall.fuse import DEFAULT_BLEND, raise_blends
+from foreword.recall.fuse import DEFAULT_BLEND, add_to_blends
 from foreword.store.base import GetTokenCodes
 
 if TYPE_CHECKING:
@@ -56,4 +56,4 @@ def match_tokens(
             fit = known.get(item, unlikely)
             score = {space.name: fit} if item in known else {}
             added[item] = {"blend": weights[item] * (fit - _USUAL_FIT), **score}
-    return raise_blends(hits, found, added, blends)
+    return add_to_blends(hits, found, added, blends)

@@ -197,16 +197,16 @@ class BundledReranker:
 
         return [len(pair.ids) for pair in pairs], run
 
-    def _load_before(self, expires: float | None) -> LoadedModel | None:
+    def _load_in_time(self, expires: float | None) -> LoadedModel | None:
         """The model; None if it is still loading when time runs out, to be ready for a later question."""
-        return self._loaded or load_before(self.load, expires, self._clock)
+        return self._loaded or load_in_time(self.load, expires, self._clock)
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""
         query_hash = text_hash(query)
         keys = [(query_hash, text_hash(text)) for text in texts]
         unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
-        if unscored and (loaded := self._load_before(expires)) is not None:
+        if unscored and (loaded := self._load_in_time(expires)) is not None:
             lengths, run = self._prepare_scoring(loaded, query, [texts[at] for at in unscored])
             for batch in self._batches_in_time(lengths, expires):
                 tokens = len(batch) * max(lengths[at] for at in batch)
@@ -226,6 +226,7 @@ class BundledReranker:
         return [list(places[start : start + BATCH_PAIRS]) for start in places[::BATCH_PAIRS]]
 
     def _expected_seconds(self, tokens: int) -> float:
+        """How many seconds this many tokens take, with some slowdown allowed for."""
         return _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token
 
     def _has_time_for(self, tokens: int, expires: float | None) -> bool:
@@ -255,7 +256,7 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
     return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
 
 
-def load_before(
+def load_in_time(
     load: Callable[[], LoadedModel], expires: float | None, clock: Callable[[], float] = time.monotonic
 ) -> LoadedModel | None:
     """The loaded model; None if it is still loading when time runs out, to be ready for a later question."""
@@ -271,6 +272,7 @@ def load_before(
 
 
 def _load_into_future(load: Callable[[], LoadedModel], loading: Future[LoadedModel]) -> None:
+    """Put the loaded model, or the error of loading it, into a future."""
     try:
         loading.set_result(load())
     except Exception as error:  # noqa: BLE001  (raised where it is waited for)

@@ -113,6 +113,7 @@ class _LibraryProvider(ABC):
         return self._encode_and_check(texts, "document", self.dimensions) if texts else []
 
     def _encode_and_check(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
+        """The vectors of texts that are a `query` or a `document`; EmbeddingError if the package fails."""
         try:
             vectors = list(self._encode(list(texts), role))
         except _LIBRARY_ERRORS as error:

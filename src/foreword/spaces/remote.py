@@ -61,7 +61,7 @@ class RemoteModel:
 
     def post_json(self, path: str, body: object) -> Any:  # noqa: ANN401  (whatever the endpoint says)
         """The endpoint's JSON answer to a body posted to `path`; tries again if the failure may pass."""
-        answer = self._post(self._url + path, json.dumps(body).encode())
+        answer = self._post_with_retries(self._url + path, json.dumps(body).encode())
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
@@ -74,7 +74,7 @@ class RemoteModel:
             f"check that {self._address} is an OpenAI-compatible API, usually ending in /v1"
         )
 
-    def _post(self, url: str, body: bytes) -> bytes:
+    def _post_with_retries(self, url: str, body: bytes) -> bytes:
         """The answer to a posted body; tries again after failures that may pass, and raises the others."""
         from http.client import HTTPException
         from urllib.error import HTTPError
@@ -105,6 +105,7 @@ class RemoteModel:
         from http.client import IncompleteRead
 
         with self._opener.open(request, timeout=self._timeout_seconds) as response:
+            """The answer to a request; IncompleteRead if a part of it is missing."""
             answer = cast("bytes", response.read(MAX_ANSWER_BYTES))
             if response.length:  # what is still missing of a length that was announced
                 raise IncompleteRead(answer, response.length)
@@ -130,6 +131,7 @@ class RemoteModel:
 
 
 def _check_url(url: str, address: str, key_name: str) -> None:
+    """Raise ValidationError unless a URL is plain HTTP or HTTPS, without password, query or fragment."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -218,6 +220,7 @@ class OpenAIEmbeddingProvider:
         return list(itertools.chain.from_iterable(chunks))
 
     def _embed_chunk(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of as many texts as one request may have."""
         # OpenAI refuses an empty input; a blank one says as little.
         body: dict[str, object] = {"model": self.model, "input": [text or " " for text in texts]}
         if self._requested_dimensions is not None:

@@ -29,7 +29,7 @@ from foreword.spaces.bundled import (
     clean_text,
     default_threads,
     group_by_length,
-    load_before,
+    load_in_time,
     load_model,
     read_model_file,
     run_batch,
@@ -102,7 +102,7 @@ class TokenEncoder:
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
         """The codes of items, in order; EmbeddingError if the model cannot be run."""
         states = self.token_states([item.searchable for item in items])
-        return [self._to_codes(one) for one in states]
+        return [self._states_to_codes(one) for one in states]
 
     def token_states(self, texts: Sequence[str]) -> list[Any]:
         """The encoder's own states for the tokens of items' texts, without punctuation; a matrix a text."""
@@ -130,7 +130,7 @@ class TokenEncoder:
         if any(not one or len(one) % DIMENSIONS for one in codes):
             raise EmbeddingError("codes of tokens have the wrong length; store what they are of again")
         late = expires is not None and time.monotonic() > expires
-        model = None if late else self._model or load_before(self.load, expires)
+        model = None if late else self._model or load_in_time(self.load, expires)
         return None if model is None else mean_of_nearest(self._question_vectors(model, question), codes)
 
     @cached_property
@@ -156,7 +156,7 @@ class TokenEncoder:
                 self._questions.popitem(last=False)
         return vectors
 
-    def _to_codes(self, states: Any) -> bytes:  # noqa: ANN401
+    def _states_to_codes(self, states: Any) -> bytes:  # noqa: ANN401
         """The codes of an item's tokens, from their states: projected, merged if there are many, in int8."""
         import numpy as np
 
