@@ -112,7 +112,7 @@ def read_settled_kind(item: Item) -> Settled:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _first_settled_kind(text: str, *, by_agent: bool) -> Settled:
-    """What the first statement in a text that settles anything settles."""
+    """The kind of the first statement in a text that settles something; "" if none does."""
     kinds = (read_settled(one, by_agent=by_agent) for one in split_statements(text))
     return next((kind for kind in kinds if kind), "")
 

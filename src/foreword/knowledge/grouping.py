@@ -53,7 +53,7 @@ class Centre:
 
 
 def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
-    """The groups among these vectors, each from the place of a member to how surely it belongs, 0 to 1.
+    """The groups among these vectors: each maps a member's place to how surely it belongs, 0 to 1.
 
     The group with the first vector comes first. Vectors that belong to no group are left out.
     """
@@ -113,7 +113,7 @@ def _label_most_distinct_groups(reduced: NDArray[np.float64]) -> list[int]:
 
 
 def _import_clustering() -> tuple[Any, Any]:
-    """The function modules for clustering and its silhouette score; MissingExtra if not installed."""
+    """scipy's clustering and scikit-learn's silhouette score; MissingExtra if they are not installed."""
     try:
         from scipy.cluster import hierarchy
         from sklearn.metrics import silhouette_score

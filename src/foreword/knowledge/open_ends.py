@@ -190,7 +190,7 @@ def is_open(sentence: str, item: Item) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
 def _find_open_cue(sentence: str) -> str:
-    """Whether a sentence leaves something "open", or does so only if it is "dated" ahead; "" for neither."""
+    """Return "open" if a sentence leaves something open, "dated" if only with a date ahead, else ""."""
     if is_question(sentence) or len(sentence) > _MAX_SENTENCE_CHARACTERS or "```" in sentence:
         return ""
     said = plain_line(sentence)
@@ -321,7 +321,7 @@ def _is_closing(sentence: str, item: Item) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
 def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
-    """Whether a sentence says that something is not needed any more, or done; "" for neither."""
+    """Return "cancels" if a sentence says that something is not needed, "done" if it is done, else ""."""
     said = plain_line(sentence)
     if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
         return ""

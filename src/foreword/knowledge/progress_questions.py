@@ -43,7 +43,7 @@ class ProgressQuestion:
 
 
 def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
-    """What a prompt asks about the course of the work; None if it asks nothing of the kind."""
+    """The question about the course of the work that a prompt asks; None if it asks none."""
     for sentence in split_sentences(text[:_MAX_CHARACTERS]):
         said = plain_line(sentence)
         found = (

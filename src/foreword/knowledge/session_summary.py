@@ -92,7 +92,7 @@ _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 50, 500
 
 
 def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
-    """The conversation by its best sentences, as they were said."""
+    """A summary of the conversation by its best sentences, as they were said."""
     sample = " ".join(turns[index].text[:_LANGUAGE_CHARACTERS] for index in quotable[:_LANGUAGE_TURNS])
     english = is_english(sample)
     wording: dict[Sentence, str] = {}

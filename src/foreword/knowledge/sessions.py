@@ -68,7 +68,7 @@ class Summariser(Protocol):
     """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
 
     def summarise(self, turns: Sequence[Item], words: int) -> str:
-        """The turns in about this many words."""
+        """A summary of the turns in about this many words."""
         ...
 
 

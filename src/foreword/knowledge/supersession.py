@@ -124,7 +124,7 @@ class _StandingStatements:
                 self._note_successor(other, name)
 
     def _note_successor(self, statement: _Statement, successor: str) -> None:
-        """Note the successor of a statement, or that there is none any more; a first successor is kept."""
+        """Note the successor of a statement, or that it has none any more; a first successor stays."""
         if statement.successor != successor and not (statement.successor and successor):
             statement.successor = self.changes[statement.id] = successor
 

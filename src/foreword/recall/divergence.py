@@ -277,7 +277,7 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
 
 
 def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
-    """How much of the common words a turn has, for its length."""
+    """The weight of the common words that a turn has, relative to its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
 
 

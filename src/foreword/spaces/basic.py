@@ -33,7 +33,7 @@ class LexicalSpace:
     slow = False
 
     def probe(self, query: Query) -> WordsProbe | None:
-        """The content words of the question, and the phrases that it quotes."""
+        """A probe for the content words of the question, and for the phrases that it quotes."""
         wanted = (*_quoted_phrases(query.text), *content_words(query.text))[:MAX_WORDS]
         return WordsProbe(self.name, wanted) if wanted else None
 
@@ -51,7 +51,7 @@ class TrigramSpace:
     slow = False
 
     def probe(self, query: Query) -> TypoProbe | None:
-        """The words of a short question; the store finds out which of them are unknown.
+        """A probe for the words of a short question; the store finds out which of them are unknown.
 
         A long text has many words that are new to a workspace, and few of them are mistakes.
         """

@@ -42,7 +42,7 @@ _MAX_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class BundledModel:
-    """One model of the package: its folder's name, and the digests of its two files."""
+    """One model of the package: the name of its folder, and the digests of its files."""
 
     name: str
     sha256: Mapping[str, str]
@@ -198,7 +198,7 @@ class BundledReranker:
         return [len(pair.ids) for pair in pairs], run
 
     def _load_in_time(self, expires: float | None) -> LoadedModel | None:
-        """The model; None if it is still loading when time runs out, to be ready for a later question."""
+        """The model; None if time runs out while it is loading, which goes on for a later question."""
         return self._loaded or load_in_time(self.load, expires, self._clock)
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
@@ -259,7 +259,7 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
 def load_in_time(
     load: Callable[[], LoadedModel], expires: float | None, clock: Callable[[], float] = time.monotonic
 ) -> LoadedModel | None:
-    """The loaded model; None if it is still loading when time runs out, to be ready for a later question."""
+    """The loaded model; None if time runs out first: loading then goes on for a later question."""
     if expires is None:
         return load()
     loading: Future[LoadedModel] = Future()

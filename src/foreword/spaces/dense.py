@@ -43,7 +43,7 @@ _UNRELATED_TEXTS = (
 
 
 class EmbeddingCache:
-    """The most recently used vectors, each for at most `ttl` seconds; safe to share between threads."""
+    """A cache of the most recently used vectors, each for at most `ttl` seconds; safe between threads."""
 
     def __init__(
         self, max_size: int = 10_000, ttl: float = 3600.0, clock: Callable[[], float] = time.monotonic

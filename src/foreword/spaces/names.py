@@ -153,6 +153,6 @@ class EntitySpace:
     slow = False
 
     def probe(self, query: Query) -> EntitiesProbe | None:
-        """The named things in the question."""
+        """A probe for the named things in the question; None if there are none."""
         names = find_named_things(query.text)
         return EntitiesProbe(self.name, names) if names else None
