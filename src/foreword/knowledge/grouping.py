@@ -113,7 +113,7 @@ def _label_most_distinct_groups(reduced: NDArray[np.float64]) -> list[int]:
 
 
 def _import_clustering() -> tuple[Any, Any]:
-    """The clustering of scipy and the silhouette score of scikit-learn; MissingExtra if they are not installed."""
+    """The clustering of scipy and the silhouette score of scikit-learn; MissingExtra without them."""
     try:
         from scipy.cluster import hierarchy
         from sklearn.metrics import silhouette_score
