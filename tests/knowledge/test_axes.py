@@ -87,14 +87,14 @@ def test_why_it_failed():
 
 
 def test_the_gist_is_one_sentence_of_it():
-    assert [axes.describe_gist(axis, FALSIFIED) for axis in axes.AXES] == [
+    assert [axes.describe_in_one_sentence(axis, FALSIFIED) for axis in axes.AXES] == [
         "Time is an input.",
         "read-the-error: Time is an input.",
         "The clock was wrong.",
         "The container had no time.",
     ]
     plain = replace(OPEN, lesson=None)
-    assert [axes.describe_gist(axis, plain) for axis in axes.AXES] == [
+    assert [axes.describe_in_one_sentence(axis, plain) for axis in axes.AXES] == [
         "Fix the login.",
         "read-the-error: Fix the login.",
         "",

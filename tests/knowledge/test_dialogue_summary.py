@@ -233,7 +233,7 @@ def test_one_turn_more_of_a_thousand_is_the_only_one_that_is_read(monkeypatch, c
         texts.append(text)
         return tuple(read_turn(text, 0))
 
-    monkeypatch.setattr("foreword.knowledge.dialogue_summary._read_text", read_text)
+    monkeypatch.setattr("foreword.knowledge.dialogue_summary._sentences_of_text", read_text)
     summarizer = ExtractiveSummarizer(TiktokenTokenizer())
     first = count_calls(summarizer.summarize, said[:1_000], 300)
     assert texts == [turn.text for turn in said[:1_000]]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from foreword.capture.names.entities import find_entities
 from foreword.knowledge.name_book import (
     can_be_same_person,
+    drop_legal_form,
     is_address_of,
     is_short_for,
     name_acronym,
     name_index_keys,
-    without_legal_form,
 )
 from foreword.knowledge.registry import EntityRegistry
 from foreword.types import ENTITY_TYPES, Turn
@@ -137,8 +137,8 @@ def test_an_organisation_is_shortened_by_its_letters_and_without_what_the_law_ad
     assert name_acronym("International Business Machines Corp") == "ibm"
     assert name_acronym("Bank of England") == "be"
     assert name_acronym("Acme Inc") == ""
-    assert without_legal_form("Acme Corp") == "Acme"
-    assert without_legal_form("Inc") == "Inc"
+    assert drop_legal_form("Acme Corp") == "Acme"
+    assert drop_legal_form("Inc") == "Inc"
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from(ENTITY_TYPES))

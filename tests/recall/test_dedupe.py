@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.recall.dedupe import (
-    find_holder,
+    find_containing_result,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,
@@ -156,8 +156,8 @@ def test_results_are_compared_by_what_is_told_of_them():
 
 def test_what_says_more_than_what_is_known_has_no_holder():
     known = [result("a", text=TTL)]
-    assert find_holder(result("b", text="cache TTL is 60 s"), known) is known[0]
-    assert find_holder(result("c", text=f"{TTL} Ana chose it."), known) is None
+    assert find_containing_result(result("b", text="cache TTL is 60 s"), known) is known[0]
+    assert find_containing_result(result("c", text=f"{TTL} Ana chose it."), known) is None
 
 
 @given(st.lists(st.sampled_from([TTL, "Cache TTL is 60s", WEEK, "So Nov 13, merges by Nov 11."]), max_size=6))
@@ -165,7 +165,9 @@ def test_of_any_results_nothing_is_lost_and_nothing_told_twice(texts):
     results = [result(str(at), 1 - at / 10, text, day=1 + at % 3) for at, text in enumerate(texts)]
     kept, dropped = split_off_repeats(results)
     assert sorted([*ids(kept), *(d.result.memory.id for d in dropped)]) == sorted(ids(results))
-    assert all(find_holder(one, [other for other in kept if other is not one]) is None for one in kept)
+    assert all(
+        find_containing_result(one, [other for other in kept if other is not one]) is None for one in kept
+    )
 
 
 # Results whose files have changed

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from foreword.recall.related import (
     MAX_UNASKED,
     asks_for_relation,
+    drop_excerpts_of_short_memories,
     excerpt_for_link,
     follow_relations,
     follow_to_answers,
-    tell_short_ones_whole,
 )
 from foreword.text.statements import split_statements
 from foreword.types import Item, RelatedMemory, Relation, RelationLink, SearchResult
@@ -143,7 +143,7 @@ def test_unasked_relations_do_not_flood():
 def test_what_is_hardly_longer_than_its_excerpt_is_told_whole():
     short = SearchResult(item("a", "x" * 200 + ". " + "y" * 200 + "."), 0.5, excerpt="y" * 200 + ".")
     long = SearchResult(item("b", LONG), 0.5, excerpt="Sentence 3")
-    assert [one.excerpt for one in tell_short_ones_whole([short, long])] == ["", "Sentence 3"]
+    assert [one.excerpt for one in drop_excerpts_of_short_memories([short, long])] == ["", "Sentence 3"]
 
 
 def test_of_a_long_memory_the_part_is_told_that_the_link_points_at():

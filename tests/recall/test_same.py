@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foreword.recall.dedupe import find_holders
+from foreword.recall.dedupe import find_containing_texts
 from foreword.recall.same import contains, join_gists, read_gist, say_the_same
 from foreword_measure.speed import corpus
 
@@ -291,7 +291,7 @@ def change_order(chance, text):
 def test_planted_copies_are_found_and_nothing_else(disguise):
     chance = random.Random(7)
     originals = made_texts(chance, 60)
-    found = find_holders([*originals, *(disguise(chance, text) for text in originals)])
+    found = find_containing_texts([*originals, *(disguise(chance, text) for text in originals)])
     pairs = {(one, other) for one, others in found.items() for other in others if one < other}
     planted = {(at, at + len(originals)) for at in range(len(originals))}
     assert len(pairs & planted) >= 0.95 * len(planted)
@@ -300,7 +300,7 @@ def test_planted_copies_are_found_and_nothing_else(disguise):
 
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_no_text_holds_itself(written):
-    assert all(at not in holders for at, holders in find_holders(written).items())
+    assert all(at not in holders for at, holders in find_containing_texts(written).items())
 
 
 SAID_OF = (
@@ -320,4 +320,4 @@ PLACES = ("Lisbon", "Nuremberg", "Oslo", "Ghent", "Turku", "Porto", "Basel", "Kr
 def test_what_is_said_of_two_things_is_two_things(template):
     told = zip(THINGS, NAMES, PLACES, strict=True)
     written = [template.format(thing=thing, Name=name, Place=place) for thing, name, place in told]
-    assert find_holders(written) == {}
+    assert find_containing_texts(written) == {}

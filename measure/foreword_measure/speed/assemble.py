@@ -35,7 +35,7 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
-from foreword.recall.dedupe import find_holders
+from foreword.recall.dedupe import find_containing_texts
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
 from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.assembled.stages import AssembledDraft, fit_budget
@@ -224,7 +224,7 @@ def _measure_steps(engine: ContextEngine) -> Samples:
     samples: Samples = defaultdict(list)
     for _ in range(_REPEATED):
         for name, work in (
-            ("dedupe", lambda: find_holders(texts)),
+            ("dedupe", lambda: find_containing_texts(texts)),
             ("formatting", lambda: _format(found, engine)),
         ):
             taken, computing = both_clocks(work)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.errors import UnknownId, ValidationError
+from foreword.knowledge.replacement import surely_replaces
 from foreword.options import SearchOptions, check_workspace
 from foreword.store.base import EVERYTHING, Amend, GetRelated, PutRelations
 from foreword.store.browsing import (
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 CONFIRMED = "confirmed_at"
 """In an item's metadata: when somebody last said that it is right."""
-
-_MIN_REPLACED = 0.7
-"""The least confidence with which what an item is judged to replace counts as a version of it."""
 
 _MAX_VERSIONS = 50
 _MAX_RELATED = 24
@@ -163,7 +161,7 @@ class Browser:
         found = {
             one.memory.id: one.memory
             for one in related
-            if _replaces(one.relationship) and one.relationship.from_id == item.id
+            if surely_replaces(one.relationship) and one.relationship.from_id == item.id
         }
         names = [item.id, *found]
         while names and len(found) < _MAX_VERSIONS:
@@ -180,7 +178,7 @@ class Browser:
             (
                 one.memory.id
                 for one in related
-                if _replaces(one.relationship) and one.relationship.to_id == item.id
+                if surely_replaces(one.relationship) and one.relationship.to_id == item.id
             ),
             None,
         )
@@ -237,11 +235,6 @@ class Browser:
         there = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
         problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
         return ForgetProof(gone.ids, (*there, *problems))
-
-
-def _replaces(relation: Relation) -> bool:
-    """Whether a relation says so without much doubt."""
-    return relation.type == REPLACES and relation.confidence >= _MIN_REPLACED
 
 
 def _carry_over(item: Item) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import UnknownId, ValidationError
-from foreword.knowledge.decisions import KINDS, Decision, list_decisions, may_replace, read_kind
+from foreword.knowledge.decisions import KINDS, Decision, list_decisions, may_replace, read_settled_kind
 from foreword.knowledge.facts import Fact, list_facts
 from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_open_end
 from foreword.knowledge.progress_cues import task_words
@@ -135,7 +135,7 @@ class Ledger:
     def correct(self, item_id: str, text: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
         """Keep a new statement that replaces an older one, of the same kind as it."""
         older = self.find_item(item_id)
-        kind: LineKind = read_kind(older) or ("task" if older.type == "task" else "fact")
+        kind: LineKind = read_settled_kind(older) or ("task" if older.type == "task" else "fact")
         return self.record(text, kind, replaces=older.id, session=older.session, source=source)
 
     def close(self, item_id: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)

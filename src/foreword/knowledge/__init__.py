@@ -1,1 +1,1 @@
-"""What experience adds: summaries of sessions and dialogues, topics, experiences, values, what holds now."""
+"""Act five: what is drawn from items: summaries, topics, experiences, values, decisions, facts."""

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _MAX_SENTENCE_CHARACTERS = 240
 _MAX_SUBJECT_WORDS, _MAX_VALUE_WORDS = 9, 5
 _KEY_MARK = "\x1f"
-"""What a key begins with, and no name in a text does."""
+"""The first character of every key; no name in a text begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """That an attribute of a subject has a value, or that it has it no longer (`is_revoked`).
+    """The value of an attribute of a subject; if `is_revoked`, a value that it no longer has.
 
-    `key` is the same for everything that is said about the attribute of the subject.
+    `key` is the same for all statements about this attribute of this subject.
     """
 
     key: str
@@ -42,11 +42,11 @@ class AttributeValue:
 
     @property
     def lookup_keys(self) -> tuple[str, str]:
-        """What it is found by: its key, and its key with its value."""
+        """The keys under which a statement is indexed: its key alone, and its key with its value."""
         return self.key, f"{self.key}={' '.join(self.value)}"
 
     def contradicts(self, older: AttributeValue) -> bool:
-        """Whether this says something else than an older one of the same key; to say less is not that.
+        """Whether this value contradicts an older one of the same key; one that only says less does not.
 
         A revocation contradicts the value that it revokes, and any value contradicts a revocation.
         """
@@ -56,7 +56,7 @@ class AttributeValue:
 
 
 def read_attribute_value(item: Item) -> AttributeValue | None:
-    """What a memory states; None for other kinds, and where that is not plain."""
+    """The attribute and value that a memory states; None for other items and doubtful words."""
     if item.kind != "memory":
         return None
     subject, attribute = (item.metadata.get(name) for name in ("subject", "attribute"))
@@ -67,25 +67,26 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
         and split_words(attribute)
     ):
         value = str(item.metadata.get("value") or item.text)
-        return _attribute_value(subject, attribute, value, item.about)
-    sentence, is_revoked = _plain_sentence(item.text)
+        return _build_attribute_value(subject, attribute, value, item.about)
+    sentence, is_revoked = _read_plain_sentence(item.text)
     parts = _match_forms(sentence) if sentence else None
     if parts is None:
         return None
     subject, attribute, value = parts
     owner = item.source.name if "my" in split_words(subject) else ""
-    return _attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
+    return _build_attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
 
 
 def read_subject_and_value(sentence: str) -> tuple[str, str, str] | None:
-    """The subject, the attribute and the value that a plain sentence names, as it words them; else None."""
-    plain, is_revoked = _plain_sentence(sentence)
+    """The subject, attribute and value that a plain sentence states, in its own words; None for others."""
+    plain, is_revoked = _read_plain_sentence(sentence)
     return _match_forms(plain) if plain and not is_revoked else None
 
 
-def _attribute_value(
+def _build_attribute_value(
     subject: str, attribute: str, value: str, scope: str, *, is_revoked: bool = False
 ) -> AttributeValue:
+    """The value with its key, which is made of scope, subject and attribute."""
     parts = (" ".join(part) for part in (split_words(scope), _subject_words(subject), split_words(attribute)))
     return AttributeValue(_KEY_MARK + "|".join(parts), tuple(split_words(value)) or (value,), is_revoked)
 
@@ -111,8 +112,8 @@ _LOWER_CASE_DOUBT = frozenset(("may", "will"))  # May is a month, Will is a name
 _TOKEN = re.compile(r"[\w'.-]*[\w']")
 
 
-def _plain_sentence(text: str) -> tuple[str, bool]:
-    """A text that is one plain sentence, and whether it revokes what it says; "" for other texts.
+def _read_plain_sentence(text: str) -> tuple[str, bool]:
+    """The plain sentence that a text consists of, and whether it revokes a value; "" for other texts.
 
     The sentence comes without its introduction and its reason.
     """
@@ -179,18 +180,18 @@ _FORMS = tuple(
 
 
 def _match_forms(sentence: str) -> tuple[str, str, str] | None:
-    """The subject, the attribute and the value that a sentence names, in the first form that it has."""
+    """The subject, attribute and value that a sentence states, by the first form that fits; else None."""
     scope = ""
     if match := _SCOPE.fullmatch(sentence):
         scope, sentence = match["scope"], match["rest"]
     for form in _FORMS:
         if match := form.fullmatch(sentence):
-            return _read_groups(match.groupdict(), scope)
+            return _read_matched_form(match.groupdict(), scope)
     return None
 
 
-def _read_groups(groups: dict[str, str | None], scope: str) -> tuple[str, str, str] | None:
-    """What a form matched, if it is a subject that has one value at a time, and a value."""
+def _read_matched_form(groups: dict[str, str | None], scope: str) -> tuple[str, str, str] | None:
+    """The subject, attribute and value in the groups of a matched form; None if one of them is not plain."""
     value, value_scope = _read_value(groups.get("value") or groups.get("used") or "")
     subject = _read_subject(groups.get("port") or groups.get("label") or groups.get("subject") or "")
     if not value or not subject:
@@ -205,7 +206,7 @@ def _read_groups(groups: dict[str, str | None], scope: str) -> tuple[str, str, s
 
 
 def _attribute_name(subject: str, shape: str, groups: dict[str, str | None]) -> str:
-    """Which attribute of a subject a value of this shape belongs to; "" when there may be several."""
+    """The attribute of a subject that a value of this shape belongs to; "" if there may be several."""
     noun = _main_noun(subject)
     if groups.get("how"):
         return str(groups["how"]).partition(" ")[0].lower()
@@ -275,7 +276,7 @@ _NAME = re.compile(r"[^\sA-Z]*[A-Z]|\S*\w[._/:@-]\w|\S*\d")
 
 
 def _read_value(text: str) -> tuple[str, str]:
-    """A value and where it holds; "" when it is not a single thing."""
+    """A value and the scope in which it holds; two empty strings if it is not a single thing."""
     text, scope = _TAIL.sub("", text.strip()), ""
     if match := _WITHIN.fullmatch(text):
         text, scope = match["value"], match["within"]
@@ -283,11 +284,11 @@ def _read_value(text: str) -> tuple[str, str]:
     parts = text.split()
     if not 0 < len(parts) <= _MAX_VALUE_WORDS or _LIST.search(text):
         return "", ""
-    return (text, scope) if _is_thing(parts) else ("", "")
+    return (text, scope) if _is_name_of_thing(parts) else ("", "")
 
 
-def _is_thing(parts: list[str]) -> bool:
-    """Whether words name something, rather than describe it."""
+def _is_name_of_thing(parts: list[str]) -> bool:
+    """Whether words name a thing rather than describe one."""
     first = parts[0].lower()
     if first in _DESCRIPTION_STARTS or first in _STATES or any("'s" in word for word in parts):
         return False
@@ -295,7 +296,7 @@ def _is_thing(parts: list[str]) -> bool:
 
 
 def _value_shape(value: str) -> str:
-    """What a value looks like: a number, a name, or a plain word."""
+    """The shape of a value: "number", "name", or "word" for a plain word."""
     if _NUMBER.match(value):
         return "number"
     return "name" if _NAME.match(value) else "word"

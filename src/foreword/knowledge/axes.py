@@ -4,9 +4,9 @@ Each axis is a text made of the experience alone, embedded in a vector space of 
 that experiences can be alike in why they failed though their goals have nothing in common. An experience that
 has nothing to say on an axis has no text there.
 
-Search ranks resolved experiences by cosine among the vectors of an axis; every filter holds inside the
-store's search, so that none which fits is lost to one which does not. What has no vector yet, and everything
-where there is no encoder, is found by words. An experience counts once, in its newest version.
+Search ranks resolved experiences by cosine among the vectors of an axis. The store applies every filter
+during the search, so that experiences that are filtered out take no place among the results. Experiences
+without a vector are found by their words. Each experience counts once, in its newest version.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Axis = Literal["full", "strategy", "surprise", "root_cause"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
 SPACES: Mapping[Axis, str] = {**{axis: axis for axis in AXES}, "full": "semantic"}
-"""The vector space of each axis; the whole is an item's text, which the semantic space has anyway."""
+"""The vector space of each axis; the axis `full` uses the semantic space, which embeds every item's text."""
 
 _BY_WORDS, _BY_TIME = "lexical", "recency"
 _DEPTH_GROWTH = 16
 
 
 def describe_whole_experience(experience: Experience) -> str:
-    """The whole story, which is the text of the experience's item."""
+    """The whole experience as text; this is the text of its item."""
     outcome = experience.outcome
     return _join_labelled_lines(
         ("Goal", experience.goal),
@@ -58,7 +58,7 @@ def describe_whole_experience(experience: Experience) -> str:
 
 
 def describe_strategy(experience: Experience) -> str:
-    """What came of the strategy; empty before there is an outcome."""
+    """The strategy with its outcome and lesson as text; empty if there is no outcome yet."""
     if experience.outcome is None:
         return ""
     outcome = f"{experience.outcome.status} after {experience.iteration_count} iteration(s)"
@@ -72,7 +72,7 @@ def describe_strategy(experience: Experience) -> str:
 
 
 def describe_surprise(experience: Experience) -> str:
-    """What was expected and what happened instead; empty when nothing surprised."""
+    """The expectation, the actual result and the surprise as text; empty if there was no surprise."""
     if experience.outcome is None or not experience.surprise:
         return ""
     return _join_labelled_lines(
@@ -84,7 +84,7 @@ def describe_surprise(experience: Experience) -> str:
 
 
 def describe_root_cause(experience: Experience) -> str:
-    """Why the hypothesis failed; empty when nobody has said so."""
+    """The root cause with its context as text; empty if none was given."""
     if experience.outcome is None or experience.root_cause is None:
         return ""
     return _join_labelled_lines(
@@ -96,8 +96,8 @@ def describe_root_cause(experience: Experience) -> str:
     )
 
 
-def describe_gist(axis: Axis, experience: Experience) -> str:
-    """What an experience says on an axis, in one sentence that can be compared with a value."""
+def describe_in_one_sentence(axis: Axis, experience: Experience) -> str:
+    """The sentence that sums up an experience on an axis; it is compared with the sentences of values."""
     cause, learnt = experience.root_cause, experience.lesson
     lesson = (learnt.takeaway or learnt.what_worked) if learnt else ""
     match axis:
@@ -112,23 +112,23 @@ def describe_gist(axis: Axis, experience: Experience) -> str:
 
 
 def _what_worked(experience: Experience) -> str:
-    """What its lesson says worked; empty when it has no lesson."""
+    """What worked, according to the experience's lesson; empty if it has no lesson."""
     return experience.lesson.what_worked if experience.lesson else ""
 
 
 def _advice_for_next_time(experience: Experience) -> str:
-    """What its lesson says to do next time; empty when it says nothing of that."""
+    """The takeaway of the experience's lesson; empty if it has none."""
     return experience.lesson.takeaway if experience.lesson else ""
 
 
 def _why_it_failed(experience: Experience) -> str:
-    """The kind of its root cause and the cause; empty when nobody has said so."""
+    """The category and description of the root cause; empty if none was given."""
     cause = experience.root_cause
     return f"{cause.category} - {cause.description}" if cause else ""
 
 
 def _join_labelled_lines(*lines: tuple[str, str]) -> str:
-    """The lines that have text, each after its name."""
+    """A line `label: text` for each text that is not empty."""
     return "\n".join(f"{name}: {text}" for name, text in lines if text)
 
 
@@ -138,11 +138,11 @@ _AXIS_TEXTS: Mapping[Axis, tuple[str, Callable[[Experience], str]]] = {
     "surprise": ("surprise", describe_surprise),
     "root_cause": ("root_cause", describe_root_cause),
 }
-"""What an item's metadata must hold for it to have a text on an axis, and how that text is made."""
+"""For each axis: the metadata key without which an item has no text there, and what words the text."""
 
 
 def item_text_on_axis(axis: Axis, item: Item) -> str:
-    """What the encoder sees of an item on an axis; empty when it says nothing there."""
+    """The text of an item that is embedded on an axis; empty if it has none there."""
     required, describe = _AXIS_TEXTS[axis]
     # Most experiences say nothing on some axis, and the metadata alone shows that.
     experience = read_experience(item) if item.metadata.get(required) else None
@@ -154,7 +154,7 @@ def item_text_on_axis(axis: Axis, item: Item) -> str:
 VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(
     (SPACES[axis], ("experience",), partial(item_text_on_axis, axis)) for axis in AXES if axis != "full"
 )
-"""The spaces that an embedder keeps beside the semantic one, for experiences only."""
+"""The vector spaces that an embedder fills besides the semantic one: name, kinds of items, text to embed."""
 
 
 # Search --------------------------------------------------------------------------------------------------
@@ -162,7 +162,11 @@ VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class AxisQuery:
-    """A question on an axis. `filters_suffice`: the filters alone are a question, whatever the words find."""
+    """A search for experiences on one axis.
+
+    With `filters_suffice`, the newest experiences that pass the filters are found even if neither their words
+    nor their vectors match.
+    """
 
     workspace: str
     text: str
@@ -173,28 +177,28 @@ class AxisQuery:
 
 
 def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
-    """The nearest experiences, best first; the score is the cosine, or the share of words in common.
+    """The experiences nearest to a question, best first, scored by cosine or by the share of words in common.
 
-    What has no vector comes after what has: first what has words in common; then, with the score 0, the
-    newest, if the question has no words or its filters suffice.
+    Those without a vector follow those with one: first those that share words with the question; then, if the
+    question has no words or its filters suffice, the newest, with the score 0.
     """
     probes = tuple(_build_search_probes(engine, query))
     depth = 2 * query.limit + 20
     while True:
         found = engine.store.search(Search(query.workspace, probes, query.filters, depth))
         results = list(_resolved_results_on_axis(found, query.axis))
-        # Where there are vectors, the other lists are for what has none yet, and that is little.
+        # Where there are vectors, the other lists only add the few experiences that have none yet.
         by_vector = found.lists.get(SPACES[query.axis])
         deciding = (by_vector,) if by_vector else found.lists.values()
         if len(results) >= query.limit or all(len(ranked) < depth for ranked in deciding):
             for note in found.notes:
                 _log.warning("experiences were searched in part", part=note.part, problem=note.message)
             return results[: query.limit]
-        depth *= _DEPTH_GROWTH  # superseded versions, or those without a text on this axis, took the places
+        depth *= _DEPTH_GROWTH  # superseded versions, or items without a text on this axis, took the places
 
 
 def _build_search_probes(engine: Engine, query: AxisQuery) -> Iterator[Probe]:
-    """By words, by vector and, where these may find too little, by time."""
+    """The probes of a search: by words, by vector and, if these may find too little, by time."""
     words = content_words(query.text)
     if words:
         yield WordsProbe(_BY_WORDS, words)
@@ -216,7 +220,7 @@ def _embed_question_or_none(engine: Engine, text: str) -> tuple[float, ...] | No
 
 
 def _resolved_results_on_axis(found: Findings, axis: Axis) -> Iterator[SearchResult]:
-    """What was found, nearest first; each resolved experience once, and only with a text on the axis."""
+    """The results, nearest first: each resolved experience once, if it has a text on the axis."""
     seen: set[str] = set()
     for item_id, score in _candidates_with_scores(found, SPACES[axis]):
         item = found.items[item_id]

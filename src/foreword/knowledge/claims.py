@@ -1,6 +1,6 @@
-"""What the words around a name claim: titles, addresses, departments, and what one has to do with another.
+"""Claims about named people and things, read from the words around each name: titles, addresses, relations.
 
-Reads English wordings in a short stretch around each name, and takes nothing from what is asked or doubted.
+Reads English wordings shortly before and after each name, and ignores what is asked or doubted.
 Whether a claim is true is not judged. The speaker's own "I", "my" and "me" count as names.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from foreword.types import EntityType
 
 SPEAKER = -1
-"""Stands for the one who speaks; others are numbers of mentions."""
+"""Stands for the speaker where otherwise the number of a mention is given."""
 
 _MAX_MENTIONS = 200
 _CHARACTERS_AFTER = 140
@@ -153,7 +153,7 @@ _FITTING_KINDS: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...
     "married to": (("person", "thing"), ("person", "thing")),
     "reports to": (("person", "thing"), ("person", "thing", "organisation")),
 }
-"""Between which kinds some relations can be; the others can be between any, but for dates."""
+"""The kinds of entity that some relations can join; all other relations can join any kinds but dates."""
 
 _CLAUSE = re.compile(r"[^;]+;*")
 _DOUBT = re.compile(
@@ -168,9 +168,9 @@ _ASKS = re.compile(r"\s*(?:is|are|was|were|does|did)(?:n['’]t)?\s", re.IGNOREC
 
 
 class MentionLike(Protocol):
-    """A stretch of a text that names something, whoever found it.
+    """A part of a text that names something; any object with these properties will do.
 
-    `attributes` are what the way of naming says, such as a gender.
+    `attributes` holds what the wording of the name reveals, such as a gender.
     """
 
     @property
@@ -187,24 +187,24 @@ class MentionLike(Protocol):
 
 @dataclass(slots=True)
 class Claims:
-    """What a turn says of those it names, by the numbers of their mentions."""
+    """The claims of a turn about the entities it names; each entity is given by its mention's number."""
 
     attributes: list[tuple[int, str, str]] = field(default_factory=list)
     relations: list[tuple[int, str, int]] = field(default_factory=list)
     own_names: list[int] = field(default_factory=list)
-    """Mentions by which the speaker tells their own name."""
+    """Mentions in which speakers give their own names."""
 
 
 def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
-    """What a text says of the mentions in it, which are in order and do not overlap."""
+    """The claims that a text makes about the mentions in it, which are in order and do not overlap."""
     found = Claims()
     mentions = mentions[:_MAX_MENTIONS]
     speaker = [(match.start(), match.end(), SPEAKER) for match in _SPEAKER_WORDS.finditer(text)]
-    named = [(one.start, one.end, at) for at, one in enumerate(mentions)]
+    named = [(mention.start, mention.end, at) for at, mention in enumerate(mentions)]
     names = sorted([*named, *speaker[:_MAX_MENTIONS]])
     kinds: dict[int, EntityType] = {
         SPEAKER: "person",
-        **{at: one.entity_type for at, one in enumerate(mentions)},
+        **{at: mention.entity_type for at, mention in enumerate(mentions)},
     }
     doubtful = doubtful_spans(text) if names else []
     for name, following in zip(names, [*names[1:], None], strict=False):
@@ -222,7 +222,7 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
 
 
 def doubtful_spans(text: str) -> list[tuple[int, int]]:
-    """Where a text does not say that something is so: questions, and clauses from a word of doubt on."""
+    """The spans of a text that assert nothing: questions, and clauses from a word of doubt on."""
     found: list[tuple[int, int]] = []
     clauses = (clause for span in sentence_spans(text) for clause in _CLAUSE.finditer(text, *span))
     for clause in clauses:
@@ -233,15 +233,16 @@ def doubtful_spans(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _is_possible_relation(relation: str, one: EntityType, other: EntityType) -> bool:
-    if "date" in (one, other) or (relation.endswith(" of") and one not in ("person", "thing")):
+def _is_possible_relation(relation: str, kind: EntityType, other_kind: EntityType) -> bool:
+    """Whether a relation can join an entity of the first kind to one of the other kind."""
+    if "date" in (kind, other_kind) or (relation.endswith(" of") and kind not in ("person", "thing")):
         return False
-    ones, others = _FITTING_KINDS.get(relation, ((one,), (other,)))
-    return one in ones and other in others
+    kinds, other_kinds = _FITTING_KINDS.get(relation, ((kind,), (other_kind,)))
+    return kind in kinds and other_kind in other_kinds
 
 
 def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
-    """Titles, addresses, departments: what stands right before and right after a name."""
+    """Add to `found` the titles, addresses and departments that the words right around a name give."""
     start, end, who = name
     after = text[end : end + _CHARACTERS_AFTER]
     if who != SPEAKER:
@@ -256,7 +257,7 @@ def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claim
 
 
 def _read_claims_before_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
-    """Own names, titles and kin: what the words before a name say of the one who is named.
+    """Add to `found` whether a name is the speaker's own, and the title and kinship of whoever it names.
 
     "The doctor is Anna's brother" says nothing of what Anna is, "our doctor Anna's car" does.
     """
@@ -276,7 +277,7 @@ def _read_claims_before_name(text: str, name: tuple[int, int, int], found: Claim
 def _relation_between(
     text: str, one: tuple[int, int, int], other: tuple[int, int, int]
 ) -> tuple[int, str, int] | None:
-    """What one has to do with the next that is named."""
+    """The relation between two neighbouring names, as (who, relation, whom); None if the text states none."""
     (_, end, who), (start, stop, whom) = one, other
     between = text[end:start]
     relative = _RELATIVE_BETWEEN.match(between)

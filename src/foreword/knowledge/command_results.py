@@ -1,8 +1,8 @@
-"""What the commands of a session reported: results of test runs, and commits.
+"""The results that commands of a session printed: test runs and commits.
 
-Reads the turns that a tool's output became: the command after `$ ` on the first line, then what it printed.
-The command is the agent's own; of what was printed, only numbers and a few known words are passed on, so that
-nothing that reads the results can take a tool's words for anybody's statement.
+Reads turns that hold a tool's output: the command after `$ ` on the first line, then what it printed.
+The command is the agent's own; of the output, only numbers and a few known words are passed on, so that
+nothing downstream can mistake a tool's words for somebody's statement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What a test run counted last, after its command; and whether something failed."""
+    """The result of a test run: the runner, the command with its last counts, and whether a test failed."""
 
     runner: str
     text: str
@@ -39,12 +39,12 @@ class TestResult:
 
 
 def is_tool_output(turn: Item) -> bool:
-    """Whether a turn holds what a tool or a page said."""
+    """Whether a turn holds the output of a tool or the text of a web page."""
     return turn.source.trust in ("tool", "web")
 
 
 def read_test_result(turn: Item) -> TestResult | None:
-    """What a test run showed; None for every other turn."""
+    """The result of the test run that a turn holds; None if it holds none."""
     if not is_tool_output(turn) or not turn.text.startswith("$ "):
         return None
     results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
@@ -53,12 +53,12 @@ def read_test_result(turn: Item) -> TestResult | None:
     command = turn.text.partition("\n")[0][2:]
     failed = bool(_BAD_TEST_RESULT.search(results[-1]))
     counts = ", ".join(match.group().lower() for match in _COUNTS.finditer(results[-1]))
-    told = counts or ("failed" if failed else "passed")
-    return TestResult(_test_runner_name(command), f"{_shorten_command(command)}: {told}", failed)
+    summary = counts or ("failed" if failed else "passed")
+    return TestResult(_test_runner_name(command), f"{_shorten_command(command)}: {summary}", failed)
 
 
 def read_commit_messages(turn: Item) -> list[str]:
-    """The first lines of the commits that a command made, as far as the command itself has them."""
+    """The first lines of the messages that a command committed, if the command itself contains them."""
     if not is_tool_output(turn) or not turn.text.startswith("$ "):
         return []
     command = str(turn.metadata.get("command") or turn.text.partition("\n")[0])
@@ -67,7 +67,7 @@ def read_commit_messages(turn: Item) -> list[str]:
 
 
 def _test_runner_name(command: str) -> str:
-    """The name of what ran the tests, so that a later run takes the place of an earlier one."""
+    """The name of the test runner in a command, by which a later run replaces an earlier one."""
     known = _TEST_RUNNER.search(command)
     return known.group() if known else " ".join(_shorten_command(command).split()[:2])
 

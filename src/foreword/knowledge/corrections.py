@@ -1,9 +1,9 @@
-"""What a bare correction corrects: "no, Thursday", "sorry, I meant Lyon", "scrap that".
+"""Finds the statement that a bare correction corrects: "no, Thursday", "sorry, I meant Lyon", "scrap that".
 
-Such words mean nothing alone, so no search finds what they are about: it is what was said just before them in
-the same session. If they name a value (a day, a time, a number, a name), it is the latest statement that has
-another value of that sort, and whatever repeats that statement. If they only take something back, it is the
-last thing that the same person stated.
+Such a turn means nothing alone, so no search finds what it corrects: a statement made just before it in the
+same session. If it names a value (a day, a time, a number, a name), it corrects the latest statement with
+another value of that sort, and whatever repeats that statement. If it only takes something back, it corrects
+the last thing that the same person stated.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_CHARACTERS = 160
 _MAX_WORDS, _MAX_WORDS_UNMARKED, _MAX_WORDS_LEFT = 16, 4, 2
 _MAX_CACHED_TEXTS = 8_192
 _MAX_TURNS_UNNAMED = 3
-"""How many turns back something is that is taken back without being named."""
+"""At most how many turns back a statement may be that is taken back without being named."""
 
 _SURE, _LIKELY, _POSSIBLE = 0.9, 0.8, 0.6
 _MIN_ECHOED = 0.6
-"""What repeats a statement has at least this share of its words."""
+"""A turn repeats a statement if it has at least this share of its words."""
 
 _DAYS = (
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|montag|dienstag"
@@ -73,30 +73,29 @@ class Corrected(NamedTuple):
 
 
 def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
-    """What a bare correction corrects; nothing for other turns.
+    """The earlier items that a bare correction corrects; empty for other turns.
 
-    `earlier` is what was said before it in its session, newest first.
+    `earlier` are the items before it in its session, newest first.
     """
-    said = _read_short_turn(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
+    said = _line_of_possible_correction(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
     if not said:
         return []
     near = [one for one in earlier[:MAX_TURNS_BACK] if _states_something(one)]
     if not near:
         return []
-    answers = only_asks(earlier[0].text)
-    return _find_by_value(item, said, near, answers=answers) or _find_unnamed(
-        item, said, near, answers=answers
-    )
+    is_answer = only_asks(earlier[0].text)
+    by_value = _find_corrected_by_value(item, said, near, is_answer=is_answer)
+    return by_value or _find_corrected_without_value(item, said, near, is_answer=is_answer)
 
 
 def may_be_correction(text: str) -> bool:
-    """Whether a turn is short enough, and so worded, that it may be a bare correction."""
-    return bool(_read_short_turn(text))
+    """Whether a turn may be a bare correction, by its length and its wording."""
+    return bool(_line_of_possible_correction(text))
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _read_short_turn(text: str) -> str:
-    """The words of a turn that may be a bare correction, on one line; "" for all others."""
+def _line_of_possible_correction(text: str) -> str:
+    """The text of a turn on one line, if it may be a bare correction; else ""."""
     if len(text) > MAX_CHARACTERS or is_question(text):
         return ""
     said = plain_line(text)
@@ -120,16 +119,17 @@ def is_revocation(text: str) -> bool:
     others = [
         one for one in clauses if one and not (cue("revokes").search(one) or cue("cancels").search(one))
     ]
-    return not any(_names_something(clause) for clause in others)
+    return not any(_names_replacement(clause) for clause in others)
 
 
-def _names_something(clause: str) -> bool:
-    """Whether a clause beside a revocation puts something in the place of what goes."""
+def _names_replacement(clause: str) -> bool:
+    """Whether a clause beside a revocation names something in place of what is taken back."""
     is_value = len(clause.split()) <= _MAX_WORDS_LEFT and not cue("fillers").search(clause)
     return is_value or bool(read_settled(clause))
 
 
 def _states_something(item: Item) -> bool:
+    """Whether an item is a turn or a memory that is not superseded and makes a statement."""
     if item.kind not in ("turn", "memory") or is_tool_output(item) or item.superseded_by:
         return False
     return _has_statement(item.text)
@@ -137,21 +137,24 @@ def _states_something(item: Item) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _has_statement(text: str) -> bool:
+    """Whether a text states something: not only a question, and more than one content word."""
     return not only_asks(text) and len(content_words(text)) > 1
 
 
 # By the value that it names -------------------------------------------------------------------------------
 
 
-def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool) -> list[Corrected]:
-    """The latest statement with another value of the same sort, and those that share the value."""
+def _find_corrected_by_value(
+    item: Item, said: str, near: Sequence[Item], *, is_answer: bool
+) -> list[Corrected]:
+    """The latest statement with another value of the same sort, and those nearby that repeat that value."""
     corrects_own = bool(cue("corrects").search(said))
     marked = corrects_own or bool(cue("contradicts").match(said))
-    if not marked and (answers or len(said.split()) > _MAX_WORDS_UNMARKED):
+    if not marked and (is_answer or len(said.split()) > _MAX_WORDS_UNMARKED):
         return []
-    new = _read_values(_without_marks(said))
+    new = _read_values(_drop_correction_words(said))
     denied = _denied_words(said)
-    candidates = _own_words_first(item, near) if corrects_own else near
+    candidates = _sort_own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
         new = {sort: values for sort, values in new.items() if sort != "name"}
@@ -159,20 +162,20 @@ def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool
         change = _changed_values(new, denied, _read_values(older.text))
         if change is not None:
             sort, gone, fresh = change
-            alike = [one for one in near if _has(one, sort, gone) and not _has(one, sort, fresh)]
+            alike = [one for one in near if _has_value(one, sort, gone) and not _has_value(one, sort, fresh)]
             return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
     return []
 
 
-def _own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
-    """What the same person said before what others said: who says "I meant" corrects their own words."""
+def _sort_own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
+    """The items with the speaker's own first: "I meant" corrects one's own words."""
     return sorted(near, key=lambda one: one.source.trust != item.source.trust)
 
 
 def _changed_values(
     new: Mapping[str, frozenset[str]], denied: frozenset[str], old: Mapping[str, frozenset[str]]
 ) -> tuple[str, frozenset[str], frozenset[str]] | None:
-    """The sort of value that changes, the values of an older statement that go, and those that come."""
+    """The sort of value that a correction changes, the old values and the new ones; None if there is none."""
     for sort, values in new.items():
         there = old.get(sort, frozenset())
         fresh = values - there - denied
@@ -182,14 +185,14 @@ def _changed_values(
     return None
 
 
-def _has(item: Item, sort: str, values: frozenset[str]) -> bool:
-    """Whether an item has one of these values."""
+def _has_value(item: Item, sort: str, values: frozenset[str]) -> bool:
+    """Whether an item names one of these values of a sort."""
     return bool(_read_values(item.text).get(sort, frozenset()) & values)
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _read_values(text: str) -> dict[str, frozenset[str]]:
-    """The values that a text names, by sort: a time is no number, and a day is no name."""
+    """The values that a text names, by sort; a time is not also a number, nor a day a name."""
     folded = fold_case(text)
     found: dict[str, frozenset[str]] = {}
     for sort, pattern in _SORTS.items():
@@ -211,7 +214,7 @@ def _is_name(word: str, found: Mapping[str, frozenset[str]]) -> bool:
 
 
 def _denied_words(said: str) -> frozenset[str]:
-    """The values that a correction says are not meant."""
+    """The words and values that a correction denies: "not Paris", "instead of Friday"."""
     folded = fold_case(said)
     return frozenset(
         value
@@ -224,24 +227,26 @@ def _denied_words(said: str) -> frozenset[str]:
 # By what was said last ------------------------------------------------------------------------------------
 
 
-def _find_unnamed(item: Item, said: str, near: Sequence[Item], *, answers: bool) -> list[Corrected]:
-    """The last thing that the same person stated, and what repeats it, where something is taken back.
+def _find_corrected_without_value(
+    item: Item, said: str, near: Sequence[Item], *, is_answer: bool
+) -> list[Corrected]:
+    """The last statement of the same person, and what repeats it, if the turn takes something back.
 
-    Where the turn answers a question, "no" says nothing about what was stated before.
+    After a question, a bare "no" is an answer and takes nothing back.
     """
-    takes_back = bool(cue("corrects").search(said)) or (not answers and _is_bare_revocation(said))
-    unknown_value = not takes_back and not answers and _names_bare_value(said)
+    takes_back = bool(cue("corrects").search(said)) or (not is_answer and _is_bare_revocation(said))
+    unknown_value = not takes_back and not is_answer and _names_bare_value(said)
     if not (takes_back or unknown_value):
         return []
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
     own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
     words = task_words(own.text)
-    echoes = [one for one in recent if one is not own and _repeats_words(task_words(one.text), words)]
+    echoes = [one for one in recent if one is not own and _share_most_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
 def _is_bare_revocation(said: str) -> bool:
-    """Whether something is taken back and the words do not say what."""
+    """Whether a turn takes something back without naming it."""
     match = cue("revokes").search(said) or cue("cancels").search(said)
     begins = match is not None and len(content_words(said[: match.start()])) <= 1
     return begins and match is not None and len(content_words(said[: match.end()])) <= _MAX_WORDS_LEFT
@@ -252,12 +257,12 @@ def _names_bare_value(said: str) -> bool:
     match = cue("contradicts").match(said)
     if match is None:
         return False
-    left = _without_marks(said).split()
+    left = _drop_correction_words(said).split()
     return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(said[match.end() :])
 
 
-def _without_marks(said: str) -> str:
-    """A correction without the words that only say that it is one."""
+def _drop_correction_words(said: str) -> str:
+    """A correction without the words that only mark it as one, such as "no" and "I meant"."""
     match = cue("contradicts").match(said)
     while match is not None and match.end() > 0:
         said = said[match.end() :].lstrip(_MARKS)
@@ -265,5 +270,6 @@ def _without_marks(said: str) -> str:
     return cue("corrects").sub(" ", said).strip(" .!,")
 
 
-def _repeats_words(words: frozenset[str], stated: frozenset[str]) -> bool:
+def _share_most_words(words: frozenset[str], stated: frozenset[str]) -> bool:
+    """Whether two texts share most words of the one with fewer words."""
     return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))

@@ -1,10 +1,10 @@
 """What was decided in a workspace and still holds: decisions, rules and preferences, each with its history.
 
-Read from the stored statements, as open ends are: nothing is kept beside them. A statement is listed if it
-settles something (`settled`), or takes the place of one that did. It is not listed if it was taken back,
-closed by hand, or replaced: by a relation that a reader or a person made, by `superseded_by`, or by a bare
-correction. Nobody replaces the word of somebody who is trusted more; then both are listed, the other one
-beside. A doubt leaves both, the newest first.
+They are read from the stored statements whenever they are asked for, and not stored themselves. A statement
+is listed if it settles something (`settled`), or replaces one that did. It is not listed if it was taken
+back, closed by hand, or replaced: by a relation that a reader or a person made, by `superseded_by`, or by a
+bare correction. No statement replaces one of a source that is trusted more; the newer one is then listed
+beside the older. If it is doubtful whether one replaces another, both are listed, the newest first.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SETTLED_TYPES: dict[str, Settled] = {
     **dict.fromkeys(("rule", "policy", "convention", "constraint", "guideline", "workflow"), "rule"),
     "preference": "preference",
 }
-"""What a memory of these types settles, whatever its words are."""
+"""The kind of decision that a memory of each type is, whatever its words."""
 
 _MIN_REPLACED = 0.5
 _MAX_STEPS = 20
 _MIN_REVOKED, _MIN_REVOKED_WORDS = 0.5, 2
-"""What takes a decision back names at least this share of its words, and this many."""
+"""A statement takes a decision back if it has at least this share of its words, and this many of them."""
 
 _MIN_SAID_AGAIN = 0.6
 """An agent's record repeats the user's words if the shorter one has this share of its words in the other."""
@@ -54,10 +54,10 @@ _MAX_CACHED_TEXTS = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Something that was settled and holds, in its own words.
+    """A decision, rule or preference that holds, in its own words.
 
-    `before` is what it replaced, newest first. `beside` is what others say against it who may not replace it,
-    newest first.
+    `before` are the items that it replaced; `beside` are items that contradict it and may not replace it.
+    Both are newest first.
     """
 
     item: Item
@@ -68,14 +68,14 @@ class Decision:
 
     @property
     def words(self) -> frozenset[str]:
-        """What it is about: its words and those of what it replaced."""
+        """The words by which it is compared: its own, and those of the items that it replaced."""
         return task_words(" ".join((self.text, self.item.about, *(item.text for item in self.before))))
 
 
 def list_decisions(store: Store, workspace: str) -> list[Decision]:
-    """What was settled in a workspace and holds, newest first."""
+    """The decisions, rules and preferences that hold in a workspace, newest first."""
     items = store.run(ListRecent(workspace, Filters(kinds=KINDS), MAX_ITEMS))[::-1]
-    found: dict[str, Settled] = {item.id: kind for item in items if (kind := read_kind(item))}
+    found: dict[str, Settled] = {item.id: kind for item in items if (kind := read_settled_kind(item))}
     changes = _Changes.read(store, workspace, items, found)
     by_id = {item.id: item for item in items} | changes.others
     chains: dict[str, list[str]] = {}
@@ -84,7 +84,7 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
         kept = chains.setdefault(last, [])
         kept += [one for one in older if one not in kept]
     decisions = [
-        Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _first_kind(older, found))
+        Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _kind_of_replaced(older, found))
         for last, older in chains.items()
         if last not in changes.revoked and _still_holds(by_id[last])
         if last in found or not is_revocation(by_id[last].text)
@@ -97,27 +97,28 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
         )
         for one in decisions
     ]
-    return sorted(_drop_records_of_the_same(decisions), key=lambda one: one.item.created_at, reverse=True)
+    return sorted(_drop_agents_repeats(decisions), key=lambda one: one.item.created_at, reverse=True)
 
 
-def read_kind(item: Item) -> Settled:
-    """What an item settles by its own words or its type; "" for nothing."""
+def read_settled_kind(item: Item) -> Settled:
+    """What an item settles (a decision, a rule, a preference), by its words or its type; "" for nothing."""
     if is_tool_output(item) or item.source.trust in ("tool", "web"):
         return ""
     if item.kind == "memory" and item.type:
         return _SETTLED_TYPES.get(item.type.casefold(), "")
     by_agent = item.source.trust != "user" or item.kind == "commit"
-    return _kind_of_text(item.text[:_MAX_CHARACTERS], by_agent=by_agent)
+    return _first_settled_kind(item.text[:_MAX_CHARACTERS], by_agent=by_agent)
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _kind_of_text(text: str, *, by_agent: bool) -> Settled:
+def _first_settled_kind(text: str, *, by_agent: bool) -> Settled:
+    """The kind of the first statement in a text that settles something; "" if none does."""
     kinds = (read_settled(one, by_agent=by_agent) for one in split_statements(text))
     return next((kind for kind in kinds if kind), "")
 
 
 def settled_text(item: Item) -> str:
-    """What is told of an item: a short one whole, of a long one the statements that settle something."""
+    """The words of a decision: a short item whole, of a long one the statements that settle something."""
     if len(item.text) <= MAX_STATEMENT_CHARACTERS:
         return item.text.strip()
     by_agent = item.source.trust != "user"
@@ -126,15 +127,17 @@ def settled_text(item: Item) -> str:
 
 
 def may_replace(newer: Source, older: Source) -> bool:
-    """Whether one's word can stand in the place of the other's: not if the other is trusted more."""
+    """Whether a newer statement may replace an older one: not if the older one's source is trusted more."""
     return TRUSTS.index(newer.trust) <= TRUSTS.index(older.trust)
 
 
 def _still_holds(item: Item) -> bool:
+    """Whether an item was neither superseded nor closed by hand."""
     return not (item.superseded_by or item.metadata.get(CLOSED))
 
 
-def _first_kind(older: Sequence[str], found: dict[str, Settled]) -> Settled:
+def _kind_of_replaced(older: Sequence[str], found: dict[str, Settled]) -> Settled:
+    """The kind of the first of these older statements that has one; else a decision."""
     return next((found[name] for name in older if found.get(name)), "decision")
 
 
@@ -142,19 +145,20 @@ def _newest_first(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(sorted(items, key=lambda item: item.created_at, reverse=True))
 
 
-def _drop_records_of_the_same(decisions: Sequence[Decision]) -> list[Decision]:
-    """The decisions without an agent's record of what the user's own words, in the same session, say."""
+def _drop_agents_repeats(decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions without those in which an agent repeats what the user said in the same session."""
     own = [one for one in decisions if one.item.source.trust == "user" and one.item.session]
     return [
         one
         for one in decisions
         if one.item.source.trust == "user"
         or one.before
-        or not any(one.item.session == user.item.session and _says_the_same(one, user) for user in own)
+        or not any(one.item.session == user.item.session and _share_most_words(one, user) for user in own)
     ]
 
 
-def _says_the_same(one: Decision, other: Decision) -> bool:
+def _share_most_words(one: Decision, other: Decision) -> bool:
+    """Whether two decisions share most words of the shorter one."""
     words, others = task_words(one.text), task_words(other.text)
     return bool(words) and len(words & others) >= _MIN_SAID_AGAIN * min(len(words), len(others))
 
@@ -164,20 +168,20 @@ def _says_the_same(one: Decision, other: Decision) -> bool:
 
 @dataclass(slots=True)
 class _Changes:
-    """What happened to statements since they were made, by their ids."""
+    """Later changes to statements, by their ids: which were replaced, disputed or revoked."""
 
     successors: dict[str, str] = field(default_factory=dict)
     disputed: dict[str, list[str]] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
     others: dict[str, Item] = field(default_factory=dict)
-    """Items that relations lead to and that are not among the latest."""
+    """The items that these changes refer to and that are not among the latest."""
 
     @classmethod
     def read(cls, store: Store, workspace: str, items: Sequence[Item], found: dict[str, Settled]) -> _Changes:
-        """What relations, metadata and the words of later items say; the items are oldest first."""
+        """The changes that relations, metadata and later items state; `items` are oldest first."""
         changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
         changes._read_relations(store, workspace, [item for item in items if item.id in found])
-        changes._read_words(items, found)
+        changes._read_later_words(items, found)
         missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
         changes.others |= (
             {item.id: item for item in store.get(workspace, *missing) if item} if missing else {}
@@ -187,6 +191,7 @@ class _Changes:
         return changes
 
     def _read_relations(self, store: Store, workspace: str, settled: Sequence[Item]) -> None:
+        """Read from relations which decisions were replaced or are disputed."""
         related = store.expand(workspace, [item.id for item in settled], 1) if settled else {}
         for older in settled:
             name = older.id
@@ -201,7 +206,7 @@ class _Changes:
                     self.disputed.setdefault(name, []).append(one.memory.id)
                     self.others[one.memory.id] = one.memory
 
-    def _read_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
+    def _read_later_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
         """Read from the words of later items what they correct or take back."""
         said: dict[str, list[Item]] = {}
         standing: dict[str, frozenset[str]] = {}
@@ -220,7 +225,7 @@ class _Changes:
             turns.append(item)
 
     def follow(self, name: str) -> list[str]:
-        """The id, and those that came in its place one after the other."""
+        """The id, followed by the ids of its successors, one after the other."""
         chain = [name]
         while (successor := self.successors.get(chain[-1])) and successor not in chain:
             chain.append(successor)
@@ -230,7 +235,7 @@ class _Changes:
 
 
 def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
-    """The decisions that an item takes back by naming most of their words."""
+    """The ids of the decisions that an item takes back by naming most of their words."""
     if item.source.trust != "user" or is_tool_output(item):
         return []
     words = _revoking_words(item.text[:_MAX_CHARACTERS])
@@ -239,7 +244,7 @@ def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _revoking_words(text: str) -> frozenset[str]:
-    """The words of the sentences that take something back."""
+    """The words of those sentences of a text that take something back."""
     sentences = [
         said
         for sentence in split_sentences(text)
@@ -250,5 +255,6 @@ def _revoking_words(text: str) -> frozenset[str]:
 
 
 def _names_enough_words(words: frozenset[str], own: frozenset[str]) -> bool:
+    """Whether revoking words name enough of a decision's own words."""
     shared = len(words & own)
     return shared >= min(_MIN_REVOKED_WORDS, len(own)) and shared >= _MIN_REVOKED * min(len(own), len(words))

@@ -1,10 +1,9 @@
-"""A conversation in a given number of tokens, updated with every turn at the cost of that turn.
+"""Summarises a conversation in a given number of tokens; one turn more costs only the reading of that turn.
 
-Extractive: the sentences that decide matters, are left open, or name things, as they were said, under who
-said them. Nothing is put into other words; what stands before a sentence and says nothing ("Well, yes,")
-is cut. What was decided comes first, then what is open, then the rest in its order, and what was
-corrected is told with its correction. What tools and systems said is left out if anybody else spoke: it would
-read as if people had said it.
+Extractive: it quotes the sentences that decide matters, leave them open, or name things, each under its
+speaker. Nothing is reworded; only empty words before a sentence ("Well, yes,") are cut. Decisions come first,
+then what is open, then the rest in its order; a sentence that was corrected is followed by its correction.
+The words of tools and systems are left out if anybody else spoke: they would read as if people had said them.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ _MAX_TURN_CHARACTERS = 1_000
 _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 20, 300
 _MIN_TOKENS = 4
 _IMPORTANT_SHARE = 0.5
-"""Which share of the room is kept for the important sentences of a long conversation."""
+"""The share of the tokens that is reserved for the important sentences of a long conversation."""
 
 _DECIDED, _OPEN = "Decided: ", "Open: "
 _MIN_CHANCE = 0.8
-"""How probable it must be that a turn corrects another to be told so."""
+"""The least probability that a turn corrects another at which the correction is quoted with it."""
 
 _MAX_MISFITS = 12
 """After this many sentences that do not fit, the summary is full."""
@@ -54,25 +53,25 @@ class ExtractiveSummarizer:
     """Summarises a conversation by its best sentences. Safe to share between threads and conversations.
 
     The sentences of a turn are cached by its text, and the weights of the last few conversations are kept,
-    so that one turn more does not mean reading everything again.
+    so that with one turn more not everything is read again.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._read = lru_cache(_MAX_CACHED_TEXTS)(_read_text)
+        self._read = lru_cache(_MAX_CACHED_TEXTS)(_sentences_of_text)
         self._conversations: OrderedDict[tuple[str, str, str], ConversationWeights] = OrderedDict()
         self._lock = threading.Lock()
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
-        """The turns in at most `max_tokens` tokens, always the same for the same turns."""
+        """A summary in at most `max_tokens` tokens; the same turns always give the same one."""
         spoken = spoken_turns(turns)
         if not spoken or max_tokens < 1:
             return ""
         with self._lock:
-            return _Draft(self._conversation(spoken), self._tokenizer, max_tokens).write()
+            return _Draft(self._update_weights(spoken), self._tokenizer, max_tokens).write()
 
-    def _conversation(self, spoken: list[Turn]) -> ConversationWeights:
-        """The weights of the conversation that begins with the same turn, brought up to date."""
+    def _update_weights(self, spoken: list[Turn]) -> ConversationWeights:
+        """The weights of the conversation that begins with the same turn, updated with these turns."""
         first = spoken[0]
         name = (first.turn_id, first.speaker, first.text)
         conversation = self._conversations.setdefault(name, ConversationWeights(self._read))
@@ -84,33 +83,36 @@ class ExtractiveSummarizer:
 
 
 def spoken_turns(turns: Sequence[Turn]) -> list[Turn]:
-    """What people and the assistant said; all turns, when they said nothing."""
+    """The turns of people and the assistant; all turns if there are none of these."""
     return [turn for turn in turns if turn.role in ("user", "assistant")] or list(turns)
 
 
 def find_correction(turns: Sequence[Turn], place: int) -> int | None:
-    """The place of the turn by which a speaker corrected a turn soon after it; None without one."""
+    """The index of the turn in which the speaker of a turn soon corrected it; None if there is none."""
     speaker, first = turns[place].speaker, max(0, place - MAX_TURNS_BACK)
     for at in range(place + 1, min(len(turns), place + 1 + MAX_TURNS_BACK)):
         if turns[at].speaker != speaker or not may_be_correction(turns[at].text):
             continue
-        near = [_turn_item(turn) for turn in turns[first:at]]
-        found = find_corrected(_turn_item(turns[at]), near[::-1])
-        if any(one.item is near[place - first] and one.chance >= _MIN_CHANCE for one in found):
+        near = [_item_from_turn(turn) for turn in turns[first:at]]
+        found = find_corrected(_item_from_turn(turns[at]), near[::-1])
+        if any(
+            corrected.item is near[place - first] and corrected.chance >= _MIN_CHANCE for corrected in found
+        ):
             return at
     return None
 
 
-def _turn_item(turn: Turn) -> Item:
+def _item_from_turn(turn: Turn) -> Item:
+    """A turn as an item, which is what `find_corrected` reads."""
     return Item(turn.text, "", kind="turn", about=turn.speaker)
 
 
-def _read_text(text: str) -> tuple[Sentence, ...]:
+def _sentences_of_text(text: str) -> tuple[Sentence, ...]:
     return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
 
 
 class _Draft:
-    """One summary in the making: the wording of each chosen sentence, and the room that is left."""
+    """A summary while it is written: the wording of each chosen sentence, and the tokens that are left."""
 
     def __init__(self, conversation: ConversationWeights, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._conversation = conversation
@@ -124,43 +126,43 @@ class _Draft:
         self._misfits = 0
 
     def write(self) -> str:
-        """The best of the sentences, as many as fit; the beginning of the best one when none fits."""
+        """The best sentences, as many as fit; if none fits, the beginning of the best one."""
         weighed = self._conversation.weigh()
-        chosen = self._choose(weighed)
-        while chosen and self._tokenizer.count(self._word(chosen)) > self._max_tokens:
+        chosen = self._choose_by_rank(weighed)
+        while chosen and self._tokenizer.count(self._word_lines(chosen)) > self._max_tokens:
             chosen.pop()  # tokens do not add up exactly
         if chosen:
-            return self._word(chosen)
+            return self._word_lines(chosen)
         with_content = (pair for pair in weighed if pair[0].content_words)
         best = max(with_content, key=lambda pair: pair[1], default=None)
         return self._word_beginning(best[0]) if best else ""
 
-    def _choose(self, weighed: list[Weighed]) -> list[Sentence]:
-        """Important sentences in their share of the room, then the heaviest, then whatever still fits."""
+    def _choose_by_rank(self, weighed: list[Weighed]) -> list[Sentence]:
+        """The important sentences within their share of tokens, then the heaviest, then any that fit."""
         important = self._conversation.important_sentences()
         kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
         self._room -= kept_back
-        chosen = self._choose_beside([], important)
+        chosen = self._choose_more([], important)
         self._room += kept_back
-        chosen += self._choose_beside(chosen, weighed)
-        chosen += self._choose_beside(chosen, important)
+        chosen += self._choose_more(chosen, weighed)
+        chosen += self._choose_more(chosen, important)
         if self._room >= _MIN_TOKENS:
-            chosen += self._choose_beside(chosen, self._conversation.unusual_sentences())
+            chosen += self._choose_more(chosen, self._conversation.unusual_sentences())
         return chosen
 
-    def _choose_beside(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
+    def _choose_more(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
         """The best sentences that fit and say something the chosen ones do not."""
         if self._room < _MIN_TOKENS:
             return []
         self._misfits = 0
-        return choose_sentences(drop_covered(weighed, chosen), self._fits, self._is_full)
+        return choose_sentences(drop_covered(weighed, chosen), self._take_if_fits, self._is_full)
 
     def _is_full(self) -> bool:
         return self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS
 
-    def _fits(self, sentence: Sentence) -> bool:
-        """Whether a sentence fits into the room; if so, the room is taken."""
-        text = self._quote(sentence)
+    def _take_if_fits(self, sentence: Sentence) -> bool:
+        """Whether a sentence fits into the tokens that are left; if so, they are taken for it."""
+        text = self._quote_with_correction(sentence)
         line = join_by_speaker([(self._speaker(sentence), text)])[0]
         cost = self._tokenizer.count(f" {self._label(sentence)}{line}")
         if cost > self._room:
@@ -170,8 +172,8 @@ class _Draft:
         self._wording[sentence] = text
         return True
 
-    def _quote(self, sentence: Sentence) -> str:
-        """A sentence as it was said, with what corrected it since."""
+    def _quote_with_correction(self, sentence: Sentence) -> str:
+        """A sentence as it was said, followed by its later correction if there is one."""
         text = drop_openers(sentence.text) if self._is_english else sentence.text
         later = find_correction(self._turns, sentence.turn)
         return text if later is None else f"{text} (corrected: {self._turns[later].text.strip()})"
@@ -179,8 +181,8 @@ class _Draft:
     def _speaker(self, sentence: Sentence) -> str:
         return self._turns[sentence.turn].speaker
 
-    def _word(self, chosen: list[Sentence]) -> str:
-        """What was decided, what is open, and the rest, each in the order it was said."""
+    def _word_lines(self, chosen: list[Sentence]) -> str:
+        """The text of the summary: decisions, open questions, then the rest, each in the order of speech."""
         ordered = sorted(chosen, key=lambda sentence: sentence.position)
         groups: dict[str, list[Sentence]] = {_DECIDED: [], _OPEN: [], "": []}
         for sentence in ordered:
@@ -192,15 +194,15 @@ class _Draft:
         return "\n".join(lines)
 
     def _label(self, sentence: Sentence) -> str:
-        """What a line begins with that has a sentence: whether it was decided or is open."""
+        """The label of a sentence: "Decided: ", "Open: " or none."""
         if sentence.is_question:
             return _OPEN if self._conversation.is_open(sentence) else ""
         by_agent = self._turns[sentence.turn].role == "assistant"
         return _DECIDED if is_decision(sentence.text, by_agent=by_agent) else ""
 
     def _word_beginning(self, sentence: Sentence) -> str:
-        """As much of a sentence as fits, with an ellipsis; empty when that is less than two words."""
-        line = join_by_speaker([(self._speaker(sentence), self._quote(sentence))])[0]
+        """The beginning of a sentence that fits, with an ellipsis; empty if it has fewer than two words."""
+        line = join_by_speaker([(self._speaker(sentence), self._quote_with_correction(sentence))])[0]
         kept = cut_to_tokens(line, self._max_tokens, self._tokenizer)
         while kept and (kept == line or self._tokenizer.count(f"{kept}…") > self._max_tokens):
             kept = kept.rpartition(" ")[0]
@@ -220,19 +222,19 @@ _MIN_STOPWORD_SHARE = 0.25
 
 
 def is_english(text: str) -> bool:
-    """Whether enough of the words are those that hold English sentences together."""
+    """Whether a text is English: whether enough of its words are English stop words."""
     every = split_words(text)
     return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
 
 
 def drop_openers(text: str) -> str:
-    """The sentence without the `Well, yes,` before it, if a sentence is left."""
+    """A sentence without openers such as `Well, yes,`; unchanged if too little would be left."""
     rest = _OPENERS.sub("", text, count=1) if _OPENERS.match(text) else text
     return rest[:1].upper() + rest[1:] if len(rest.split()) >= _MIN_WORDS else text
 
 
 def join_by_speaker(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each run of texts by one speaker, who is named."""
+    """A line for each run of texts by one speaker, after the speaker's name."""
     lines: list[str] = []
     before = None
     for speaker, text in texts:

@@ -1,10 +1,10 @@
-"""What was seen to happen to an experience, and what that shows.
+"""The observations made while an experience is open (changes and runs), and what they prove.
 
-Changes and runs are kept in their order, and a run counts only after a change that fits the action: what
-fails before anything was changed says nothing of a hypothesis. A run that fails after the change is an
-iteration, and a later one that passes confirms; if the same had failed before the change, that is the
-strongest evidence there is. A run that passes where one failed and nothing was changed in between shows that
-one of the two is not to be relied upon, and decides nothing. Pure: what fits whom is decided elsewhere.
+Observations are ordered by time. A run counts only after a change that fits the action: a failure before any
+change says nothing about a hypothesis. A run that fails after the change is an iteration, and a later run
+that passes confirms the hypothesis; if the same had failed before the change, that is the strongest evidence
+there is. If a run passes where another failed, and nothing was changed in between, one of the two is
+unreliable, and nothing is decided. Which change fits which action is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ PROOFS: tuple[Proof, ...] = get_args(Proof)
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 
 MAX_EVIDENCE = 60
-"""At most how many observations are kept of an experience: the last ones."""
+"""At most this many observations of an experience are stored, the latest."""
 
 MAX_WHAT_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observation: a change, its undoing or return, a run, or that the plan was changed.
+    """One observation: a change, an undo or redo, a run, or a change of plan.
 
-    `what` is the file, the command or the run in a line. `fits` says of a change that it fits the action.
-    `before` and `after` stand for the texts that a change replaced and put there. `names` are what a run
-    saw fail.
+    `what` is the file, the command, or the run in one line. `fits`: a change fits the action of the
+    experience. `before` and `after` identify the texts that a change removed and put there. `names` are what
+    failed in a run.
     """
 
     at: datetime
@@ -48,7 +48,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands when a run comes: the changes that fit and hold, and the last run, with what came since."""
+    """The state of an experience before its next run.
+
+    `changes` fit the action and were not undone; `changed_since_run` says whether anything changed after
+    `last_run`.
+    """
 
     changes: tuple[Evidence, ...] = ()
     last_run: Evidence | None = None
@@ -56,20 +60,20 @@ class Standing:
 
     @property
     def is_untried(self) -> bool:
-        """Whether a change holds that no run has tried yet."""
+        """Whether there is a change that no run has tried yet."""
         newest = max((change.at for change in self.changes), default=None)
         return newest is not None and (self.last_run is None or newest > self.last_run.at)
 
 
 def add_evidence(evidence: Sequence[Evidence], new: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """All of it in its order, each once; the oldest go if there are too many."""
+    """The old and new observations in order of time, each once; beyond the limit the oldest are dropped."""
     known = set(evidence)
     merged = sorted((*evidence, *(one for one in new if one not in known)), key=lambda one: one.at)
     return tuple(merged[-MAX_EVIDENCE:])
 
 
 def read_standing(evidence: Sequence[Evidence]) -> Standing:
-    """What stands after all of this."""
+    """The standing after these observations, which are in order of time."""
     changes: list[Evidence] = []
     undone: list[Evidence] = []
     tried: set[Evidence] = set()
@@ -93,7 +97,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
 
 
 def _is_undone_by(change: Evidence, later: Evidence) -> bool:
-    """Whether a later observation takes a change back: git did, or an edit that put back what was there."""
+    """Whether a later observation undoes a change: an undo by git, or an edit that restores the old text."""
     if later.kind == "undo":
         return not later.what or later.what in change.what
     return bool(later.after) and (later.what, later.after, later.before) == (
@@ -112,7 +116,7 @@ def last_run_before_changes(evidence: Sequence[Evidence], changes: Sequence[Evid
 
 
 def evidence_to_metadata(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
-    """The observations as JSON, without what is empty."""
+    """The observations as JSON values, without empty fields."""
     rows = []
     for one in evidence:
         fields = {name: getattr(one, name) for name in ("what", "fits", "passed", "before", "after")}
@@ -122,13 +126,14 @@ def evidence_to_metadata(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
 
 
 def read_evidence(rows: object) -> tuple[Evidence, ...]:
-    """The observations that metadata holds; raises ValueError, KeyError or TypeError where they are wrong."""
+    """The observations in an item's metadata; ValueError, KeyError or TypeError if they are malformed."""
     if not isinstance(rows, list):
         raise TypeError("evidence is a list")
-    return tuple(map(_read_row, rows))
+    return tuple(map(_read_observation, rows))
 
 
-def _read_row(row: Mapping[str, Any]) -> Evidence:
+def _read_observation(row: Mapping[str, Any]) -> Evidence:
+    """One observation from its JSON values; ValueError, KeyError or TypeError if they are malformed."""
     kind = next(kind for kind in _KINDS if kind == row["kind"]) if row["kind"] in _KINDS else None
     if kind is None:
         raise ValueError(f"no evidence of the kind {row['kind']!r}")

@@ -69,11 +69,11 @@ OPEN = "open"
 """The status of an experience that has no outcome yet."""
 
 TIER_WEIGHTS: Mapping[Tier, float] = {"gold": 1.0, "silver": 0.8, "bronze": 0.5, "abandoned": 0.2}
-"""How much an outcome counts: what failed passes after the change; a run or the agent says so; it was a
-guess, or given up."""
+"""How much an outcome counts. Gold: what failed before the change passes after it; silver: a run or the
+agent says so; bronze: the hypothesis was a guess; abandoned: it was given up."""
 
 OPEN_WEIGHT = 0.5
-"""How much an experience counts that has no outcome yet."""
+"""How much an experience without an outcome counts."""
 
 MAX_TEXT_CHARACTERS = 4_000
 MAX_NOTE_CHARACTERS = 2_000
@@ -94,7 +94,7 @@ _Word = TypeVar("_Word", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What was believed, done and expected before, until this moment; and what a run had shown of it."""
+    """An earlier plan, which was given up at `timestamp`, and what a run had shown of it."""
 
     timestamp: datetime
     hypothesis: str
@@ -105,9 +105,9 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an experience ended; `auto_captured` when a test or build run showed it, and not the agent.
+    """How an experience ended; `auto_captured` if a test or build run showed it, and not the agent.
 
-    `proof` says what showed it, and `names` what failed before the change and passes after it.
+    `proof` says what showed it; `names` are what failed before the change and passes after it.
     """
 
     status: Status
@@ -120,7 +120,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """That a verdict was changed: which it was, with its result, until when, and why it is no more."""
+    """An earlier verdict that was changed: its status and result, when it was changed, and why."""
 
     timestamp: datetime
     status: str
@@ -180,9 +180,10 @@ class Experience:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What nobody has explained yet: of a falsified one its surprise and root cause.
+        """The explanations that are missing, by the names of their fields.
 
-        Of one that a run has confirmed, its root cause, if something had failed before.
+        A falsified experience needs a surprise and a root cause; one that a run confirmed after a failure
+        needs a root cause.
         """
         if self.status == "falsified":
             explanation = {"surprise": self.surprise, "root_cause": self.root_cause}
@@ -194,7 +195,7 @@ class Experience:
 
 
 def outcome_tier(experience: Experience) -> Tier | None:
-    """How sure the outcome is.
+    """How sure the outcome of an experience is; None if it has no outcome.
 
     Gold when what failed before the change passes after it; silver when a run passed after the change, or the
     agent says so; bronze when the hypothesis was only a guess.
@@ -292,12 +293,12 @@ def read_experience(item: Item) -> Experience | None:
 
 
 def _experience_from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experience:
-    """The experience that metadata describes; raises whatever the metadata lacks or has wrong."""
+    """The experience that metadata describes; the errors that malformed metadata causes are raised."""
     outcome, root_cause, lesson = metadata["outcome"], metadata["root_cause"], metadata["lesson"]
     read = _outcome_from_fields(outcome) if outcome else None
     tier = check_choice("tier", metadata["tier"], TIERS) if metadata["tier"] else None
     if tier == "gold" and read is not None and read.proof != "failed then passed":
-        tier = "silver"  # stored when any line of a run was taken for proof
+        tier = "silver"  # stored by a version that took any line of a run for proof
     return Experience(
         id=str(metadata["experience"]),
         session=session,

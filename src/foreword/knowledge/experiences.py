@@ -1,12 +1,12 @@
-"""The experiences of a workspace: started, changed while they are open, resolved, found again.
+"""The experiences of a workspace: starting, changing, resolving and finding them.
 
 An experience is an item of the type `domain/strategy/status`, by which a store filters inside its search. An
 item's text never changes, so every change is a new item that supersedes the last, under the same experience
-id, which is the id of the first of them. Each version names its neighbours the way the store wants it, so
-that forgetting any of them, by whatever means, takes all of them along.
+id, which is the id of the first of them. Each version names the one before and the one after it in its
+metadata, so that the store deletes all versions together.
 
-A test or build run is about its session's own open experience, or about one that belongs to no session. What
-was seen of an experience while it was open, its evidence, is added to the newest version without a new one.
+A test or build run is about its session's own open experience, or about one that belongs to no session.
+Evidence that is seen while an experience is open is added to the newest version without making a new one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _MAX_QUERY_CHARACTERS, _MAX_ID_CHARACTERS = 100_000, 200
 
 
 class Experiences:
-    """Keeps experiences and finds them. Safe to share between threads."""
+    """Stores experiences and finds them. Safe to share between threads."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -85,9 +85,9 @@ class Experiences:
         note: str = "",
         source: Source = _AGENT,
     ) -> Experience:
-        """Begin an experience. A session has one open at a time: the last must be resolved first.
+        """Begin an experience; ValidationError if its session has another one open.
 
-        Without a session, nobody knows whose it is: there may be any number of those.
+        Any number of experiences without a session may be open at a time.
         """
         new = Experience(
             id=token_hex(8),
@@ -154,11 +154,11 @@ class Experiences:
         auto_captured: bool = False,
         at: datetime | None = None,
     ) -> Experience:
-        """Say how an experience ended, now or at another moment.
+        """Record how an experience ended, now or at the moment `at`.
 
         An agent that calls one falsified must give a surprise and a root cause. A run cannot: then the
-        experience `lacks` both until somebody resolves it again with them. To resolve again with the same
-        status adds to what is known; the status changes only where it came from a run, else by `amend`.
+        experience `lacks` both until it is resolved again with them. Resolving again with the same status
+        adds details; another status is accepted only if the first came from a run, else `amend` it.
         """
         item, old = self._require_newest_version(workspace, experience_id)
         checked = check_choice("status", status, STATUSES)
@@ -185,7 +185,7 @@ class Experiences:
         proof: Proof = "passed after the change",
         names: Sequence[str] = (),
     ) -> bool:
-        """Confirm an experience as a run at that moment showed; False when that run has ended one already.
+        """Confirm an experience by a run at the moment `at`; False if that run has confirmed one already.
 
         `names` are what failed before the change and passes after it, if the proof is of that kind.
         """
@@ -210,16 +210,16 @@ class Experiences:
         root_cause: RootCause | None = None,
         lesson: Lesson | None = None,
     ) -> Experience:
-        """Change a verdict, whoever gave it, and say why; `open` takes it back.
+        """Change the verdict on an experience and record why; the status `open` withdraws it.
 
-        The verdict that was is kept among the `amendments`. What is falsified needs a surprise and a root
-        cause. ValidationError when the experience is open still, or stands so already.
+        The earlier verdict is stored among the `amendments`. A falsified experience needs a surprise and a
+        root cause. ValidationError if the experience is open, or has this status already.
         """
         item, old = self._require_newest_version(workspace, experience_id)
         checked = check_choice("status", status, (OPEN, *STATUSES))
         if old.outcome is None or checked == old.status:
             raise ValidationError(f"{old.id!r} is {old.status}; amend gives it another status than it has")
-        was = Amendment(
+        amendment = Amendment(
             self._engine.clock(), old.status, old.outcome.result, check_text("the reason", reason)
         )
         new = replace(
@@ -228,11 +228,13 @@ class Experiences:
             surprise=check_text("surprise", surprise, may_be_empty=True) or old.surprise,
             root_cause=check_root_cause(root_cause) or old.root_cause,
             lesson=check_lesson(lesson) or old.lesson,
-            amendments=(*old.amendments, was)[-MAX_AMENDMENTS:],
+            amendments=(*old.amendments, amendment)[-MAX_AMENDMENTS:],
         )
         if checked != OPEN:
             text = check_text("result", result, may_be_empty=True) or old.outcome.result
-            new = replace(new, outcome=Outcome(check_choice("status", status, STATUSES), text, was.timestamp))
+            new = replace(
+                new, outcome=Outcome(check_choice("status", status, STATUSES), text, amendment.timestamp)
+            )
         elif old.session is not None and (other := self.active(workspace, old.session)) is not None:
             raise ValidationError(f"the experience {other.id!r} of its session is open; resolve it first")
         new = replace(new, tier=outcome_tier(new))
@@ -242,22 +244,22 @@ class Experiences:
     def add_evidence(
         self, workspace: str, experience_id: str, new: Sequence[Evidence], *, is_iteration: bool = False
     ) -> Experience:
-        """Add what was seen to an open experience; what is known already is not added twice."""
+        """Add observations to an open experience, each once; one that has ended is returned unchanged."""
         item, old = self._require_newest_version(workspace, experience_id)
         merged = add_evidence(old.evidence, new)
         if old.outcome is not None or merged == old.evidence:
             return old
         count = old.iteration_count + is_iteration
-        held = {**item.metadata, "evidence": evidence_to_metadata(merged), "iteration_count": count}
-        self._engine.store.batch([Amend(workspace, item.id, metadata=held)])
+        metadata = {**item.metadata, "evidence": evidence_to_metadata(merged), "iteration_count": count}
+        self._engine.store.batch([Amend(workspace, item.id, metadata=metadata)])
         return replace(old, evidence=merged, iteration_count=count)
 
     def adopt(self, workspace: str, experience_id: str, session: str) -> Experience:
-        """Give an open experience that belongs to no session to this one; any other stays as it is."""
+        """Assign an open experience without a session to this session; any other is returned unchanged."""
         item, old = self._require_newest_version(workspace, experience_id)
         if old.session is not None or old.outcome is not None:
             return old
-        # It was the session's from the beginning: that this is known only now makes it no newer.
+        # The experience belonged to the session from the beginning, so it gets no newer time.
         return self._store_new_version(
             workspace, item, old, replace(old, session=session), at=item.created_at
         )
@@ -318,7 +320,7 @@ class Experiences:
     def unexplained(
         self, workspace: str, session: str | None = None, limit: int = 5
     ) -> builtins.list[Experience]:
-        """The experiences that have ended and nobody has explained yet, the newest first."""
+        """The ended experiences that lack an explanation, the newest first."""
         found = self.list(workspace, session=session, limit=MAX_LIMIT)
         return [experience for experience in found if experience.lacks][:limit]
 
@@ -390,7 +392,7 @@ class Experiences:
     def _store_new_version(
         self, workspace: str, item: Item, old: Experience, new: Experience, at: datetime | None = None
     ) -> Experience:
-        """Keep a new version, and mark the old one as superseded by it; nothing when they are equal."""
+        """Store a new version and mark the old one as superseded; nothing is stored if they are equal."""
         if new == old:
             return old
         # Each version is newer than the one before it.
@@ -412,7 +414,7 @@ def _build_experience_filters(
     *,
     only_resolved: bool = False,
 ) -> Filters:
-    """The filters for these experiences; without any condition, open ones pass whatever `only_resolved`."""
+    """The filters for these experiences; without any condition, open ones pass even with `only_resolved`."""
     if domain is strategy is status is None:
         return Filters(kinds=("experience",))
     every = STATUSES if only_resolved else (OPEN, *STATUSES)
@@ -440,12 +442,12 @@ def _build_experience_item(experience: Experience, workspace: str, at: datetime,
 
 
 def _linked_versions_metadata(item: Item, *ids: str) -> dict[str, list[str]]:
-    """The metadata by which a version is forgotten together with these others."""
+    """The metadata that makes the store delete a version together with these others."""
     return {"derived_from": [item.source.name], "turns": [*ids]}
 
 
 def _begin_iteration(old: Experience, new: Experience, at: datetime) -> Experience:
-    """The new version as another iteration, unless a failed run has begun it already."""
+    """The new version with the old plan in its history, as a further iteration unless a run counted it."""
     last = next((one for one in reversed(old.evidence) if one.kind == "run"), None)
     failed = last is not None and not last.passed and any(one.kind == "change" for one in old.evidence)
     result = last.what if last is not None and failed else ""
@@ -470,7 +472,7 @@ def _require_explanation(experience: Experience) -> None:
 def _merge_with_earlier_outcome(
     experience: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
 ) -> Outcome:
-    """The outcome, given the one that the experience has; ValidationError when that one may not change."""
+    """The new outcome, with details of the earlier one if any; ValidationError if that may not change."""
     before = experience.outcome
     if before is None:
         return Outcome(status, check_text("result", result), at, auto_captured)
@@ -485,7 +487,7 @@ def _merge_with_earlier_outcome(
 
 
 def _require_experience_in_item(item: Item) -> Experience:
-    """The experience as it was kept: without what is secret."""
+    """The experience that an item holds as stored, without secrets; ValidationError if none is left."""
     experience = read_experience(item)
     if experience is None:
         raise ValidationError("nothing is left of the experience once what is private is gone")
@@ -493,6 +495,6 @@ def _require_experience_in_item(item: Item) -> Experience:
 
 
 def _notes_with_added(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
-    """The notes and, unless it is empty, one more; beyond the limit the oldest go."""
+    """The notes with one more, unless it is empty; beyond the limit the oldest are dropped."""
     text = check_text("note", note, MAX_NOTE_CHARACTERS, may_be_empty=True)
     return (*notes, text)[-MAX_NOTES:] if text else notes

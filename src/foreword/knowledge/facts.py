@@ -1,9 +1,9 @@
-"""What is known about somebody or something: by attribute where one can be read, else as it was said.
+"""Facts about a person or thing: an attribute with its value where one can be read, else a whole sentence.
 
-Read from the stored statements; nothing is kept beside them. An attribute that has one value at a time, such
-as an address or a title, has the newest that somebody said who may say so (`decisions.may_replace`); what it
-replaced is its history. A statement without such an attribute holds until another replaces it. What is asked
-or doubted is no fact. How names are found in a text is handed in.
+Facts are read from the stored statements whenever they are asked for, and not stored themselves. Where an
+attribute has one value at a time, such as an address or a title, the newest value holds whose source may
+replace the others (`decisions.may_replace`); the older ones are its history. Any other statement holds until
+another replaces it. Questions and doubts are no facts. The caller passes in what finds names in a text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foreword.knowledge.attribute_values import read_subject_and_value
 from foreword.knowledge.claims import SPEAKER, MentionLike, doubtful_spans, read_claims
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.decisions import KINDS, may_replace
-from foreword.knowledge.open_ends import CLOSED, find_replacing, read_open_end
+from foreword.knowledge.open_ends import CLOSED, find_replacing_items, read_open_end
 from foreword.knowledge.progress_cues import is_question, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent, Search
@@ -34,12 +34,12 @@ FindNames = Callable[[str], Sequence[MentionLike]]
 """Finds the names in a text, in order."""
 
 SPEAKER_NAMES = frozenset({"me", "i", "myself", "user", "ich", "mich", "moi", "je", "yo"})
-"""By these words the one who speaks is asked for."""
+"""Words by which a caller asks for the facts about the speaker."""
 
 _MAX_ITEMS = 300
 _MAX_SENTENCE_CHARACTERS = 400
 _MAX_CACHED_TEXTS = 2_048
-"""The same statements are read whenever somebody looks; of so many it is remembered what they say."""
+"""At most this many texts are cached: the same statements are read again for every request."""
 
 _MIN_WORDS = 2
 _ONE_VALUE = frozenset(
@@ -70,7 +70,7 @@ _ONE_VALUE = frozenset(
         *("owned", "maintained", "led", "written", "pinned", "stored", "called", "named"),
     }
 )
-"""Attributes and relations of which one holds at a time."""
+"""Attributes and relations that have one value at a time."""
 
 _NOW = re.compile(r"\s+(?:now|again|instead|these days|any ?more)$", re.IGNORECASE)
 _PLAIN_ATTRIBUTES = {"is a name": "is", "is a number": "is", "is a word": "is"}
@@ -78,10 +78,10 @@ _PLAIN_ATTRIBUTES = {"is a name": "is", "is a number": "is", "is a word": "is"}
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is said of somebody or something.
+    """A statement about a person or thing.
 
-    `text` is the sentence; `attribute` and `value` are empty where they cannot be read. `before` is what it
-    replaced, and `beside` what others say against it who may not replace it; newest first.
+    `text` is the sentence; `attribute` and `value` are empty if none can be read. `before` are the items that
+    it replaced, and `beside` those that contradict it and may not replace it; both newest first.
     """
 
     item: Item
@@ -93,9 +93,9 @@ class Fact:
 
 
 def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) -> list[Fact]:
-    """What is known about `who`, by attribute, then in the words of statements; newest first in each part."""
+    """The facts about `who`: those with an attribute, then whole statements; newest first in each part."""
     names = frozenset(split_words(who))
-    items = _find_items(store, workspace, names)
+    items = _find_statements_about(store, workspace, names)
     facts = [fact for item in items for fact in read_facts(item, names, find_names)]
     superseded: dict[str, list[Item]] = {}
     for item in items:
@@ -109,16 +109,18 @@ def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) ->
 
 
 def read_facts(item: Item, names: frozenset[str], find_names: FindNames) -> list[Fact]:
-    """What an item says of the one with these names, by its own words and its metadata."""
+    """The facts that an item states about the one with these names, in its words or its metadata."""
     if item.metadata.get(CLOSED) or item.superseded_by or is_tool_output(item):
         return []
-    if given := _fact_of_metadata(item, names):
+    if given := _fact_from_metadata(item, names):
         return [given]
     sentences = _sentences_about(item.text, names)
-    return [fact for sentence in sentences for fact in _facts_of_sentence(item, sentence, names, find_names)]
+    return [
+        fact for sentence in sentences for fact in _facts_from_sentence(item, sentence, names, find_names)
+    ]
 
 
-def _find_items(store: Store, workspace: str, names: frozenset[str]) -> list[Item]:
+def _find_statements_about(store: Store, workspace: str, names: frozenset[str]) -> list[Item]:
     """The statements that have all words of a name, oldest first; for the speaker, what the user said."""
     filters = Filters(kinds=KINDS)
     if names <= SPEAKER_NAMES:
@@ -127,29 +129,30 @@ def _find_items(store: Store, workspace: str, names: frozenset[str]) -> list[Ite
     else:
         probe = WordsProbe("facts", tuple(sorted(names)))
         items = store.run(Search(workspace, (probe,), filters, _MAX_ITEMS)).items.values()
-        found = [item for item in items if names <= _words_of(item)]
+        found = [item for item in items if names <= _item_words(item)]
     return sorted(found, key=lambda item: item.created_at)
 
 
-def _words_of(item: Item) -> frozenset[str]:
+def _item_words(item: Item) -> frozenset[str]:
     return frozenset(split_words(item.searchable))
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _sentences_about(text: str, names: frozenset[str]) -> tuple[str, ...]:
     """The sentences of a text that may state something of the one with these names."""
-    return tuple(one for one in split_sentences(text) if _may_state(one, names))
+    return tuple(one for one in split_sentences(text) if _may_state_fact(one, names))
 
 
-def _may_state(sentence: str, names: frozenset[str]) -> bool:
+def _may_state_fact(sentence: str, names: frozenset[str]) -> bool:
+    """Whether a sentence is no question, not too long, and has the names, or is about the speaker."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or is_question(sentence):
         return False
     words = frozenset(split_words(sentence))
     return bool(words & {"i", "my", "me", "m"}) if names <= SPEAKER_NAMES else names <= words
 
 
-def _fact_of_metadata(item: Item, names: frozenset[str]) -> Fact | None:
-    """The fact that somebody recorded with its subject and value."""
+def _fact_from_metadata(item: Item, names: frozenset[str]) -> Fact | None:
+    """The fact that an item's metadata states about the one with these names; None if it states none."""
     subject, value = item.metadata.get("subject"), item.metadata.get("value")
     if not (isinstance(subject, str) and isinstance(value, str) and names <= frozenset(split_words(subject))):
         return None
@@ -158,10 +161,10 @@ def _fact_of_metadata(item: Item, names: frozenset[str]) -> Fact | None:
     return Fact(item, item.text.strip(), subject if name == "is" else name, value)
 
 
-def _facts_of_sentence(
+def _facts_from_sentence(
     item: Item, sentence: str, names: frozenset[str], find_names: FindNames
 ) -> Iterable[Fact]:
-    """What a sentence says: each attribute that can be read, else the sentence itself."""
+    """The facts in a sentence: one for each attribute that can be read, else the sentence itself."""
     claims = [*_claims_about(sentence, names, find_names)]
     if not claims and (plain := read_subject_and_value(sentence)):
         subject, attribute, value = plain
@@ -190,12 +193,13 @@ def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -
 
 
 def _is_name_of(mention: str, names: frozenset[str]) -> bool:
+    """Whether a mention has only words of these names, or all of them."""
     words = frozenset(split_words(mention.removesuffix("'s").removesuffix("’s")))
     return bool(words) and (words <= names or names <= words)
 
 
 def _is_statement(item: Item, sentence: str) -> bool:
-    """Whether a sentence states something that is no task, and that somebody may be believed in."""
+    """Whether a sentence of the user or an agent states a fact, and no task or decision."""
     if item.source.trust not in ("user", "agent") or len(task_words(sentence)) < _MIN_WORDS:
         return False
     settled = item.kind != "memory" and bool(read_settled(sentence, by_agent=item.source.trust != "user"))
@@ -206,22 +210,25 @@ def _is_statement(item: Item, sentence: str) -> bool:
 
 
 def _keep_one_value(facts: Sequence[Fact]) -> list[Fact]:
-    """Of an attribute that has one value at a time, the newest that may replace the others; oldest first."""
+    """The facts, oldest first, with one value left where an attribute has only one at a time."""
     kept: list[Fact] = []
     for fact in facts:
         same = [older for older in kept if older.attribute == fact.attribute != ""]
         if same and fact.attribute in _ONE_VALUE:
             kept = [older for older in kept if older not in same]
-            kept += _merge(same, fact)
-        elif not any(_says_again(older, fact) for older in kept):
+            kept += _merge_values(same, fact)
+        elif not any(_is_repeated_by(older, fact) for older in kept):
             kept.append(fact)
     return kept
 
 
-def _merge(older: Sequence[Fact], newer: Fact) -> list[Fact]:
-    """The newer fact with its history; what it may not replace stays, with the newer one beside it."""
-    if any(_same_value(one, newer) for one in older):
-        return [one for one in older if _same_value(one, newer)]
+def _merge_values(older: Sequence[Fact], newer: Fact) -> list[Fact]:
+    """The newer fact with those that it replaced as its history.
+
+    The older facts that it may not replace stay; if it may replace none, they have it beside them.
+    """
+    if any(_have_same_value(one, newer) for one in older):
+        return [one for one in older if _have_same_value(one, newer)]
     gone = [one for one in older if may_replace(newer.item.source, one.item.source)]
     if not gone:
         return [replace(one, beside=(newer.item, *one.beside)) for one in older]
@@ -229,21 +236,22 @@ def _merge(older: Sequence[Fact], newer: Fact) -> list[Fact]:
     return [*(one for one in older if one not in gone), replace(newer, before=history)]
 
 
-def _same_value(one: Fact, other: Fact) -> bool:
+def _have_same_value(one: Fact, other: Fact) -> bool:
     return split_words(one.value) == split_words(other.value)
 
 
-def _says_again(older: Fact, newer: Fact) -> bool:
+def _is_repeated_by(older: Fact, newer: Fact) -> bool:
+    """Whether a newer fact only repeats an older one."""
     if older.attribute != newer.attribute:
         return False
-    return _same_value(older, newer) and (
+    return _have_same_value(older, newer) and (
         bool(newer.value) or task_words(older.text) == task_words(newer.text)
     )
 
 
 def _drop_replaced(store: Store, workspace: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts whose statements no other statement has replaced; the other one has them as its history."""
-    replacing = find_replacing(store, workspace, list({fact.item.id for fact in facts}))
+    """The facts without those whose statement was replaced; they are the history of what replaced them."""
+    replacing = find_replacing_items(store, workspace, list({fact.item.id for fact in facts}))
     replaced: dict[str, list[Item]] = {}
     for fact in facts:
         for newer in replacing.get(fact.item.id, ()):

@@ -1,10 +1,10 @@
 """Groups among vectors: which texts are alike, how surely each belongs, and where the middle of a group is.
 
-In hundreds of dimensions all vectors are nearly as far from each other, so that no density can be seen among
-fifty of them. They are first reduced to the few dimensions in which they differ most; there they
+In hundreds of dimensions all vectors are about equally far from each other, so that no dense region can be
+seen among fifty of them. They are first reduced to the few dimensions in which they differ most; there they
 are joined two by two, the nearest first, and cut where the groups are most distinct (by their silhouette). A
-group whose members are hardly more alike than any two are is chance, and is left out; so is a small one. The
-only module that knows scikit-learn and scipy.
+group whose members are hardly more alike than any two vectors is taken for chance and left out; so is a small
+one. This is the only module that uses scikit-learn and scipy.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ MIN_CLUSTER_SIZE = 5
 _DIMENSIONS = 8
 _MAX_GROUPS = 40
 _MIN_COHESION = 1.2
-"""By how many deviations of all pairs the pairs of a group must be more alike than pairs usually are. Among
-vectors whose dimensions were shuffled, one group in ten is; of those of real experiences, nine in eleven."""
+"""The members of a group must be more alike than any two vectors by at least this many standard
+deviations. Among vectors whose dimensions were shuffled, one group in ten is; of those of real
+experiences, nine in eleven."""
 
 _MAX_DEVIATIONS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """The middle of a group, and the cosine distance of each of its vectors from there.
+    """The middle of a group, and the cosine distance of each of its vectors from it.
 
-    `mean` and `deviation` are of the distances of each vector from the middle of the others: without its own
-    pull a member stands there as a stranger does, and the two can be compared.
+    `mean` and `deviation` are of the distances of each vector from the middle of the others: a vector pulls
+    the middle towards itself, and without that pull its distance can be compared with a new text's.
     """
 
     vector: tuple[float, ...]
@@ -47,20 +48,20 @@ class Centre:
 
     @property
     def max_distance(self) -> float:
-        """At most this far from the middle may a text be that speaks for the group."""
+        """The largest distance from the middle at which a text still speaks for the group."""
         return self.mean + _MAX_DEVIATIONS * self.deviation
 
 
 def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
-    """The groups among these vectors: the place of each member, and how surely it belongs, 0 to 1.
+    """The groups among these vectors: each maps a member's place to how surely it belongs, 0 to 1.
 
-    The group with the first vector comes first. What belongs to none is left out.
+    The group with the first vector comes first. Vectors that belong to no group are left out.
     """
     import numpy as np
 
     units = scale_to_unit_length(_subtract_mean(vectors))
     reduced = _reduce_dimensions(units)
-    labels = _cut_where_distinct(reduced)
+    labels = _label_most_distinct_groups(reduced)
     alike, usual, deviation = units @ units.T, *_usual_likeness(units)
     found = []
     for label in dict.fromkeys(labels):
@@ -75,7 +76,7 @@ def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
 
 
 def _subtract_mean(vectors: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """The vectors without what all of them share."""
+    """The vectors at length one, without their mean."""
     import numpy as np
 
     units = scale_to_unit_length(vectors)
@@ -90,8 +91,8 @@ def _reduce_dimensions(units: NDArray[np.float64]) -> NDArray[np.float64]:
     return scale_to_unit_length(units @ directions[:_DIMENSIONS].T)
 
 
-def _cut_where_distinct(reduced: NDArray[np.float64]) -> list[int]:
-    """A label for each vector: joined by average distance, and cut into as many as are most distinct."""
+def _label_most_distinct_groups(reduced: NDArray[np.float64]) -> list[int]:
+    """A group's label for each vector, for the number of groups at which they are most distinct."""
     import numpy as np
 
     cluster, silhouette = _import_clustering()
@@ -112,7 +113,7 @@ def _cut_where_distinct(reduced: NDArray[np.float64]) -> list[int]:
 
 
 def _import_clustering() -> tuple[Any, Any]:
-    """What joins vectors, and what says how distinct groups are; MissingExtra without them."""
+    """The clustering of scipy and the silhouette score of scikit-learn; MissingExtra without them."""
     try:
         from scipy.cluster import hierarchy
         from sklearn.metrics import silhouette_score
@@ -122,7 +123,7 @@ def _import_clustering() -> tuple[Any, Any]:
 
 
 def _usual_likeness(units: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean cosine of two of these vectors, and its deviation."""
+    """The mean cosine of any two of these vectors, and its standard deviation."""
     import numpy as np
 
     pairs = (units @ units.T)[np.triu_indices(len(units), 1)]
@@ -130,7 +131,7 @@ def _usual_likeness(units: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _likeness_inside(alike: NDArray[np.float64]) -> float:
-    """The mean cosine of two different members."""
+    """The mean cosine of two different members, from the matrix of their cosines."""
     import numpy as np
 
     return float(alike[np.triu_indices(len(alike), 1)].mean())

@@ -1,7 +1,7 @@
-"""Who is called what: every name that an entity has had, and whom a name may mean.
+"""The names of entities: every name that an entity has had, and the entities that a name may mean.
 
-Finds entities by name, by a part of it, by a short form, an acronym, or the address that is made of it. Which
-of several is meant, the caller's `rank` decides.
+Finds entities by name, by a part of it, by a short form, an acronym, or the email address that is made of it.
+If several may be meant, the caller's `rank` decides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _NUMBER = re.compile(r"\d+")
 
 
-# Two names that may mean one
+# Whether two names may mean the same
 
 
 def is_short_for(short: str, full: str) -> bool:
@@ -61,7 +61,7 @@ def can_be_same_person(name: str, other_name: str) -> bool:
 
 
 def looks_like_full_name(name: str) -> bool:
-    """Whether a name is written as people's are: two or three capitalised words, `van der` between them."""
+    """Whether a name looks like a person's: two or three capitalised words, maybe `van der` between."""
     return bool(_FULL_NAME.fullmatch(name)) and fold_case(name.partition(" ")[0]) not in _HOUSES
 
 
@@ -72,7 +72,7 @@ def is_first_or_last_name_in(part: str, name: str) -> bool:
 
 
 def is_address_of(email: str, name: str) -> bool:
-    """Whether an address is made of a person's name: `anna.weber@`, `aweber@` or `anna@` for Anna Weber."""
+    """Whether an email address is made of a name: `anna.weber@`, `aweber@` or `anna@` for Anna Weber."""
     parts, spoken = _split_name_words(name), _email_local_words(email)
     if not parts:
         return False
@@ -89,15 +89,15 @@ def name_acronym(name: str) -> str:
 def can_be_same_firm(name: str, other_name: str) -> bool:
     """Whether two names can be of one firm or product: one is the other with its legal form, or in initials.
 
-    Two that merely begin with the same letters, and two with different numbers, are two.
+    Names that only begin with the same letters, or have different numbers, are of two firms.
     """
     if _NUMBER.findall(name) != _NUMBER.findall(other_name):
         return False
-    one, other = fold_case(without_legal_form(name)), fold_case(without_legal_form(other_name))
+    one, other = fold_case(drop_legal_form(name)), fold_case(drop_legal_form(other_name))
     return one == other or name_acronym(name) == other or name_acronym(other_name) == one
 
 
-def without_legal_form(name: str) -> str:
+def drop_legal_form(name: str) -> str:
     """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
     parts = name.replace(",", " ").split()
     while len(parts) > 1 and fold_case(parts[-1]).rstrip(".") in _LEGAL_FORMS:
@@ -106,7 +106,7 @@ def without_legal_form(name: str) -> str:
 
 
 def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
-    """The keys under which a name is filed; two names that may mean one share a key."""
+    """The keys under which a name is indexed; names that may mean the same entity share a key."""
     if kind == "person":
         parts = _split_name_words(name)
         forms = [other for pair in _NICKNAMES if parts and parts[0] in pair for other in pair]
@@ -114,9 +114,9 @@ def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
     if kind in _FIRM:
         parts = _split_name_words(name) if kind == "thing" else []
         halves = [part for part in parts if is_first_or_last_name_in(part, name)]
-        return frozenset(
-            {fold_case(name), fold_case(without_legal_form(name)), name_acronym(name), *halves}
-        ) - {""}
+        return frozenset({fold_case(name), fold_case(drop_legal_form(name)), name_acronym(name), *halves}) - {
+            ""
+        }
     return frozenset(_email_local_words(name)) if kind == "email" else frozenset()
 
 
@@ -136,7 +136,7 @@ def _split_name_words(name: str) -> list[str]:
 
 @dataclass(slots=True)
 class EntityRecord:
-    """An entity as it grows; `strength` is its salience at its last mention."""
+    """An entity as it is known so far; `strength` is its salience at its last mention."""
 
     id: str
     name: str
@@ -150,7 +150,7 @@ class EntityRecord:
     attributes: dict[str, str] = field(default_factory=dict)
     said_in: dict[str, int] = field(default_factory=dict)
     relations: list[tuple[str, str, int]] = field(default_factory=list)
-    """What it has to do with others: the relation, the other's id, and the turn that says so."""
+    """Its relations to others: the relation, the other's id, and the turn that states it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class EntityRecord:
         return Entity(self.id, self.name, self.kind, tuple(self.aliases), *said)
 
     def set_attribute(self, name: str, value: str, turn: int) -> None:
-        """An attribute as a turn says it, in the place of what was said before."""
+        """Set an attribute to the value that a turn states, in place of any earlier value."""
         self.attributes[name] = value
         self.said_in[name] = turn
 
@@ -177,7 +177,7 @@ class EntityRecord:
 
 @dataclass(frozen=True, slots=True)
 class KnownName:
-    """A known name that stands in a text where nothing else was found."""
+    """A known name in a text, outside the mentions that were found there."""
 
     text: str
     entity_type: EntityType
@@ -196,7 +196,7 @@ class NameBook:
         self._by_spelling: dict[str, str] = {}
 
     def copy(self) -> NameBook:
-        """The same book, with containers of its own: what happens to one does not happen to the other."""
+        """A copy of the book; changes to one do not reach the other."""
         book = NameBook()
         book.records = {one: record.copy() for one, record in self.records.items()}
         book._by_name = {name: [*ids] for name, ids in self._by_name.items()}
@@ -205,14 +205,14 @@ class NameBook:
         return book
 
     def add(self, name: str, kind: EntityType, now: int) -> EntityRecord:
-        """A new entity with a name."""
+        """Add an entity with this name, and return its record."""
         record = EntityRecord(f"{kind}-{len(self.records) + 1}", name, kind, now, now)
         self.records[record.id] = record
         self.add_name(record, name)
         return record
 
     def add_name(self, record: EntityRecord, name: str) -> None:
-        """One more name for an entity; the fullest becomes its own."""
+        """Add a name to an entity; the fullest becomes its main name."""
         if not _add_id_to_index(self._by_name, fold_case(name), record.id):
             return
         for key in name_index_keys(name, record.kind):
@@ -222,12 +222,12 @@ class NameBook:
         elif name not in record.names:
             _add_fuller_name_or_alias(record, name)
         parts = name.split() if record.kind == "person" else [name]
-        for part in (*parts, without_legal_form(name)):
+        for part in (*parts, drop_legal_form(name)):
             if part[:1].isupper() and " " not in part and fold_case(part) not in STOPWORDS:
                 self._by_spelling[part] = record.id
 
     def find_known_names(self, text: str, found: Sequence[MentionLike]) -> Iterator[KnownName]:
-        """Known names that stand in a text as they are spelled, where nothing of what was found stands."""
+        """The known names in a text, as they are spelled, in the places that no mention in `found` covers."""
         place = 0
         for match in _WORD.finditer(text):
             name = match.group().removesuffix("'s").removesuffix("’s")
@@ -240,12 +240,14 @@ class NameBook:
                 yield KnownName(name, record.kind, match.start(), match.start() + len(name))
 
     def find_by_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:
-        """Those who are called so; a `thing` may turn out to be of any kind."""
+        """The entities that have this name; a `thing` may turn out to be of any kind."""
         found = [self.records[one] for one in self._by_name.get(fold_case(name), ())]
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
-    def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> EntityRecord | None:
-        """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
+    def find_best_match(
+        self, name: str, kind: EntityType, rank: Rank, gender: str = ""
+    ) -> EntityRecord | None:
+        """The entity that a name most probably means: one that has it, else one that may; then by rank."""
         found = self.find_by_name(name, kind)
         if kind == "person" or not found:
             found += self._find_possible_records(name, kind, gender)
@@ -258,7 +260,7 @@ class NameBook:
         return min(found, key=distance_and_rank, default=None)
 
     def _find_possible_records(self, name: str, kind: EntityType, gender: str) -> list[EntityRecord]:
-        """Those who are not called so yet, but may be."""
+        """The entities that do not have this name yet, but may be meant by it."""
         ids = {one: None for key in name_index_keys(name, kind) for one in self._by_key.get(key, ())}
         return [
             record
@@ -268,7 +270,7 @@ class NameBook:
 
 
 def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> bool:
-    """Whether a name of a kind may mean an entity that is not called so yet."""
+    """Whether a name of this kind may mean an entity that does not have it yet."""
     if record.kind == "person":
         if kind == "email":
             return is_address_of(name, record.name)
@@ -285,7 +287,7 @@ def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> 
 
 
 def _distance_from_known_names(record: EntityRecord, name: str) -> int:
-    """How far a folded name is from those of an entity: its own, its given name or alias, a part, a form."""
+    """How far a folded name is from an entity's: 0 main name, 1 given name or alias, 2 a part, 3 a form."""
     own = fold_case(record.name)
     if name == own:
         return 0
@@ -295,7 +297,7 @@ def _distance_from_known_names(record: EntityRecord, name: str) -> int:
 
 
 def _add_id_to_index(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
-    """File an id under a key; whether it was not there yet."""
+    """Add an id to an index under a key; False if it was there already."""
     ids = index.setdefault(key, [])
     if entity_id in ids:
         return False
@@ -304,7 +306,7 @@ def _add_id_to_index(index: dict[str, list[str]], key: str, entity_id: str) -> b
 
 
 def _add_fuller_name_or_alias(record: EntityRecord, name: str) -> None:
-    """Another name: the fuller one of a person or an organisation is its own, the other an alias."""
+    """Give a record another name: the fuller one of the two becomes its main name, the other an alias."""
     own, other = record.name.split(), name.split()
     fuller = record.kind in ("person", "organisation") and len(other) > len(own)
     if record.kind == "person" and len(own) == len(other) == 1:

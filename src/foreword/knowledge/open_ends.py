@@ -4,7 +4,7 @@ A statement leaves something open when it says so: a list of what is left, somet
 waited for, a test left red (`progress_cues.toml`); a memory may also have the type of a task. It is closed
 when each of its parts was: by a later statement or commit that says it is done or not needed any more and
 shares most of its words, by a later list of what is open about the same things, by a statement that replaces
-it, or by hand. What a tool printed opens nothing, but for a test run that failed.
+it, or by hand. A tool's output leaves nothing open, except for a test run that failed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _KINDS = ("turn", "memory", "commit")
 _TASK_TYPES = ("task", "todo", "to-do", "open", "open task", "open_task", "reminder")
 _MAX_CHARACTERS, _MAX_SENTENCE_CHARACTERS = 8_000, 500
 _MIN_COVERED, _MIN_ABOUT = 0.5, 0.65
-"""A later sentence closes a part that has at least this share of its words there, or of which it speaks: with
-this share of the words of one of its own clauses."""
+"""A later sentence closes a part if it has at least the first share of the part's words, or if the part
+has at least the second share of the words of one of the sentence's clauses."""
 
 _SAME_SHARE = 0.6
 """Two ends of one session are the same if the shorter has at least this share of its words in the other."""
@@ -49,7 +49,7 @@ _MIN_REPLACED = 0.5
 
 _MAX_CACHED_SENTENCES = 8_192
 _MAX_ENDS = 100
-"""At most how many ends are kept open, the latest: each is compared with all that follows."""
+"""At most this many ends stay open, the latest, because each is compared with all that follows."""
 
 _TURNS_NEAR = 3
 """At most how many turns later a bare "forget it" or "done" still means what was just left open."""
@@ -78,7 +78,7 @@ class OpenEnd:
 
     `parts` are the things that have to be done, each by its words; `is_several` says that there was more than
     one. `is_list`: the item lists all that is open; `is_someday`: nobody means to do it soon. `runner` is
-    what ran the tests that failed.
+    the name of the test runner whose tests failed.
     """
 
     item: Item
@@ -91,7 +91,7 @@ class OpenEnd:
 
     @property
     def labelled_text(self) -> str:
-        """The text after the word "Open:", unless it says so itself."""
+        """The text with "Open: " before it, unless it begins with such a word itself."""
         return self.text if list_head().match(plain_line(self.text)) else f"Open: {self.text}"
 
     @property
@@ -101,7 +101,7 @@ class OpenEnd:
 
 
 def list_open_ends(store: Store, workspace: str) -> list[OpenEnd]:
-    """What is open in a workspace: newest first, and last what is for some day."""
+    """The open ends of a workspace, newest first; those for some day come last."""
     items = store.run(ListRecent(workspace, Filters(kinds=_KINDS), MAX_ITEMS))
     ends = find_open_ends(items[::-1])
     standing = _drop_replaced(store, workspace, ends)
@@ -110,15 +110,15 @@ def list_open_ends(store: Store, workspace: str) -> list[OpenEnd]:
 
 
 def find_open_ends(items: Sequence[Item]) -> list[OpenEnd]:
-    """What these items leave open and do not close themselves, in their order; the items are oldest first."""
+    """The ends that these items, oldest first, leave open and do not close later; in the same order."""
     open_list = _OpenList()
     for item in items:
         open_list.add(item)
     return open_list.ends
 
 
-def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, list[Item]]:
-    """The items that later statements have replaced, each with these."""
+def find_replacing_items(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, list[Item]]:
+    """By the id of each item that was replaced, the later items that replaced it."""
     related = store.expand(workspace, list(ids), 1, Filters()) if ids else {}
     later = {
         name: [
@@ -135,7 +135,7 @@ def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str
 def _drop_replaced(store: Store, workspace: str, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
     """The ends that no later statement has replaced."""
     ids = {end.item.id for end in ends}
-    replacing = find_replacing(store, workspace, list(ids))
+    replacing = find_replacing_items(store, workspace, list(ids))
     return [
         end
         for end in ends
@@ -144,10 +144,10 @@ def _drop_replaced(store: Store, workspace: str, ends: Sequence[OpenEnd]) -> lis
 
 
 def _may_close(newer: Item, end: OpenEnd) -> bool:
-    """Whether what replaced a statement also closes it.
+    """Whether an item that replaced a statement also closes the end that it left open.
 
-    It has to speak of what is open, and of several things it may be one that was done. An agent that repeats
-    what it was told has done nothing.
+    It has to speak of what is open; if several things are open, it may have done only one of them. An agent
+    that repeats what it was told has done nothing.
     """
     is_echo = newer.source.trust == "agent" and newer.session == end.item.session
     is_about = not end.is_several and bool(task_words(newer.text) & end.words)
@@ -155,22 +155,22 @@ def _may_close(newer: Item, end: OpenEnd) -> bool:
 
 
 def read_open_end(item: Item) -> OpenEnd | None:
-    """What an item leaves open, by its own words alone; None if it leaves nothing open."""
+    """The open end that an item states, by its own words alone; None if it leaves nothing open."""
     if is_tool_output(item):
         result = read_test_result(item)
         failed = result is not None and result.failed
         return OpenEnd(item, result.text, (), runner=result.runner) if result and failed else None
     if item.kind == "commit" or item.superseded_by or item.metadata.get(CLOSED):
         return None
-    sentences = _sentences_of(item.text[:_MAX_CHARACTERS])
+    sentences = _cached_sentences(item.text[:_MAX_CHARACTERS])
     places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
-    said = [sentences[place] for place in _with_bullets(sentences, places)]
+    said = [sentences[place] for place in _add_list_items(sentences, places)]
     if not said or (not task_words(" ".join(said)) and len(task_words(item.text)) <= _MIN_WORDS):
         return None  # "nice. tomorrow"
     is_list = any(lists_rest(sentences[place]) for place in places)
-    parts = tuple(part for sentence in said for part in _parts(sentence, is_list=is_list))
+    parts = tuple(part for sentence in said for part in _tasks_in_sentence(sentence, is_list=is_list))
     short = len(item.text) <= MAX_STATEMENT_CHARACTERS
     return OpenEnd(
         item,
@@ -185,12 +185,12 @@ def read_open_end(item: Item) -> OpenEnd | None:
 def is_open(sentence: str, item: Item) -> bool:
     """Whether a sentence of an item says that something is to be done."""
     found = _find_open_cue(sentence)
-    return found == "open" or (found == "dated" and _looks_ahead(plain_line(sentence), item))
+    return found == "open" or (found == "dated" and _names_future_day(plain_line(sentence), item))
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
 def _find_open_cue(sentence: str) -> str:
-    """Whether a sentence is "open" whenever it was said, open if it is "dated", or neither: ""."""
+    """Return "open" if a sentence leaves something open, "dated" if only with a date ahead, else ""."""
     if is_question(sentence) or len(sentence) > _MAX_SENTENCE_CHARACTERS or "```" in sentence:
         return ""
     said = plain_line(sentence)
@@ -199,7 +199,7 @@ def _find_open_cue(sentence: str) -> str:
     return "dated" if cue("dated").search(said) else ""
 
 
-def _looks_ahead(sentence: str, item: Item) -> bool:
+def _names_future_day(sentence: str, item: Item) -> bool:
     """Whether a sentence names a day that was not over when it was said."""
     return any(
         one.form in _WITHOUT_YEAR or one.span is None or one.span.until > item.created_at
@@ -208,8 +208,8 @@ def _looks_ahead(sentence: str, item: Item) -> bool:
     )
 
 
-def _with_bullets(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
-    """The places, and after one that heads a list those of its items."""
+def _add_list_items(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
+    """The places of sentences, and after each that heads a list the places of its items."""
     taken: dict[int, None] = {}
     for place in places:
         taken[place] = None
@@ -221,29 +221,31 @@ def _with_bullets(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
     return list(taken)
 
 
-def _parts(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
-    """The things to be done of which a sentence speaks, by their words.
+def _tasks_in_sentence(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
+    """The things to be done that a sentence names, each as a set of words.
 
-    Of a list they are all that it lists; of another sentence, what is said from its cue on.
+    In a list these are all its entries; in another sentence, the clauses from its cue on.
     """
     text = plain_line(sentence)
     if is_list:
         text = text[match.end() :] if (match := list_head().search(text)) else text
         pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
-        return pieces or _all_words(sentence)
+        return pieces or _whole_sentence_as_task(sentence)
     clauses = _PART.split(text)
     first = next((at for at, clause in enumerate(clauses) if _find_open_cue(clause)), 0)
-    return [words for clause in clauses[first:] if (words := _task_of(clause))] or _all_words(sentence)
+    tasks = [words for clause in clauses[first:] if (words := _task_in_clause(clause))]
+    return tasks or _whole_sentence_as_task(sentence)
 
 
-def _task_of(clause: str) -> frozenset[str]:
-    """The words of what is to be done, without its condition unless little else is said; empty if too few."""
+def _task_in_clause(clause: str) -> frozenset[str]:
+    """The words of a clause's task, without its condition unless little else is said; empty if too few."""
     unconditional = task_words(_CONDITION.split(clause)[0])
     words = unconditional if len(unconditional) >= _MIN_WORDS else task_words(clause)
     return words if len(words) >= _MIN_WORDS else frozenset()
 
 
-def _all_words(sentence: str) -> list[frozenset[str]]:
+def _whole_sentence_as_task(sentence: str) -> list[frozenset[str]]:
+    """The words of a sentence as its only task; no task if it has no such words."""
     words = task_words(sentence)
     return [words] if words else []
 
@@ -253,7 +255,7 @@ def _all_words(sentence: str) -> list[frozenset[str]]:
 
 @dataclass(slots=True)
 class _OpenList:
-    """What is open after each item."""
+    """The open ends, updated item by item."""
 
     ends: list[OpenEnd] = field(default_factory=list)
     turns: dict[str, int] = field(default_factory=dict)
@@ -268,12 +270,12 @@ class _OpenList:
                 self._close_by_words(closing, item, turn)
         end = read_open_end(item)
         if end is not None:
-            self.ends = [older for older in self.ends if not _is_said_anew(older, end)]
+            self.ends = [older for older in self.ends if not _is_restated_by(older, end)]
             self.ends = [*self.ends[-_MAX_ENDS + 1 :], end]
             self.opened_at[id(item)] = turn
 
     def _close_by_run(self, item: Item) -> None:
-        """A test run takes the place of an earlier one; if all passed, what was left red is not any more."""
+        """Close the ends of earlier runs by the same runner; if all passed, also what was said to fail."""
         result = read_test_result(item)
         if result is not None:
             self.ends = [
@@ -283,15 +285,16 @@ class _OpenList:
             ]
 
     def _close_by_words(self, sentence: str, item: Item, turn: int) -> None:
+        """Close the parts of open ends that a sentence says are done or not needed any more."""
         words = task_words(sentence)
-        clauses = [task_words(clause) for clause in _PART.split(sentence) if _says_closed(clause)]
+        clauses = [task_words(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)]
         is_bare = item.kind == "turn" and len(words) <= _BARE_WORDS and not sentence.count(",")
         kept = []
         for end in self.ends:
             near = end.item.session == item.session and turn - self.opened_at[id(end.item)] < _TURNS_NEAR
             if is_bare and near and _is_bare_closing(sentence):
                 continue
-            left = tuple(part for part in end.parts if not _closes(words, clauses, part))
+            left = tuple(part for part in end.parts if not _closes_part(words, clauses, part))
             if left or not end.parts:
                 kept.append(end if left == end.parts else replace(end, parts=left))
         self.ends = kept
@@ -302,32 +305,34 @@ def _closing_sentences(item: Item) -> list[str]:
     if item.kind == "commit":
         return [item.text.split("\n\n")[0]]
     text = item.text[:_MAX_CHARACTERS]
-    return [sentence for sentence in _sentences_of(text) if _is_closing(sentence, item)]
+    return [sentence for sentence in _cached_sentences(text) if _is_closing(sentence, item)]
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _sentences_of(text: str) -> tuple[str, ...]:
+def _cached_sentences(text: str) -> tuple[str, ...]:
     return tuple(split_sentences(text))
 
 
 def _is_closing(sentence: str, item: Item) -> bool:
-    how = _how_it_closes(sentence)
+    """Whether a sentence says that something is not needed, or done while it leaves nothing open."""
+    how = _find_closing_cue(sentence)
     return how == "cancels" or (how == "done" and not is_open(sentence, item))
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _how_it_closes(sentence: str) -> Literal["cancels", "done", ""]:
-    """Whether a sentence says that something is not needed any more, or done; "" for neither."""
+def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
+    """Return "cancels" if a sentence says that something is not needed, "done" if it is done, else ""."""
     said = plain_line(sentence)
     if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
         return ""
     if cue("cancels").search(said):
         return "cancels"
-    return "done" if _says_closed(said) else ""
+    return "done" if _has_closing_cue(said) else ""
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
-def _says_closed(clause: str) -> bool:
+def _has_closing_cue(clause: str) -> bool:
+    """Whether a clause says that something is done or not needed any more."""
     said = plain_line(clause)
     return bool(cue("done").search(said) or cue("cancels").search(said))
 
@@ -339,7 +344,7 @@ def _is_bare_closing(sentence: str) -> bool:
     return whole is not None and whole.start() <= len("that's ") and len(said.split()) <= _BARE_WORDS + 2
 
 
-def _closes(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:
+def _closes_part(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:
     """Whether a closing sentence has most words of a part, or one of its clauses speaks of nothing else."""
     shared = len(words & part)
     if shared < min(2, len(part)):
@@ -348,12 +353,12 @@ def _closes(words: frozenset[str], clauses: Sequence[frozenset[str]], part: froz
     return shared >= _MIN_COVERED * len(part) or any(about)
 
 
-def _is_said_anew(older: OpenEnd, newer: OpenEnd) -> bool:
-    """Whether a newer end says anew what an older one said: a list of the same things, or the same words."""
+def _is_restated_by(older: OpenEnd, newer: OpenEnd) -> bool:
+    """Whether a newer end restates an older one: a list of the same things, or the same words."""
     same_session = older.item.session is not None and older.item.session == newer.item.session
     if older.runner or newer.runner:
-        told = same_session and bool(_RED.search(newer.text))
-        return older.runner == newer.runner or (told and not newer.runner)
+        is_reported = same_session and bool(_RED.search(newer.text))
+        return older.runner == newer.runner or (is_reported and not newer.runner)
     shared = older.words & newer.words
     if older.is_list and newer.is_list and (shared or same_session):
         return True

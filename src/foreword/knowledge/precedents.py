@@ -1,10 +1,10 @@
 """Precedents of a failure: resolved experiences that are near to what has just failed.
 
-A failure is asked for twice: by its words (of the failed tests and the errors, without the runner's own), on
-every axis, and by its lines as they were printed, on the whole story. What an experience has in common with
-the words counts a little besides. Of the nearest few each part (its goal, its surprise, its root cause and so
-on) is then compared with the words by itself, because a whole story blurs the one sentence that is to the
-point; the two nearest parts count. The fit is 0 for a stranger and 1 for the same text, whatever the encoder;
+Two searches are made: by the words of the failure (of the failed tests and the errors, without the runner's
+own), on every axis; and by its lines as they were printed, on the whole story. Words in common count a
+little more. For the nearest few, each text of the experience (its goal, its surprise, its root cause and so
+on) is then compared with the words alone, because a whole story blurs the one sentence that is to the point;
+the two nearest texts count. The fit is 0 for an unrelated text and 1 for the same text, with any encoder;
 below `PRECEDENT_FLOOR` nothing is a precedent.
 """
 
@@ -62,12 +62,12 @@ _ENDING = re.compile(r"(?:ing|ed|es|e|s|ions?)$")
 
 _cache_lock = threading.Lock()
 _part_vectors: OrderedDict[tuple[str, str], tuple[float, ...]] = OrderedDict()
-"""The vectors of parts by encoder and text: the same experiences are near again and again."""
+"""Cached vectors by encoder and text: the same experiences are near again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What failed: the tests by name, what was printed of the errors, the command, and the files involved."""
+    """A failed run: the names of the failed tests, the errors as printed, the command, the files involved."""
 
     tests: tuple[str, ...] = ()
     error: str = ""
@@ -84,8 +84,8 @@ class Failure:
         stems = (file.rpartition("/")[2].partition(".")[0] for file in self.files)
         texts = [*names, *stems, _PATH_OR_NODE.sub(" ", self.error)]
         parts = (part for text in texts for part in _BETWEEN_PARTS.split(text))
-        told = {part.lower(): part for part in reversed([*parts]) if _says_something(part)}
-        found = " ".join(reversed([*told.values()]))
+        once = {part.lower(): part for part in reversed([*parts]) if _says_something(part)}
+        found = " ".join(reversed([*once.values()]))
         return (found or self.command)[:_MAX_QUESTION_CHARACTERS]
 
     @property
@@ -95,6 +95,7 @@ class Failure:
 
 
 def _says_something(part: str) -> bool:
+    """Whether a word tells one failure from another, as numbers and the runner's own words do not."""
     word = part.lower()
     return len(word) > 1 and word not in _RUNNERS_WORDS and not _NUMBER.fullmatch(word)
 
@@ -102,7 +103,7 @@ def _says_something(part: str) -> bool:
 def find_precedents(
     engine: Engine, experiences: Experiences, workspace: str, failure: Failure, limit: int = 3
 ) -> list[SearchResult]:
-    """The experiences nearest to a failure, the nearest first; the score is the fit, whatever the floor."""
+    """The experiences nearest to a failure, nearest first; the score is the fit, even below the floor."""
     if not failure:
         return []
     words, lines = failure.words, failure.lines
@@ -125,22 +126,22 @@ def find_precedents(
     }
     # Only what was compared by its parts can be ranked among each other: a part fits less than a whole.
     nearest = sorted(found, key=lambda name: -fits[name])[: max(limit, _COMPARED_BY_PARTS)]
-    for name, fit in _fits_by_parts(engine, words, [found[name] for name in nearest]).items():
+    for name, fit in _fits_by_texts(engine, words, [found[name] for name in nearest]).items():
         fits[name] += _PARTS_SHARE * (fit - fits[name])
     best = sorted(nearest, key=lambda name: -fits[name])[:limit]
     return [replace(found[name], score=min(1.0, max(0.0, fits[name]))) for name in best]
 
 
-def _fits_by_parts(engine: Engine, words: str, results: Sequence[SearchResult]) -> dict[str, float]:
-    """How well the nearest parts of each experience fit the words, by its id; empty without an encoder."""
+def _fits_by_texts(engine: Engine, words: str, results: Sequence[SearchResult]) -> dict[str, float]:
+    """How well the nearest texts of each experience fit the words, by its id; empty without an encoder."""
     encoder = engine.kit.encoder
-    parts = {result.memory.id: _parts(result.memory) for result in results}
+    parts = {result.memory.id: _experience_texts(result.memory) for result in results}
     every = list(dict.fromkeys(part for texts in parts.values() for part in texts))
     if encoder is None or not every:
         return {}
     try:
         asked = engine.embed_question(words) or ()
-        vectors = dict(zip(every, _embed_parts(encoder, every), strict=True))
+        vectors = dict(zip(every, _embed_cached(encoder, every), strict=True))
     except EmbeddingError as error:
         _log.warning("precedents are compared as a whole only", problem=str(error))
         return {}
@@ -152,30 +153,30 @@ def _fits_by_parts(engine: Engine, words: str, results: Sequence[SearchResult]) 
     return fits
 
 
-def _parts(item: Item) -> list[str]:
-    """What an experience tells, part by part."""
+def _experience_texts(item: Item) -> list[str]:
+    """The texts of an experience one by one: its goal, its hypothesis, its action and so on."""
     experience = read_experience(item)
     if experience is None:
         return []
     lesson, cause = experience.lesson, experience.root_cause
-    told = (
+    texts = (
         *(experience.goal, experience.hypothesis, experience.action, experience.surprise),
         experience.outcome.result if experience.outcome else "",
         cause.description if cause else "",
         *((lesson.what_worked, lesson.takeaway) if lesson else ()),
     )
-    return [text for text in told if text]
+    return [text for text in texts if text]
 
 
-def _embed_parts(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    """The vectors of texts, made once."""
+def _embed_cached(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[float, ...]]:
+    """The vectors of texts, from the cache where they are known."""
     keys = [(encoder.digest, text_hash(text)) for text in texts]
     with _cache_lock:
         known = {key: _part_vectors[key] for key in keys if key in _part_vectors}
     fresh = [(key, text) for key, text in zip(keys, texts, strict=True) if key not in known]
     if fresh:
-        made = encoder.embed_items([Item(text, "parts") for _, text in fresh])
-        known |= {key: tuple(vector) for (key, _), vector in zip(fresh, made, strict=True)}
+        vectors = encoder.embed_items([Item(text, "parts") for _, text in fresh])
+        known |= {key: tuple(vector) for (key, _), vector in zip(fresh, vectors, strict=True)}
     with _cache_lock:
         _part_vectors.update(known)
         while len(_part_vectors) > _MAX_CACHED_PARTS:
@@ -189,7 +190,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _unrelated_score(engine: Engine) -> float:
-    """The score that unrelated texts have: the encoder's, or none where words alone are compared."""
+    """The score of unrelated texts: the encoder's, or 0 where words alone are compared."""
     if engine.kit.encoder is None:
         return 0.0
     measured = engine.kit.encoder.unrelated
@@ -197,11 +198,13 @@ def _unrelated_score(engine: Engine) -> float:
 
 
 def _fit_score(by_words: float, by_lines: float, unrelated: float) -> float:
+    """The fit of an experience, from its scores for the words and for the lines of a failure."""
     score = (1 - _LINES_SHARE) * by_words + _LINES_SHARE * by_lines
     return (score - unrelated) / (1 - unrelated)
 
 
 def _share_of_words(asked: set[str], result: SearchResult) -> float:
+    """The share of the question's stems that an experience has."""
     return len(asked & _stems(item_text_on_axis("full", result.memory))) / max(_MIN_WORDS, len(asked))
 
 
@@ -209,7 +212,7 @@ def _stems(text: str) -> set[str]:
     return {_ENDING.sub("", word) for word in content_words(text)}
 
 
-def value_ties(value: Mapping[str, object], experience_ids: Iterable[str]) -> bool:
-    """Whether a value, by its metadata, was drawn from one of these experiences."""
+def value_comes_from(value: Mapping[str, object], experience_ids: Iterable[str]) -> bool:
+    """Whether a value, given by its metadata, was drawn from one of these experiences."""
     members = value.get("members")
     return isinstance(members, list) and not set(members).isdisjoint(experience_ids)

@@ -1,7 +1,7 @@
 """The words of `progress_cues.toml`: how people say, and ask, what is open, done, cancelled or decided.
 
-One expression for each purpose, over all the languages of the table, since a project mixes them. What follows
-from a cue is decided by those who ask.
+There is one expression for each purpose, over all the languages of the table, since a project mixes them.
+What a cue means for a statement is decided by the callers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _APOSTROPHE = str.maketrans("’‘", "''")
 _STEM_CHARACTERS = 6
 _MAX_CACHED_TEXTS = 8_192
 _ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
-"""What is taken off a word: deleting, deletion and deleted count as one."""
+"""The endings that are cut off a word: deleting, deletion and deleted count as one."""
 
 _ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
 _QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]*_]*\s*\Z")
@@ -48,7 +48,7 @@ def cues(name: str) -> tuple[re.Pattern[str], ...]:
 
 @cache
 def list_head() -> re.Pattern[str]:
-    """The expression for words before a colon that head a list of what is open, as a clause begins."""
+    """The expression for the head of a list of what is open: words and a colon that begin a clause."""
     heads = "|".join(f"(?:{one})" for one in _list_entries("heads"))
     begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
     return _compile(rf"{begins}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
@@ -60,7 +60,7 @@ def is_question(sentence: str) -> bool:
 
 
 def lists_rest(sentence: str) -> bool:
-    """Whether a sentence lists what is open, or tells all that is left."""
+    """Whether a sentence lists what is open, or names all that is left."""
     said = plain_line(sentence)
     return bool(list_head().search(said) or cue("rest").search(said))
 
@@ -72,7 +72,7 @@ def is_done(sentence: str) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def task_words(text: str) -> frozenset[str]:
-    """What a text is about, as the beginnings of its words, without those that tell nothing about a task."""
+    """The stems of a text's words, without words that say nothing about a task."""
     words = [
         word
         for word in content_words(text)
@@ -81,14 +81,15 @@ def task_words(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
 
 
-def with_english_times(text: str) -> str:
-    """The text with the past times that other languages name put into English, for the grammar of dates."""
+def translate_times(text: str) -> str:
+    """The text with past times of other languages ("gestern") in English, for the grammar of dates."""
     times = _read_time_words()
     return _any_time_pattern().sub(lambda match: times[match.group().lower()], text)
 
 
 @cache
 def _read_time_words() -> dict[str, str]:
+    """The words for past times in other languages, each with its English."""
     return {
         said: english
         for one in _read_table().values()
@@ -108,15 +109,18 @@ def _compile(expression: str) -> re.Pattern[str]:
 
 @cache
 def _empty_words() -> frozenset[str]:
+    """The words that say nothing about a task, in all languages."""
     lists = [fold_case(one) for one in _list_texts("empty")]
     return frozenset(word for one in lists for word in one.split())
 
 
 def _list_entries(name: str) -> list[str]:
+    """The expressions of a list, in all languages."""
     return [entry for language in _read_table().values() for entry in language.get(name, ())]
 
 
 def _list_texts(name: str) -> list[str]:
+    """The texts under a name, one for each language that has it."""
     return [str(language[name]) for language in _read_table().values() if name in language]
 
 

@@ -1,6 +1,6 @@
 """Whether a prompt asks what is left, where the work stopped, what was done at some time, or was decided.
 
-Reads the prompt alone, by the cues of `progress_cues.toml`; the answers are found by others.
+Reads the prompt alone, by the cues of `progress_cues.toml`; finding the answers is left to others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, with_english_times
+from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, translate_times
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.text.date_meaning import TimeSpan
 
 _MAX_CHARACTERS = 1_000
-"""Whoever asks such a thing asks it at the beginning of a prompt."""
+"""Only the beginning of a prompt is read: such a question stands there."""
 
 _TOPIC = re.compile(
     r"^[^.?!]{0,20}?\b(?:for|with|on|in|about|from|of|regarding|at|für|bei|mit|am|vom|pour|sur|avec|dans|para|con|sobre|de)"
@@ -43,45 +43,53 @@ class ProgressQuestion:
 
 
 def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
-    """What a prompt asks about the course of the work; None if it asks nothing of the kind."""
+    """The question about the course of the work that a prompt asks; None if it asks none."""
     for sentence in split_sentences(text[:_MAX_CHARACTERS]):
         said = plain_line(sentence)
-        found = _read_past(said, now) or _read_decided(said) or _read_left(said, now) or _read_where(said)
+        found = (
+            _read_question_about_past(said, now)
+            or _read_question_about_decisions(said)
+            or _read_question_about_rest(said, now)
+            or _read_question_about_resuming(said)
+        )
         if found is not None:
             return found
     return None
 
 
-def _read_past(said: str, now: datetime) -> ProgressQuestion | None:
-    """A question about a time that has begun; without a time it is a question like others."""
+def _read_question_about_past(said: str, now: datetime) -> ProgressQuestion | None:
+    """A question about what was done or decided at a time that has begun; None for other sentences."""
     if not (cue("did").search(said) or cue("where").search(said)):
         return None
-    english = with_english_times(said)
+    english = translate_times(said)
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
     asked: Literal["did", "decided"] = "decided" if cue("settled").search(said) else "did"
-    return ProgressQuestion(asked, task_words(_without_dates(english, now)), span)
+    return ProgressQuestion(asked, task_words(_drop_dates(english, now)), span)
 
 
-def _read_decided(said: str) -> ProgressQuestion | None:
+def _read_question_about_decisions(said: str) -> ProgressQuestion | None:
+    """A question about what was decided at any time; None for other sentences."""
     return ProgressQuestion("decided", task_words(said)) if cue("recall").search(said) else None
 
 
-def _read_left(said: str, now: datetime) -> ProgressQuestion | None:
+def _read_question_about_rest(said: str, now: datetime) -> ProgressQuestion | None:
+    """A question about what is left to do, on a topic or of some time; None for other sentences."""
     match = cue("left").search(said)
     if match is None:
         return None
-    english = with_english_times(said[match.end() :])
-    topic = _TOPIC.match(_without_dates(english, now))
+    english = translate_times(said[match.end() :])
+    topic = _TOPIC.match(_drop_dates(english, now))
     words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
     span = date_span(english, now) if topic or find_dates(english, now) else None
     return ProgressQuestion("left", words, span if span and span.since <= now and span.until <= now else None)
 
 
-def _read_where(said: str) -> ProgressQuestion | None:
-    for one in cues("resume"):
-        match = one.search(said)
+def _read_question_about_resuming(said: str) -> ProgressQuestion | None:
+    """A question about where the work, or that on a topic, stopped; None for other sentences."""
+    for pattern in cues("resume"):
+        match = pattern.search(said)
         if match is not None:
             topic = next(words for words in match.groups() if words)
             words = task_words(topic)
@@ -89,7 +97,7 @@ def _read_where(said: str) -> ProgressQuestion | None:
     return ProgressQuestion("where") if cue("where").search(said) else None
 
 
-def _without_dates(text: str, now: datetime) -> str:
+def _drop_dates(text: str, now: datetime) -> str:
     for mention in reversed(find_dates(text, now)):
         text = f"{text[: mention.start]} {text[mention.end :]}"
     return text

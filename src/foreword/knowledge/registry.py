@@ -1,8 +1,8 @@
-"""The entities of one conversation: who and what is talked about, under which names, and how present it is.
+"""The entities of one conversation: who and what is talked about, under which names, and how salient it is.
 
-Takes in turns: what they mention and claim, and when. How names are found in a text is handed in. Salience is
-computed when it is asked for, so the cost of a turn does not grow with the conversation. One caller at a time
-may change a registry; a `snapshot` of it can be read meanwhile.
+Reads turns: what they mention and claim, and when. The caller passes in what finds names in a text. Salience
+is computed when it is asked for, so the cost of a turn does not grow with the conversation. One caller at a
+time may change a registry; a `snapshot` of it can be read meanwhile.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _RISE: Mapping[EntityType, float] = {
     "version": 0.2,
     "date": 0.05,
 }
-"""How far towards 1 a mention lifts salience: dates come and go, people stay."""
+"""The share of what it lacks to 1 by which a mention raises salience: dates come and go, people stay."""
 
 _RISE_AGAIN, _RISE_SPEAKING = 0.2, 0.2
 _ONE_AT_A_TIME = frozenset({"works at", "reports to", "lives in", "married to"})
-"""Relations of which a later one replaces the earlier one."""
+"""Relations that an entity has to one other at a time: a later one replaces the earlier one."""
 
 _CLAIM_CONFIDENCE = 0.9
 _MAX_TRAIL, _MAX_CLAIMS = 400, 40
@@ -56,10 +56,10 @@ class SeenMention:
 
 
 class EntityRegistry:
-    """Keeps the entities of one conversation; `find` gives what a text names.
+    """The entities of one conversation; `find` gives the names in a text.
 
-    A mention lifts an entity's salience towards 1; every later turn leaves `decay` of it. An entity below
-    `floor` is not active any more, and comes back with its next mention.
+    A mention raises an entity's salience towards 1; every later turn leaves `decay` of it. An entity below
+    `floor` is not active any more, and becomes active again with its next mention.
     """
 
     def __init__(self, find: Finder, *, decay: float = 0.85, floor: float = 0.1) -> None:
@@ -78,7 +78,7 @@ class EntityRegistry:
         self._sharers: weakref.WeakSet[EntityRegistry] = weakref.WeakSet((self,))
 
     def snapshot(self) -> EntityRegistry:
-        """The registry as it stands; what either of the two observes later, the other does not know.
+        """A copy of the registry as it is now; turns that one of the two observes do not reach the other.
 
         Both share one book until one of them changes while the other still exists; then that one copies it.
         """
@@ -91,19 +91,19 @@ class EntityRegistry:
         return other
 
     def _copy_book_if_shared(self) -> None:
-        """Before a change: take a copy, if a snapshot still looks at the same book."""
+        """Copy the book before a change, if a snapshot still shares it."""
         if len(self._sharers) == 1:
             return
         self._book, self._speakers = self._book.copy(), dict(self._speakers)
         self._trail, self._claims = self._trail.copy(), self._claims.copy()
         self._spoke_in, self._asked_in = dict(self._spoke_in), dict(self._asked_in)
-        self._sharers.discard(self)  # only now: whoever is alone may change what was shared
+        self._sharers.discard(self)  # last, because the only sharer left may change the book
         self._sharers = weakref.WeakSet((self,))
 
     # Turns in
 
     def observe(self, turn: Turn, index: int) -> tuple[Entity, ...]:
-        """The entities that a turn mentions, registered, each once; `index` counts turns from 0."""
+        """Register the entities that a turn mentions and return each once; `index` counts turns from 0."""
         if index < 0:
             raise ValidationError(f"turns are counted from 0, not {index}")
         self._copy_book_if_shared()
@@ -128,9 +128,11 @@ class EntityRegistry:
         return tuple(self._book.records[one].to_entity() for one in dict.fromkeys(mentioned))
 
     def _register_mention(self, mention: MentionLike) -> EntityRecord:
-        """The entity that a mention means, made if it is new, with one mention more."""
+        """The entity that a mention means, created if it is new, with this mention counted."""
         gender = mention.attributes.get("gender", "")
-        record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
+        record = self._book.find_best_match(
+            mention.text, mention.entity_type, self._salience_sort_key, gender
+        )
         if record is None:
             record = self._book.add(mention.text, mention.entity_type, self._now)
         if record.kind == "thing":
@@ -144,17 +146,17 @@ class EntityRegistry:
         return record
 
     def _raise_salience(self, record: EntityRecord, rise: float) -> None:
-        """Lift salience by a part of what it lacks to 1; the entity becomes the last mentioned."""
+        """Raise salience by this share of what it lacks to 1, and make the entity the last mentioned."""
         salience = self._current_salience(record)
         record.strength = salience + (1.0 - salience) * rise
         record.last = self._now
         self._book.records[record.id] = self._book.records.pop(record.id)
 
     def _register_speaker(self, turn: Turn) -> EntityRecord | None:
-        """Who speaks, as an entity; None when nobody has said their name."""
+        """The entity of a turn's speaker; None if the speaker's name is not known."""
         if not turn.name or fold_case(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.user or turn.role, ""))
-        record = self._book.best_match(turn.name, "person", self._salience_sort_key)
+        record = self._book.find_best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
         record.kind = "person"
         self._book.add_name(record, turn.name)
@@ -163,7 +165,7 @@ class EntityRegistry:
         return record
 
     def _link_speaker_to_entity(self, turn: Turn, entity_id: str) -> EntityRecord | None:
-        """A speaker without a name has told it: the record is theirs from now on."""
+        """Make an entity the speaker's own, after they gave their name; None if it can be no person."""
         record = self._book.records[entity_id]
         if record.kind not in ("person", "thing"):
             return None
@@ -174,7 +176,7 @@ class EntityRegistry:
     def _store_claims(
         self, claims: Claims, mentioned: Sequence[str], speaker: EntityRecord | None, claimant: str
     ) -> None:
-        """What was claimed is kept; what is said later replaces what was said before."""
+        """Store the claims of a turn in the records; a later claim replaces an earlier one."""
 
         def record_of_mention(number: int) -> EntityRecord | None:
             return speaker if number == SPEAKER else self._book.records[mentioned[number]]
@@ -198,7 +200,7 @@ class EntityRegistry:
         mentioned: Sequence[str],
         claimant: str,
     ) -> None:
-        """Put a corrected value in the place of the one that it corrects."""
+        """Replace the value of the claim that a correction is about."""
         before = sum(mention.start < correction.start for mention in mentions)
         named = [*(seen.entity_id for seen in self._trail), *mentioned[:before]]
         claim = find_corrected_claim(
@@ -221,7 +223,7 @@ class EntityRegistry:
         new_target = target if claim.target else ""
         self._claims.append(replace(claim, turn=self._now, value=correction.value, target=new_target))
 
-    # What readers ask
+    # Queries
 
     def get(self, entity_id: str) -> Entity | None:
         """The entity, if it is known."""
@@ -240,7 +242,7 @@ class EntityRegistry:
         return self._current_salience(record) if record else 0.0
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
-        """What it has to do with others, in the order it was said."""
+        """The relations of an entity to others, in the order in which they were stated."""
         record = self._book.records.get(entity_id)
         return tuple(
             EntityRelationship(relation, target, self._book.records[target].name, _CLAIM_CONFIDENCE, turn)
@@ -252,23 +254,25 @@ class EntityRegistry:
         return sum(1 for _ in self._iterate_active_records())
 
     def entities(self) -> list[Entity]:
-        """All of them, the one mentioned longest ago first."""
+        """All entities, the one mentioned longest ago first."""
         return [record.to_entity() for record in self._book.records.values()]
 
     def find_by_name(self, name: str) -> list[Entity]:
-        """Those who are called so, the most salient first."""
+        """The entities that have this name, the most salient first."""
         return [
             record.to_entity()
             for record in sorted(self._book.find_by_name(name), key=self._salience_sort_key)
         ]
 
     def recognise(self, text: str) -> list[tuple[str, int, Entity]]:
-        """Known names in a text, and forms of them: the words, where they begin, and whom they mean."""
+        """The known names and forms of names in a text: the words, where they begin, and the entity."""
         found = sorted(self._find(text), key=lambda mention: mention.start)
         recognised = []
         for mention in (*found, *self._book.find_known_names(text, found)):
             gender = mention.attributes.get("gender", "")
-            record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
+            record = self._book.find_best_match(
+                mention.text, mention.entity_type, self._salience_sort_key, gender
+            )
             if record is not None:
                 recognised.append((mention.text, mention.start, record.to_entity()))
         return recognised
@@ -283,7 +287,7 @@ class EntityRegistry:
         }
 
     def gender(self, entity_id: str) -> str:
-        """`female` or `male` where a title or a given name tells; else empty."""
+        """`female` or `male` if a title or a given name tells it; else empty."""
         record = self._book.records.get(entity_id)
         return record.gender if record else ""
 
@@ -298,7 +302,7 @@ class EntityRegistry:
     # Salience
 
     def _iterate_active_records(self) -> Iterator[EntityRecord]:
-        """Those above the floor; the walk ends where even full salience would have faded."""
+        """The records above the floor, latest first; it stops where even full salience would have faded."""
         for record in reversed(self._book.records.values()):
             if self._decay ** (self._now - record.last) < self._floor:
                 return
@@ -306,16 +310,16 @@ class EntityRegistry:
                 yield record
 
     def _current_salience(self, record: EntityRecord) -> float:
-        """Salience at its last mention, faded since."""
+        """The salience of an entity now: what it was at the last mention, faded since."""
         return float(record.strength * self._decay ** (self._now - record.last))
 
     def _salience_sort_key(self, record: EntityRecord) -> tuple[float, int, str]:
-        """The more salient sort first, then the later mentioned."""
+        """A sort key that puts the more salient first, then the later mentioned."""
         return -self._current_salience(record), -record.last, record.id
 
 
 def _add_relation(record: EntityRecord, relation: str, target: EntityRecord, turn: int) -> None:
-    """One relation more; of some there is only one at a time."""
+    """Add a relation to a record; of some relations it has only one at a time."""
     record.relations = [
         kept
         for kept in record.relations

@@ -1,7 +1,7 @@
 """Summaries by a language model that speaks OpenAI's chat API; only if the user asks.
 
-What the web said is not sent: a page could tell the model what to write. How the model is reached is left to
-whoever hands in `post`.
+Web pages are not sent: a page could tell the model what to write. How the model is reached is up to the
+caller, who passes in `post`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
     Post = Callable[[str, Mapping[str, Any]], Any]
-    """Sends a JSON body to a path of an endpoint and returns the JSON it answers; a ForewordError if none."""
+    """Sends a JSON body to a path of an endpoint and returns its answer; a ForewordError if there is none."""
 
 _log = get_logger(__name__)
 
@@ -39,10 +39,10 @@ _REST_SECONDS = 60.0
 """For how many seconds a model that failed is not asked again."""
 
 _MIN_TOKENS_SINCE = 24
-"""At least how many tokens must be left for the turns since the model's last summary."""
+"""If fewer tokens are left, the turns since the model's last summary are not summarised."""
 
 _MAX_CONVERSATIONS = 64
-"""Of how many conversations the model's summaries are kept."""
+"""At most this many conversations have their model's summary cached."""
 
 _TASK = (
     "Summarise the session below in at most {words} words, for an agent that continues the work. "
@@ -83,7 +83,7 @@ class ChatSummariser:
 
 
 def _transcript(turns: Sequence[Item]) -> str:
-    """The session as the model reads it, each turn under its speaker; of a long session, both ends."""
+    """The session as the model reads it, each turn after its speaker; a long session without its middle."""
     lines = [
         f"{turn.about or turn.source.name}: {turn.text[:_MAX_TURN_CHARACTERS]}"
         for turn in turns
@@ -109,11 +109,11 @@ def _read_completion(answer: object) -> str:
 
 
 class RemoteDialogueSummarizer:
-    """Lets a language model summarise a conversation behind the answer: whoever asks never waits for it.
+    """Lets a language model summarise a conversation in the background, so that callers never wait for it.
 
-    What is there is told at once: the model's last summary with the sentences of the turns since, or
-    sentences alone. Meanwhile the model is given its own last summary and those turns, and the next one who
-    asks gets what it made of them. After a failure the model is not asked for a while.
+    A caller gets at once what is there: the model's last summary with an extractive one of the turns since,
+    or an extractive summary alone. Meanwhile the model is given its last summary and the new turns, and the
+    next caller gets the result. After a failure the model is not asked for a while.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RemoteDialogueSummarizer:
         clock: Callable[[], float] = time.monotonic,
         run: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        """`run` does a job behind the caller's back; a thread does unless another way is given."""
+        """`run` executes a job in the background; by default, in a thread of its own."""
         self._model = model
         self._tokenizer = tokenizer
         self._clock = clock
@@ -135,40 +135,41 @@ class RemoteDialogueSummarizer:
         self._lock = threading.Lock()
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
-        """The turns in at most `max_tokens` tokens, as far as the model has told them in its words."""
+        """A summary in at most `max_tokens` tokens, in the model's words as far as there are any."""
         spoken = spoken_turns(turns)
         if not spoken or max_tokens < _TOKENS_PER_WORD:
             return ""
         known = self._known_summary(spoken)
         new = spoken[len(known.turns) :]
         if new:
-            self._ask_behind(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
+            self._ask_in_background(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
         if not known.text:
             return self._fallback.summarize(turns, max_tokens)
-        told = cut_to_tokens(known.text, max_tokens, self._tokenizer).rstrip()
-        left = max_tokens - self._tokenizer.count(f"{told}\n")
-        since = self._fallback.summarize(new, left) if new and left >= _MIN_TOKENS_SINCE else ""
-        whole = f"{told}\n{since}" if since else told
-        return whole if self._tokenizer.count(whole) <= max_tokens else told
+        summary = cut_to_tokens(known.text, max_tokens, self._tokenizer).rstrip()
+        tokens_left = max_tokens - self._tokenizer.count(f"{summary}\n")
+        since = self._fallback.summarize(new, tokens_left) if new and tokens_left >= _MIN_TOKENS_SINCE else ""
+        whole = f"{summary}\n{since}" if since else summary
+        return whole if self._tokenizer.count(whole) <= max_tokens else summary
 
     def _known_summary(self, spoken: Sequence[Turn]) -> _ModelSummary:
-        """What the model made of the beginning of a conversation; of one that changed since, nothing."""
+        """The model's stored summary of a conversation's beginning; empty if those turns have changed."""
         with self._lock:
             known = self._known.get(_conversation_key(spoken), _ModelSummary())
         return known if known.turns == tuple(spoken[: len(known.turns)]) else _ModelSummary()
 
-    def _ask_behind(self, spoken: Sequence[Turn], known: _ModelSummary, words: int) -> None:
-        """Have the model told of the turns since its last summary, unless it is at it, or rests."""
+    def _ask_in_background(self, spoken: Sequence[Turn], known: _ModelSummary, words: int) -> None:
+        """Ask the model to summarise the new turns, unless it is doing so or rests after a failure."""
         key = _conversation_key(spoken)
         with self._lock:
             if key in self._pending or self._clock() < self._rests_until:
                 return
             self._pending.add(key)
-        self._run(lambda: self._ask(key, tuple(spoken), known, words))
+        self._run(lambda: self._ask_model(key, tuple(spoken), known, words))
 
-    def _ask(
+    def _ask_model(
         self, key: tuple[str, str, str], spoken: tuple[Turn, ...], known: _ModelSummary, words: int
     ) -> None:
+        """Ask the model to update its summary, and store it; after a failure, let the model rest."""
         before = [Item(known.text, "", kind="summary", about="Summary so far")] if known.text else []
         new = [Item(turn.text, "", kind="turn", about=turn.speaker) for turn in spoken[len(known.turns) :]]
         try:
@@ -190,13 +191,14 @@ class RemoteDialogueSummarizer:
 
 @dataclass(frozen=True, slots=True)
 class _ModelSummary:
-    """What a model made of the first turns of a conversation."""
+    """A model's summary of the first turns of a conversation; empty before there is any."""
 
     turns: tuple[Turn, ...] = ()
     text: str = ""
 
 
 def _conversation_key(spoken: Sequence[Turn]) -> tuple[str, str, str]:
+    """The key of a conversation, by its first turn."""
     return spoken[0].turn_id, spoken[0].speaker, spoken[0].text
 
 

@@ -1,12 +1,12 @@
-"""Which earlier statements a new one makes untrue, as the reader sees it when the new one gets its vector.
+"""Judges which earlier statements a new one replaces, when the new one gets its vector.
 
-A new statement is read beside the few earlier ones that are nearest in meaning. Where the reader thinks that
-it replaces one, a relation is kept between the two, with the probability as its confidence; both items stay
-as they are. Contexts then tell the newer one, and the older one as history; where the newer one is trusted
-less, they tell it beside the older. What a tool printed or a page says is compared with its like alone, and
-no user replaces what another says of themselves. Statements are turns, memories and commits; code and
-documents change with their files. A bare correction ("no, Thursday") is near to nothing in meaning: what it
-corrects is found by `corrections`, with or without a reader.
+A new statement is read beside the few earlier ones that are nearest in meaning. If the reader thinks that it
+replaces one, a relation between the two is stored, with the probability as its confidence; both items stay as
+they are. Contexts then show the newer one, with the older one as history; if the newer one is trusted less,
+they show it beside the older. A tool's output and a web page are only compared with their like, and no user
+replaces what another says of themselves. Statements are turns, memories and commits; code and documents
+change with their files. A bare correction ("no, Thursday") is near to nothing in meaning: what it corrects is
+found by `corrections`, with or without a reader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MIN_CHANCE = 0.3
-"""The least probability with which a replacement is kept."""
+"""The least probability at which a replacement is stored."""
+
+_MIN_SURE = 0.7
+"""The least confidence of a relation that surely is a replacement."""
 
 _KINDS = ("turn", "memory", "commit")
 _MAX_COMPARED = 6
@@ -45,6 +48,8 @@ _MAX_CHARACTERS, _MAX_CHARACTERS_BEFORE = 400, 160
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
+    """A new statement and an earlier one that it may replace."""
+
     newer: Item
     older: Item
     before: Item | None
@@ -52,7 +57,7 @@ class _Pair:
 
 
 class ReplacementJudge:
-    """Finds what the new items of a workspace replace; without a reader, only what bare corrections do."""
+    """Finds the items that new ones replace; without a reader, only those that bare corrections correct."""
 
     def __init__(self, store: Store, reader: ReplacementReader | None) -> None:
         self._store = store
@@ -68,8 +73,8 @@ class ReplacementJudge:
         values = {vector.item_id: vector.values for vector in vectors}
         new = [item for item in items if item.id in values and _may_take_part(item)]
         new.sort(key=lambda item: item.created_at)
-        read = self._read_nearest(workspace, space, digest, new, values) if self._reader else {}
-        corrected = self._find_corrected(workspace, new)
+        read = self._chances_by_reader(workspace, space, digest, new, values) if self._reader else {}
+        corrected = self._chances_by_correction(workspace, new)
         chances = {ends: max(read.get(ends, 0.0), corrected.get(ends, 0.0)) for ends in {**read, **corrected}}
         said_at = {item.id: item.created_at for item in new}
         return tuple(
@@ -78,7 +83,7 @@ class ReplacementJudge:
             if chance >= MIN_CHANCE
         )
 
-    def _read_nearest(
+    def _chances_by_reader(
         self,
         workspace: str,
         space: str,
@@ -86,20 +91,20 @@ class ReplacementJudge:
         new: Sequence[Item],
         values: Mapping[str, tuple[float, ...]],
     ) -> dict[tuple[str, str], float]:
-        """How probably each item replaces those nearest to it, as the reader sees it; by their ids."""
+        """The reader's probability that each item replaces those nearest to it, by the ids of the two."""
         pairs: list[_Pair] = []
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
-            older = [one for one in _nearest(stored + beside) if _may_contradict(item, one)]
+            older = [one for one in _choose_nearest(stored + beside) if _may_contradict(item, one)]
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         reader = self._reader
         chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
         return {(pair.newer.id, pair.older.id): chance for pair, chance in zip(pairs, chances, strict=True)}
 
-    def _find_corrected(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
-        """What the bare corrections among these items correct, by the ids of the two."""
+    def _chances_by_correction(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
+        """The probability that bare corrections among these items correct others, by the ids of the two."""
         return {
             (item.id, one.item.id): one.chance
             for item in new
@@ -109,13 +114,14 @@ class ReplacementJudge:
         }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
+        """The stored statements nearest to an item, each with its cosine."""
         filters = Filters(kinds=_KINDS, until=item.created_at)
         found = self._store.run(Search(workspace, (probe,), filters, _MAX_COMPARED + 1))
         ranked = found.lists.get(probe.space, ())
         return [(cosine, found.items[one]) for one, cosine in ranked if one != item.id]
 
     def _turns_before(self, workspace: str, item: Item, most: int) -> list[Item]:
-        """What was said just before an item in its session, newest first."""
+        """The turns just before an item in its session, newest first."""
         if item.kind != "turn" or not item.session:
             return []
         said = Filters(kinds=("turn",), session=item.session, until=item.created_at)
@@ -133,21 +139,21 @@ def _may_take_part(item: Item) -> bool:
 
 
 def _may_contradict(newer: Item, older: Item) -> bool:
-    """Whether one's word can be held against the other's: a tool's or a page's never against a person's."""
-    if _is_of_another_user(newer, older) and speaks_of_self(older.text):
+    """Whether a newer item may contradict an older one; tools and pages may not contradict people."""
+    if _are_of_different_users(newer, older) and speaks_of_self(older.text):
         return False
     heard = newer.source.trust not in ("tool", "web") or may_replace(newer.source, older.source)
     return heard and older.created_at <= newer.created_at and _may_take_part(older)
 
 
-def _is_of_another_user(newer: Item, older: Item) -> bool:
-    """Whether two users said the two: where one lives is nothing to where the other does."""
+def _are_of_different_users(newer: Item, older: Item) -> bool:
+    """Whether two users said the two: where one lives has nothing to do with where the other does."""
     users = [item.metadata.get("user") or item.metadata.get("name") for item in (newer, older)]
     return all(item.metadata.get("role") == "user" for item in (newer, older)) and users[0] != users[1]
 
 
-def _nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:
-    """The nearest, each once, as many as are compared."""
+def _choose_nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:
+    """The candidates that are compared with a new item: the nearest ones, each once."""
     by_id = {item.id: (cosine, item) for cosine, item in candidates if cosine >= _MIN_COSINE}
     return [item for _, item in sorted(by_id.values(), key=lambda one: -one[0])[:_MAX_COMPARED]]
 
@@ -157,9 +163,14 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _describe_pair(pair: _Pair) -> tuple[str, str]:
-    """The two statements in the words that the reader was taught with."""
+    """The newer and the older statement, worded as those that the reader was taught with."""
     now = pair.newer.created_at
     newer = describe_statement(pair.newer, pair.newer.text[:_MAX_CHARACTERS], now)
     if pair.before is not None:
         newer += f" (after {speaker_of(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
     return newer, describe_statement(pair.older, pair.older.text[:_MAX_CHARACTERS], now)
+
+
+def surely_replaces(relation: Relation) -> bool:
+    """Whether a relation says, with enough confidence, that one item replaces another."""
+    return relation.type == REPLACES and relation.confidence >= _MIN_SURE

@@ -1,4 +1,4 @@
-"""Whom does a question mean? Names, short names and typing errors, pronouns, "the second one", "the CTO".
+"""Finds whom and what a question means: names, even mistyped, pronouns, "the second one", "the CTO".
 
 Decides by what the registry knows: kinds, genders of given names, titles, and what was mentioned when. Every
 answer has a confidence; where nothing fits there is no answer.
@@ -41,7 +41,7 @@ _NEVER_LISTED: tuple[EntityType, ...] = ("date", "version", "email")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _NUMBER = re.compile(r"\d+")
 _TYPED_WITHOUT = str.maketrans("łøđıðæœ", "lodidao")
-"""Letters that folding keeps, as they are typed by those who lack them."""
+"""Letters that folding keeps, and what people type whose keyboards lack them."""
 
 _PRONOUNS: dict[str, Way] = {
     **dict.fromkeys(("he", "him", "his", "himself"), "he"),
@@ -99,7 +99,7 @@ _PRONOUN = re.compile(rf"(?<![\w'’])(?:{'|'.join(_PRONOUNS)})(?![\w])(?!['’]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A stretch of a question that refers to something said before, and what its words say of that."""
+    """A part of a question that refers to something said before, with what its words say about it."""
 
     way: Way
     text: str
@@ -107,7 +107,7 @@ class Reference:
     end: int
     noun: str = ""
     place: int = 0
-    """Which of a list, from 0; negative from its end."""
+    """The place in a list, from 0; negative from its end."""
 
     @property
     def kinds(self) -> tuple[EntityType, ...]:
@@ -116,7 +116,7 @@ class Reference:
 
 
 def find_references(query: str) -> list[Reference]:
-    """What refers in a question, in order, none inside another."""
+    """The references in a question, in order, none inside another."""
     found: list[Reference] = []
     for one in _iterate_possible_references(query):
         if len(found) < _MAX_REFERENCES and not any(_spans_overlap(one, other) for other in found):
@@ -125,7 +125,7 @@ def find_references(query: str) -> list[Reference]:
 
 
 def _iterate_possible_references(query: str) -> Iterator[Reference]:
-    """What may refer, the most specific forms first; they may overlap."""
+    """Possible references, the most specific forms first; they may overlap."""
     for match in _ORDINAL.finditer(query):
         place = _PLACES_IN_LIST[match["order"].lower()]
         yield Reference("ordinal", match.group(), *match.span(), (match["noun"] or "").lower(), place)
@@ -146,10 +146,10 @@ class EntityResolver:
         self._asker: Entity | None = None
 
     def resolve(self, query: str, dialogue_state: DialogueState, asker: str = "") -> list[ResolvedEntity]:
-        """Whom and what a question means, in the order of its words; nothing for what nothing fits.
+        """The entities that a question means, in the order of its words; what nothing fits is left out.
 
         `asker` is the user or the name of the one who asks; if that is not known, the only user of the
-        conversation asks. Nobody says "she" or "they" of themselves.
+        conversation asks. "She" and "they" never mean the asker.
         """
         query = query[:_MAX_CHARACTERS_READ]
         self._asker = self._find_asker(dialogue_state, asker)
@@ -166,9 +166,9 @@ class EntityResolver:
         return sorted(found, key=lambda one: (one.start, one.end))
 
     def _resolve_reference(self, reference: Reference, named_before: Sequence[Entity]) -> list[Choice]:
-        """Whom a reference means; `named_before` are those whom the question names before it."""
+        """The entities that a reference means; `named_before` are those that the question names before it."""
         way = reference.way
-        people = [one for one in named_before if one.entity_type == "person" and self._is_other(one)]
+        people = [one for one in named_before if one.entity_type == "person" and self._is_not_asker(one)]
         if way == "me":
             return [(self._asker, _ONLY_ONE)] if self._asker else []
         if way in _GENDERS:
@@ -234,16 +234,16 @@ class EntityResolver:
         names = {turn.name or turn.user for turn in state.turns if turn.role == "user"}
         return self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
 
-    def _is_other(self, entity: Entity) -> bool:
+    def _is_not_asker(self, entity: Entity) -> bool:
         """Whether an entity is not the one who asks."""
         return self._asker is None or entity.id != self._asker.id
 
     def _resolve_person_by_gender(self, gender: str, named_before: Sequence[Entity]) -> list[Choice]:
-        """The nearest whose given name says so; else the nearest of whom nothing is known."""
+        """The nearest person whose given name has this gender; else the nearest of unknown gender."""
         inside = [one for one in named_before if self._registry.gender(one.id) in (gender, "")]
         if inside:
             return [(inside[-1], _ONLY_ONE)]
-        people = [one for one in self._recently_mentioned(("person",)) if self._is_other(one)]
+        people = [one for one in self._recently_mentioned(("person",)) if self._is_not_asker(one)]
         for wanted, confidence in ((gender, _ONLY_ONE), ("", _NEAREST)):
             fitting = [one for one in people if self._registry.gender(one.id) == wanted]
             if fitting:
@@ -254,20 +254,20 @@ class EntityResolver:
         return [(unlisted[0], _NEAREST)] if len(unlisted) == 1 else []
 
     def _resolve_plural_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:
-        """Those who were named together last; else the nearest organisation; else one person."""
+        """The people who were named together last; else the nearest organisation; else the only person."""
         recent = self._groups_mentioned_together(("person",), _LATEST_TURNS)
-        for group in [named_before, *([one for one in group if self._is_other(one)] for group in recent)]:
+        for group in [named_before, *([one for one in group if self._is_not_asker(one)] for group in recent)]:
             if len(group) > 1:
                 return [(one, _TOGETHER) for one in group]
         firms = self._recently_mentioned(("organisation",), _LATEST_TURNS)
         if firms:
             return _choose_nearest(firms)
         people = named_before or self._recently_mentioned(("person",), _LATEST_TURNS)
-        people = [one for one in people if self._is_other(one)]
+        people = [one for one in people if self._is_not_asker(one)]
         return [(people[0], _NEAREST)] if len(people) == 1 else []
 
     def _resolve_it_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:
-        """The last that the question names before; else the nearest of the latest turns."""
+        """The last thing that the question names before; else the nearest thing in the latest turns."""
         if named_before:
             return [(named_before[-1], _TOGETHER)]
         recent = self._recently_mentioned((), _LATEST_TURNS)
@@ -276,7 +276,7 @@ class EntityResolver:
     # Descriptions
 
     def _resolve_ordinal(self, reference: Reference) -> list[Choice]:
-        """One of those that were named together last, by its place among them."""
+        """The entity at this place among those that were named together last."""
         needed = reference.place + 1 if reference.place >= 0 else 2
         for group in self._groups_mentioned_together(reference.kinds, _RECENT_TURNS):
             if len(group) >= max(2, needed):
@@ -286,15 +286,15 @@ class EntityResolver:
         return []
 
     def _resolve_role_or_kin(self, noun: str) -> list[Choice]:
-        """Somebody by their title, or by what they are to the speaker; of several relatives, none."""
+        """The person with this title, or of this kinship to the speaker; none if several relatives fit."""
         noun = _SAME_KIN.get(fold_case(noun), fold_case(noun))
         people = list(reversed(self._registry.entities()))
         titled = [one for one in people if fold_case(one.attributes.get("title", "")) == noun]
-        kin = [one for one in people if _kinship_of(one) == noun]
+        kin = [one for one in people if _kinship_to_speaker(one) == noun]
         return _choose_nearest(titled) if titled or len(kin) != 1 else _choose_nearest(kin)
 
     def _resolve_kind_noun(self, reference: Reference) -> list[Choice]:
-        """The nearest of a kind, first one whose name has the noun in it; of several mere things, none."""
+        """The nearest entity of a kind, preferably with the noun in its name; none if several things fit."""
         if reference.noun in _GENDERS:
             return self._resolve_person_by_gender(_GENDERS[reference.noun], ())
         recent = self._recently_mentioned(reference.kinds)
@@ -306,7 +306,7 @@ class EntityResolver:
     # What was mentioned
 
     def _recently_mentioned(self, kinds: Sequence[EntityType], turns: int = _RECENT_TURNS) -> list[Entity]:
-        """What the last turns mention, the latest first, each once; with `kinds`, only of these."""
+        """The entities that the last turns mention, latest first, each once; with `kinds`, only of these."""
         trail = self._registry.latest_mentions()
         latest = trail[-1].turn if trail else 0
         ids = dict.fromkeys(seen.entity_id for seen in reversed(trail) if latest - seen.turn < turns)
@@ -330,12 +330,12 @@ def _spans_overlap(one: Reference, other: Reference | ResolvedEntity) -> bool:
 
 
 def _choose_nearest(fitting: Iterable[Entity]) -> list[Choice]:
-    """The first, with more confidence when it is the only one; nothing when there is none."""
+    """The first entity, with more confidence if it is the only one; empty if there is none."""
     found = list(fitting)
     return [(found[0], _ONLY_ONE if len(found) == 1 else _NEAREST)] if found else []
 
 
-def _kinship_of(entity: Entity) -> str:
+def _kinship_to_speaker(entity: Entity) -> str:
     """What somebody is to the speaker, such as `mother`; empty when that is not known."""
     relation = entity.attributes.get("relation", "")
     return _SAME_KIN.get(relation, relation)

@@ -81,7 +81,7 @@ SMALL_TALK = word_list("small_talk")
 
 
 def read_sentences(texts: Mapping[int, str]) -> list[Sentence]:
-    """The sentences of numbered turns: of those between the ends, only as much as keeps the cost bounded."""
+    """The sentences of numbered turns; turns between the two ends are cut, to bound the cost."""
     ends = {*list(texts)[:FIRST_TURNS], *list(texts)[-LAST_TURNS:]}
     share = max(_MIN_TURN_CHARACTERS, _MAX_CHARACTERS // max(1, len(texts)))
     between = min(MAX_TURN_CHARACTERS, share)
@@ -93,7 +93,7 @@ def read_sentences(texts: Mapping[int, str]) -> list[Sentence]:
 
 
 def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -> list[Sentence]:
-    """The sentences of a turn without code and decoration; of a longer turn, of its beginning and end."""
+    """The sentences of a turn without code and decoration; of a long turn, only those at both ends."""
     if "```" in text or "~~~" in text:
         text = _CODE_FENCE.sub("\n", text[: max_characters * 20])
     if len(text) > max_characters:
@@ -114,6 +114,7 @@ def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -
 
 
 def _read_sentence(text: str, turn: int, place: int) -> Sentence:
+    """A sentence with its content words, which are neither stop words nor small talk."""
     every = split_words(text)
     content = frozenset(
         word for word in every if len(word) > 1 and word not in STOPWORDS and word not in SMALL_TALK
@@ -143,7 +144,7 @@ _CONCLUSION = re.compile(
 def weigh_sentences(sentences: Sequence[Sentence]) -> dict[Sentence, float]:
     """The sentences that say most about the conversation, in its order, with their weights.
 
-    All are weighed by words and places; shapes cost more, and only the best sentences are looked at so.
+    All are weighed by words and places; only the best are also weighed by their shape, which costs more.
     """
     by_turn: dict[int, set[str]] = {}
     for sentence in sentences:
@@ -189,10 +190,10 @@ def choose_sentences(
     fits: Callable[[Sentence], bool],
     is_full: Callable[[], bool] = lambda: False,
 ) -> list[Sentence]:
-    """Sentences that fit, best first, until it is full; each says most beside those chosen before it.
+    """Sentences that fit, best first, until `is_full`; each adds most to those chosen before it.
 
-    What the chosen cover can only grow, so a weight worked out earlier is never too low: only the sentence
-    on top of the heap is weighed anew.
+    What the chosen cover can only grow, so a weight worked out earlier is never too low: only the sentence on
+    top of the heap is weighed anew.
     """
     waiting = [(-weight, at, sentence, weight) for at, (sentence, weight) in enumerate(weighed)]
     waiting = [entry for entry in waiting if entry[2].content_words]
@@ -219,7 +220,7 @@ def drop_covered(weighed: Iterable[Weighed], chosen: Sequence[Sentence]) -> list
     return [pair for pair in weighed if not chosen or pair[0].overlap(covered) <= _MAX_OVERLAP]
 
 
-# What depends on a sentence ------------------------------------------------------------------------------
+# How important a sentence is -----------------------------------------------------------------------------
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 _DECISION = re.compile(
@@ -274,7 +275,7 @@ _MIN_CONTENT_WORDS = 2
 
 
 def weigh_importance(sentence: Sentence) -> float:
-    """How much depends on a statement: 0 for most, above 1 for a dated decision about somebody."""
+    """How important a statement is: 0 for most, above 1 for a dated decision about somebody."""
     text = _FORM_OF_ADDRESS.sub(" ", sentence.text)
     names = len({name for name in _NAME.findall(text) if name.removesuffix("s") not in _MONTHS_AND_DAYS})
     numbers = len(_NUMBER.findall(text))
@@ -308,7 +309,7 @@ _ACT_WEIGHTS: Mapping[SpeechAct, float] = {
 _PROMISE = re.compile(r"\b(?:i|we)(?:'ll| will| promise|(?:'m| am|'re| are) going to)\b", re.IGNORECASE)
 _OPEN_QUESTION, _ANSWERED_QUESTION = 0.05, -0.02
 _SHORT_CONVERSATION_TURNS = 40
-"""What at most this many turns share says what they are about; what more turns share is repetition."""
+"""In at most this many turns, shared words show what they are about; in more turns, mere repetition."""
 
 _MAX_IMPORTANT, _MAX_UNUSUAL = 120, 100
 _MIN_IMPORTANCE, _OPEN_IMPORTANCE = 0.2, 0.3
@@ -317,11 +318,11 @@ _ASKED = 0.01
 
 _ACT_IMPORTANCE: Mapping[SpeechAct, float] = {"decision": 0.4, "correction": 0.4, "refusal": 0.2}
 _MAX_ACT_SENTENCES = 2
-"""In a turn of more sentences, nobody knows which of them its speech act belongs to."""
+"""In a turn of more sentences it is unclear which of them its speech act belongs to."""
 
 
 class ConversationWeights:
-    """The sentences of one conversation and their weights, kept in step turn by turn; not thread-safe.
+    """The sentences of one conversation and their weights, updated turn by turn; not thread-safe.
 
     A turn more or less changes the weight of few sentences: those that share its words, unless many turns
     share them already. Only these are weighed anew, and the result is what reading everything again would
@@ -343,13 +344,13 @@ class ConversationWeights:
         self._shapes: dict[int, float] = {}
 
     def update(self, turns: Sequence[Turn]) -> None:
-        """Become the conversation of these turns; what it has in common with the one before stays."""
+        """Replace the turns by these; the turns that both begin with are not read again."""
         pairs = zip(self.turns, turns, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
         while len(self.turns) > same:
-            self._remove_last()
+            self._remove_last_turn()
         for turn in turns[same:]:
-            self._add(turn)
+            self._add_turn(turn)
 
     def is_open(self, question: Sentence) -> bool:
         """Whether a question is open: nobody else has stated anything since, or none of its words came back.
@@ -384,29 +385,32 @@ class ConversationWeights:
         return [(self._sentences[at], importance[at]) for at in sorted(best)]
 
     def unusual_sentences(self) -> list[Weighed]:
-        """What shares least with the rest of a long conversation, and is neither a question nor a scrap."""
+        """The sentences that share least with the rest of a long conversation; no questions, no scraps."""
         if len(self._sentences) <= MAX_CLOSE_SENTENCES:
             return []
         self._weigh_stale()
         least = heapq.nsmallest(_MAX_UNUSUAL, range(len(self._sentences)), key=self._weights.__getitem__)
-        found = ((self._sentences[at], self._shape(at)) for at in sorted(least))
+        found = ((self._sentences[at], self._shape_weight(at)) for at in sorted(least))
         return [(one, weight) for one, weight in found if weight >= 0.0 and not one.is_question]
 
     def _weigh_stale(self) -> None:
+        """Weigh anew the sentences whose words are in more or fewer turns than before."""
         for at in self._stale:
             sentence = self._sentences[at]
             self._weights[at] = _weigh_words(sentence, sentence.turn, self._turn_counts)
         self._stale.clear()
 
     def _is_left_open(self, question: int) -> bool:
-        """Whether no later turn has a content word of a question."""
+        """Whether the question at this place was never taken up again."""
         return self._is_never_repeated(self._sentences[question])
 
     def _is_never_repeated(self, question: Sentence) -> bool:
+        """Whether no later turn than the question's has one of its content words."""
         last = (self._sentences_with[word][-1] for word in question.content_words)
         return all(self._sentences[at].turn == question.turn for at in last)
 
-    def _add(self, turn: Turn) -> None:
+    def _add_turn(self, turn: Turn) -> None:
+        """Add a turn's sentences, and mark those whose weights it changes as stale."""
         number = len(self.turns)
         self.turns.append(turn)
         self._first_sentences.append(len(self._sentences))
@@ -423,16 +427,17 @@ class ConversationWeights:
             self._stale.add(at)
             for word in sentence.content_words:
                 self._sentences_with[word].append(at)
-        self._count(self._words_of_last_turn(), 1)
+        self._count_turn(self._words_of_last_turn(), 1)
 
-    def _remove_last(self) -> None:
+    def _remove_last_turn(self) -> None:
+        """Remove the last turn's sentences, and mark those whose weights it changes as stale."""
         first = self._first_sentences[-1]
         lost = self._words_of_last_turn()
         for word in lost:
             places = self._sentences_with[word]
             while places and places[-1] >= first:
                 places.pop()
-        self._count(lost, -1)
+        self._count_turn(lost, -1)
         for at in range(first, len(self._sentences)):
             self._stale.discard(at)
             self._shapes.pop(at, None)
@@ -444,7 +449,7 @@ class ConversationWeights:
         last = self._sentences[self._first_sentences[-1] :]
         return {word for sentence in last for word in sentence.content_words}
 
-    def _count(self, changed: set[str], change: int) -> None:
+    def _count_turn(self, changed: set[str], change: int) -> None:
         """Count one turn more or less for these words, and mark the sentences that this changes as stale."""
         for word in changed:
             before = self._turn_counts[word]
@@ -455,29 +460,32 @@ class ConversationWeights:
                 del self._turn_counts[word], self._sentences_with[word]
 
     def _notable_sentences(self) -> list[int]:
-        """Which sentences are worth a closer look: the heaviest, and those at both ends."""
+        """The places of the sentences worth a closer look: the heaviest, and those at both ends."""
         count = len(self._sentences)
         if count <= MAX_CLOSE_SENTENCES:
             return list(range(count))
         least = heapq.nlargest(MAX_CLOSE_SENTENCES, self._weights)[-1]
         best = [at for at, weight in enumerate(self._weights) if weight >= least]
-        beginning, end = self._first_sentence(FIRST_TURNS), self._first_sentence(len(self.turns) - LAST_TURNS)
+        beginning, end = (
+            self._first_sentence_of_turn(FIRST_TURNS),
+            self._first_sentence_of_turn(len(self.turns) - LAST_TURNS),
+        )
         return sorted({*best, *range(beginning), *range(end, count)})
 
-    def _first_sentence(self, turn: int) -> int:
-        """Where a turn's sentences begin; 0 before the first turn, and the end after the last."""
+    def _first_sentence_of_turn(self, turn: int) -> int:
+        """The place of a turn's first sentence; 0 before the first turn, and the end after the last."""
         if turn >= len(self._first_sentences):
             return len(self._sentences)
         return self._first_sentences[turn] if turn > 0 else 0
 
     def _weigh_closely(self, at: int, first_open: int) -> float:
-        """What its shape and its speech act add to a sentence; for a question, whether it is open too."""
+        """The weight that a sentence's shape, its speech act and, for a question, its being open add."""
         sentence = self._sentences[at]
         if not sentence.is_question:
-            return self._shape(at)
-        return self._shape(at) + (_ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION)
+            return self._shape_weight(at)
+        return self._shape_weight(at) + (_ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION)
 
-    def _shape(self, at: int) -> float:
+    def _shape_weight(self, at: int) -> float:
         """The weight of a sentence's shape and speech act, worked out once."""
         if at not in self._shapes:
             sentence = self._sentences[at]
@@ -493,14 +501,14 @@ class ConversationWeights:
         for turn in range(len(self.turns) - 1, -1, -1):
             if answering - {self.turns[turn].speaker}:
                 return turn + 1
-            sentences = self._sentences[self._first_sentences[turn] : self._first_sentence(turn + 1)]
+            sentences = self._sentences[self._first_sentences[turn] : self._first_sentence_of_turn(turn + 1)]
             if not all(sentence.is_question for sentence in sentences):
                 answering.add(self.turns[turn].speaker)
         return 0
 
 
 def _importance_when_said(sentence: Sentence) -> float:
-    """The importance of a statement; for a question about a fact, a mark, since it matters while open."""
+    """The importance of a statement; for a question about a fact a mark, as it matters only while open."""
     if not sentence.is_question:
         return weigh_importance(sentence)
     return _ASKED if asks_for_fact(sentence) else 0.0

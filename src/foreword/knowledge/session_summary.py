@@ -1,9 +1,9 @@
-"""A session in a few lines, in its own words.
+"""Summarises a session in a few lines, in its own words.
 
-Extractive, offline and always the same for the same turns. A session with an agent is told under six
-headings: open, decided, done, noted, asked, and the files it changed. A conversation between people is told
-in reported speech. What files, tools and pages say is not quoted beside what the people and the agent said,
-so that a summary cannot make foreign words look like theirs: of a tool's output it tells what was counted.
+Extractive, offline and always the same for the same turns. A session with an agent is summarised under six
+headings: open, decided, done, noted, asked, and the files it changed. A conversation between people is given
+in reported speech. Files, tools and pages are not quoted beside what the people and the agent said, so that a
+summary cannot make foreign words look like theirs: of a tool's output only the counts are reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUMMARY_WORDS = 120
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A summary, the indices of the turns whose words are in it, and of those of which it reports numbers."""
+    """A summary, the indices of the turns that it quotes, and of those of which it only reports counts."""
 
     text: str
     quoted_turns: tuple[int, ...]
@@ -39,7 +39,7 @@ class SessionSummary:
 
 
 def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
-    """The turns in at most `max_words` words; without text when there is nothing to tell.
+    """A summary in at most `max_words` words; its text is empty if there is nothing to report.
 
     What a session with an agent leaves open comes first and is not cut.
     """
@@ -50,9 +50,9 @@ def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> 
 
 
 def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
-    """What a session did, without what it decided and leaves open; where it did nothing, what was said.
+    """A summary of what a session did, without decisions and open ends; if it did nothing, of what was said.
 
-    Lines are whole, and questions are no outcome.
+    Lines are not cut, and questions are left out.
     """
     quotable = _quotable_turns(turns)
     outcome = _summarise_agent_work(turns, quotable, max_words, (_DONE,))
@@ -60,7 +60,7 @@ def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
 
 
 def _quotable_turns(turns: Sequence[Item]) -> list[int]:
-    """The places of the turns that may be told of: not what the web said, unless there is nothing else."""
+    """The indices of the turns that may be quoted: all but those from the web, unless there are no others."""
     quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"]
     return quotable or list(range(len(turns)))
 
@@ -74,7 +74,7 @@ def _truncate_to_words(text: str, max_words: int) -> str:
 
 
 def _join_lines_within_words(lines: list[str], max_words: int) -> str:
-    """As many lines as fit, and the beginning of the first that does not."""
+    """As many lines as fit, and the beginning of the first one that does not."""
     kept: list[str] = []
     for line in lines:
         room = max_words - sum(len(one.split()) for one in kept)
@@ -92,7 +92,7 @@ _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 50, 500
 
 
 def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
-    """The conversation by its best sentences, as they were said."""
+    """A summary of the conversation by its best sentences, as they were said."""
     sample = " ".join(turns[index].text[:_LANGUAGE_CHARACTERS] for index in quotable[:_LANGUAGE_TURNS])
     english = is_english(sample)
     wording: dict[Sentence, str] = {}
@@ -157,7 +157,7 @@ class _SummaryLine:
 def _summarise_agent_work(
     turns: Sequence[Item], quotable: list[int], max_words: int, headings: Sequence[str]
 ) -> SessionSummary:
-    """The session under these headings; questions are told only where all headings are."""
+    """A summary under these headings; questions are left out unless "Open" is one of the headings."""
     sentences = read_sentences(
         {index: turns[index].text for index in quotable if not is_tool_output(turns[index])}
     )
@@ -173,13 +173,13 @@ def _summarise_agent_work(
     room = max_words - (len(files.text.split()) + 1 if files else 0)
     if files and room < max_words // 2:
         files, room = None, max_words
-    told = [
+    candidates = [
         line
         for line in lines
         if line.heading in headings and (_OPEN in headings or not is_question(line.text))
     ]
-    cut = max(6, max_words // 3) if _OPEN in headings else max_words
-    chosen = _choose_heaviest_lines(told, room, max_line_words=cut)
+    longest = max(6, max_words // 3) if _OPEN in headings else max_words
+    chosen = _choose_heaviest_lines(candidates, room, max_line_words=longest)
     return _write_under_headings([*chosen, files] if files else chosen, max_words)
 
 
@@ -204,7 +204,7 @@ def _lines_said_by_user(
 def _lines_said_by_agent(
     turns: Sequence[Item], weights: Mapping[Sentence, float], still_open: set[int]
 ) -> Iterable[_SummaryLine]:
-    """What the agent decided and did, what it left open, and what it asked last if nobody answered."""
+    """The agent's decisions, deeds and open ends, and its last question if nobody answered it."""
     sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "agent"]
     for sentence in sentences:
         last = sentence.turn == sentences[-1].turn
@@ -228,7 +228,7 @@ def _choose_agent_heading(text: str, *, left_open: bool, is_unanswered: bool) ->
 
 
 def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_SummaryLine]:
-    """What commands reported: the last result of each test runner, and what was committed."""
+    """The results of commands: the last result of each test runner, and the commits."""
     last_run: dict[str, _SummaryLine] = {}
     for index in quotable:
         result = read_test_result(turns[index])
@@ -238,13 +238,13 @@ def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterabl
             last_run[result.runner] = _SummaryLine(heading, result.text, index, 0, known, 0.6, is_report=True)
         for place, message in enumerate(read_commit_messages(turns[index])):
             content = frozenset(message.lower().split())
-            told = f"committed “{message}”"
-            yield _SummaryLine(_DONE, told, index, place, content, 0.4, is_report=True)
+            text = f"committed “{message}”"
+            yield _SummaryLine(_DONE, text, index, place, content, 0.4, is_report=True)
     yield from last_run.values()
 
 
 def _changed_files_line(turns: Sequence[Item], quotable: list[int]) -> _SummaryLine | None:
-    """The files that were changed, the most often changed first; None when there are none."""
+    """A line with the files that were changed, the most often changed first; None when there are none."""
     changes: Counter[str] = Counter()
     changing: list[int] = []
     for index in quotable:
@@ -256,8 +256,8 @@ def _changed_files_line(turns: Sequence[Item], quotable: list[int]) -> _SummaryL
         return None
     names = [name for name, _ in changes.most_common(_MAX_FILES)]
     more = f" and {len(changes) - len(names)} more" if len(changes) > len(names) else ""
-    told = ", ".join(names) + more
-    return _SummaryLine(_FILES, told, changing[0], 0, frozenset(), 1.0, tuple(changing), is_report=True)
+    text = ", ".join(names) + more
+    return _SummaryLine(_FILES, text, changing[0], 0, frozenset(), 1.0, tuple(changing), is_report=True)
 
 
 def _line_from_sentence(heading: str, sentence: Sentence, weight: float) -> _SummaryLine:

@@ -1,6 +1,6 @@
 """What a new session should know of the others: how the last one ended, and what the workspace is about.
 
-Reads from a store and never writes: whoever asked for a summary stores it. A summary names the turns and the
+Reads from a store and never writes: the caller stores a summary. A summary names the turns and the
 sources whose words it repeats, so that forgetting one of them can take the summary with it.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ForewordError
 from foreword.knowledge.decisions import list_decisions
-from foreword.knowledge.open_ends import find_replacing, list_open_ends
+from foreword.knowledge.open_ends import find_replacing_items, list_open_ends
 from foreword.knowledge.session_summary import (
     SUMMARY_WORDS,
     SessionSummary,
@@ -52,12 +52,12 @@ ENDED = "ended"
 
 START_SUMMARY_WORDS, START_OPEN_WORDS, START_DECISION_WORDS = 55, 80, 60
 _LATEST_DECISIONS = timedelta(days=3)
-"""At most how long before the last decision another one was made that is told with it."""
+"""Decisions made at most this long before the last one are shown with it."""
 
 _MIN_DECISION_WORDS = 3
 MAX_START_OPEN, MAX_START_DECISIONS, MAX_START_COMMITS = 5, 3, 3
-"""When a session begins: how many words are told of the last one, of what is open and of what was decided;
-and how many of each."""
+"""What a session is shown at its beginning: at most so many words of the last session's summary, of open
+ends and of decisions; and at most so many open ends, decisions and commits."""
 
 _Line = TypeVar("_Line")
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
@@ -68,7 +68,7 @@ class Summariser(Protocol):
     """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
 
     def summarise(self, turns: Sequence[Item], words: int) -> str:
-        """The turns in about this many words."""
+        """A summary of the turns in about this many words."""
         ...
 
 
@@ -99,7 +99,7 @@ class SummaryUpdate:
 
 
 class SessionContextProvider:
-    """Finds and makes summaries of sessions, and says what a workspace is about. Safe between threads."""
+    """Finds and writes summaries of sessions, and finds what a workspace is about. Safe between threads."""
 
     def __init__(
         self, store: Store, clock: Callable[[], datetime], summariser: Summariser | None = None
@@ -113,9 +113,9 @@ class SessionContextProvider:
     def get_last_session_summary(self, current_session_id: str, workspace: str) -> Item | None:
         """The newest summary of another session that is over; None when there is none.
 
-        Where the current session has lost its context, it is that session's own summary.
+        If the current session has lost its context, its own summary is returned instead.
         """
-        running = self._find_running(workspace, current_session_id)
+        running = self._find_running_sessions(workspace, current_session_id)
         page = _FIRST_PAGE_ITEMS
         while True:
             found = self._store.recent(workspace, Filters(kinds=("summary",)), page)
@@ -129,8 +129,8 @@ class SessionContextProvider:
                 return last
             page *= 4
 
-    def _find_running(self, workspace: str, current_session_id: str) -> frozenset[str]:
-        """The other sessions that still run: something was said within the hour, and nobody ended them."""
+    def _find_running_sessions(self, workspace: str, current_session_id: str) -> frozenset[str]:
+        """The other sessions that still run: with a turn or summary within the hour, and not ended."""
         left_at = self._clock() - RUNNING_FOR
         found = self._store.recent(
             workspace, Filters(kinds=("turn", "summary"), since=left_at), _LAST_PAGE_ITEMS
@@ -141,16 +141,17 @@ class SessionContextProvider:
         return frozenset(filter(None, sessions))
 
     def describe_last_session(self, current_session_id: str, workspace: str) -> Item | None:
-        """That summary in the few words that a session begins with: what was done, in whole sentences.
+        """The last session's summary, reduced to what was done, in whole sentences; None if there is none.
 
-        What is open and what was decided is left out: it is told by itself. So is what was replaced since.
+        Open ends and decisions are left out, because they are listed by themselves; so is what was replaced
+        since.
         """
         summary = self.get_last_session_summary(current_session_id, workspace)
         if summary is None or self._summariser is not None:
             return summary
         filters = Filters(kinds=("turn",), session=summary.session)
         turns = self._store.recent(workspace, filters, _MAX_TURNS)[::-1]
-        replacing = find_replacing(self._store, workspace, [turn.id for turn in turns])
+        replacing = find_replacing_items(self._store, workspace, [turn.id for turn in turns])
         standing = [
             turn
             for turn in turns
@@ -162,11 +163,11 @@ class SessionContextProvider:
         return replace(summary, text=outcome.text, source=source) if outcome.text else None
 
     def choose_open_ends(self, current_session_id: str, workspace: str) -> list[OpenEnd]:
-        """What is open as a session begins: the newest, as many as are told; none that is for some day.
+        """The newest open ends that a new session is shown; none that is for some day.
 
-        What another session that still runs has left open is its own business.
+        Open ends of another session that still runs are left to that session.
         """
-        running = self._find_running(workspace, current_session_id)
+        running = self._find_running_sessions(workspace, current_session_id)
         ends = (
             end
             for end in list_open_ends(self._store, workspace)
@@ -175,15 +176,17 @@ class SessionContextProvider:
         return _choose_within_words(ends, lambda end: end.text, START_OPEN_WORDS)[:MAX_START_OPEN]
 
     def choose_decisions(self, current_session_id: str, workspace: str) -> list[Decision]:
-        """What was decided last, as many as are told, newest first; nothing of a session that still runs."""
-        running = self._find_running(workspace, current_session_id)
+        """The latest decisions that a new session is shown, newest first; none of sessions that still run."""
+        running = self._find_running_sessions(workspace, current_session_id)
         decided = [one for one in list_decisions(self._store, workspace) if one.item.session not in running]
         since = decided[0].item.created_at - _LATEST_DECISIONS if decided else None
-        latest = (one for one in decided if since and one.item.created_at >= since and _says_enough(one.text))
+        latest = (
+            one for one in decided if since and one.item.created_at >= since and _is_clear_alone(one.text)
+        )
         return _choose_within_words(latest, lambda one: one.text, START_DECISION_WORDS)[:MAX_START_DECISIONS]
 
     def choose_changes(self, current_session_id: str, workspace: str) -> list[Item]:
-        """What was committed since the last session, newest first; nothing where there was none before."""
+        """The commits since the last session, newest first; none if there was no session before."""
         last = self.get_last_session_summary(current_session_id, workspace)
         if last is None:
             return []
@@ -195,7 +198,7 @@ class SessionContextProvider:
     ) -> PortfolioSummary:
         """The five surest topics of the workspace as a session begins, and where it lately changed course.
 
-        What the session itself has said is left out: it knows that. Topics are worked out anew only when
+        The session's own items are left out, since it knows them. Topics are worked out anew only when
         the items they come from have changed.
         """
         items = self._store.recent(workspace, Filters(), _MAX_TOPIC_ITEMS)
@@ -215,7 +218,7 @@ class SessionContextProvider:
     def propose_summary_update(
         self, session: str, workspace: str, words: int = SUMMARY_WORDS
     ) -> SummaryUpdate | None:
-        """A summary of the session so far, and what it replaces; None when it would say nothing new."""
+        """A new summary of the session so far, and those it replaces; None if it would say nothing new."""
         filters = Filters(kinds=("turn",), session=session)
         turns = self._store.recent(workspace, filters, _MAX_TURNS)[::-1]
         item = build_summary_item(
@@ -230,18 +233,18 @@ class SessionContextProvider:
         return SummaryUpdate(item, tuple(old.id for old in standing))
 
     def find_own_summary(self, session: str, workspace: str) -> Item | None:
-        """The summary of this session that stands; None when it has none yet."""
+        """The current summary of this session; None if it has none yet."""
         found = self._store.recent(workspace, Filters(kinds=("summary",), session=session), _FIRST_PAGE_ITEMS)
         return next((item for item in found if item.superseded_by is None), None)
 
 
-def _says_enough(text: str) -> bool:
+def _is_clear_alone(text: str) -> bool:
     """Whether a decision can be understood alone: "then do the one line" cannot."""
     return "?" not in text and (is_unspaced(text) or len(content_words(text)) >= _MIN_DECISION_WORDS)
 
 
 def _choose_within_words(lines: Iterable[_Line], read: Callable[[_Line], str], max_words: int) -> list[_Line]:
-    """The lines that fit into this many words together, each whole; the first of them always."""
+    """The lines that together fit into this many words, none cut; the first one always."""
     chosen: list[_Line] = []
     room = max_words
     for line in lines:
@@ -268,7 +271,7 @@ def build_summary_item(
     summary = _summarise_with_fallback(turns, words, summariser)
     if not summary.text.strip():
         return None
-    told = [turns[at] for at in sorted((*summary.quoted_turns, *summary.reported_turns))]
+    cited = [turns[at] for at in sorted((*summary.quoted_turns, *summary.reported_turns))]
     return Item(
         text=summary.text,
         workspace=workspace,
@@ -279,8 +282,8 @@ def build_summary_item(
         conversation=session,
         source=Source("foreword", _summary_trust(summary, turns)),
         metadata={
-            "turns": [turn.id for turn in told if turn.id],
-            "derived_from": sorted({turn.source.name for turn in told}),
+            "turns": [turn.id for turn in cited if turn.id],
+            "derived_from": sorted({turn.source.name for turn in cited}),
         },
     )
 
@@ -290,10 +293,10 @@ def _summarise_with_fallback(
 ) -> SessionSummary:
     """The summary by the given summariser, if there is one and it answers; else the extractive one.
 
-    It is shown what the user and the agent said, and of tools' calls what was called: a model that read what
-    a tool printed could tell it as anybody's statement.
+    The summariser is shown what the user and the agent said, and of tools only the calls: otherwise it could
+    present a tool's output as somebody's statement.
     """
-    readable = {at: turn for at, turn in enumerate(map(_without_foreign_words, turns)) if turn.text}
+    readable = {at: turn for at, turn in enumerate(map(_drop_foreign_words, turns)) if turn.text}
     if summariser is not None and readable:
         try:
             text = summariser.summarise(list(readable.values()), words)
@@ -305,8 +308,8 @@ def _summarise_with_fallback(
     return summarise_session(turns, words)
 
 
-def _without_foreign_words(turn: Item) -> Item:
-    """The turn as it is if somebody said it; of a tool's call the first line, which the agent wrote."""
+def _drop_foreign_words(turn: Item) -> Item:
+    """A turn without foreign words: of a tool's call only the first line, which the agent wrote."""
     if not is_foreign(turn.source):
         return turn
     is_call = turn.source.trust == "tool"

@@ -1,11 +1,11 @@
 """Whether a statement settles something: a decision, a rule or a preference that holds from then on.
 
-Two ways to see it. Some say it in so many words ("we decided", "never on Fridays"): the cues of
-`progress_cues.toml`. Most do not ("shadows: 4 cascades, 2048 each"): these are weighed by their words, with
-weights that `tools/fit_settled.py` learned from statements by several writers. Questions, doubts, proposals
-and what is still open settle nothing, whatever their words.
+Some statements say so in words ("we decided", "never on Fridays"): the cues of `progress_cues.toml`. Most do
+not ("shadows: 4 cascades, 2048 each"): these are weighed by their words, with weights that
+`tools/fit_settled.py` learned from statements by several writers. Questions, doubts, proposals and open tasks
+settle nothing, whatever their words.
 
-An agent's plans and reports settle nothing either; an agent is believed who tells what was agreed.
+An agent's plans and reports settle nothing either; an agent is believed only if it reports an agreement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Settled = Literal["decision", "rule", "preference", ""]
 WEIGHTS_FILE = Path(__file__).with_name("settled_weights.json")
 _MAX_CACHED_STATEMENTS = 8_192
 _MIN_WORDS, _MAX_WORDS = 3, 80
-"""Shorter ones are chatter, longer ones tell a story: they settle something only if they say so."""
+"""A shorter statement is chatter and a longer one a story: they settle something only if a cue says so."""
 
 _ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
 _REQUEST = re.compile(
@@ -41,7 +41,7 @@ _LENGTHS = (5, 10, 20, 40)
 
 
 class Weights(NamedTuple):
-    """What was learned: with features whose weights and `start` reach `threshold`, something is settled."""
+    """Learned weights: a statement settles something if `start` and its features reach `threshold`."""
 
     start: float
     threshold: float
@@ -58,7 +58,7 @@ def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
     """What a statement settles, by the cues in its sentences, else by the weights of its words."""
     sentences = [sentence for sentence in split_sentences(statement) if _may_settle(sentence)]
     for sentence in sentences:
-        if said := _find_cue(plain_line(sentence), by_agent=by_agent):
+        if said := _settled_by_cue(plain_line(sentence), by_agent=by_agent):
             return said
     if by_agent or not sentences:
         return ""
@@ -67,13 +67,15 @@ def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
 
 
 def _may_settle(sentence: str) -> bool:
+    """Whether a sentence is no question, request, doubt or open task."""
     said = plain_line(sentence)
     if is_question(said) or _REQUEST.match(said) or cue("undecided").search(said):
         return False
     return not (cue("opens").search(said) or lists_rest(said))
 
 
-def _find_cue(said: str, *, by_agent: bool) -> Settled:
+def _settled_by_cue(said: str, *, by_agent: bool) -> Settled:
+    """What a sentence settles by a cue in it; of an agent's sentences only agreements count."""
     if by_agent:
         return "decision" if cue("agrees").search(said) else ""
     kinds: tuple[tuple[str, Settled], ...] = (
@@ -94,7 +96,7 @@ def load_weights() -> Weights:
 
 
 def weigh_statement(statement: str) -> float:
-    """The sum of the weights of a statement's features; of one too short or too long, less than any."""
+    """The sum of the weights of a statement's features; minus infinity if it is too short or too long."""
     weights = load_weights()
     if not _MIN_WORDS <= len(statement.split()) <= _MAX_WORDS:
         return float("-inf")
@@ -103,7 +105,7 @@ def weigh_statement(statement: str) -> float:
 
 
 def statement_features(statement: str) -> frozenset[str]:
-    """The features of a statement: its words, two words in a row, its length; numbers are all alike."""
+    """The features of a statement: its words, its pairs of words, its length; all numbers are one feature."""
     tokens = ["0" if token.isdigit() else token for token in _TOKEN.findall(fold_case(statement))]
     pairs = (f"{one} {other}" for one, other in pairwise(["^", *tokens, "$"]))
     lengths = (f"<{most}" for most in _LENGTHS if len(statement.split()) < most)

@@ -1,4 +1,4 @@
-"""What a turn does: asks, promises, agrees, thanks… by the wording and the form of its beginning.
+"""The speech act of a turn (question, promise, agreement, thanks…), by the wording and form of its beginning.
 
 English only. The acts are tried in order, from the most specific wording to the plainest, and the first that
 fits decides. Irony and hints are not understood.
@@ -88,9 +88,9 @@ _ASKS_FOR_ACTION = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will
 
 
 def classify_speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
-    """What a turn does; None for a turn without words.
+    """The speech act of a turn; None for a turn without words.
 
-    `after` is what the turn before it did: what is merely stated or affirmed after a question is an answer.
+    `after` is the act of the turn before: a statement or an agreement after a question is an answer.
     """
     said = " ".join(text[:_MAX_CHARACTERS_READ].split())
     if not any(map(str.isalnum, said)):
@@ -100,7 +100,7 @@ def classify_speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct 
 
 
 def _classify_without_context(text: str) -> SpeechAct:
-    """What a text does, whatever was said before it."""
+    """The speech act of a text, whatever was said before it."""
     if greeting := _GREETING.match(text):
         rest = text[greeting.end() :]
         says_more = any(map(str.isalnum, rest)) and not _GREETING.match(rest)
@@ -117,7 +117,7 @@ def _classify_without_context(text: str) -> SpeechAct:
 
 
 def _classify_after_yes(rest: str) -> SpeechAct:
-    """What a turn does that begins with yes: what the rest does, if that is more than to go on saying yes."""
+    """The speech act after a yes: that of the rest, or agreement if the rest is short or a statement."""
     act = _classify_without_context(rest)
     return "agreement" if act == "statement" or len(rest.split()) <= _MAX_WORDS_OF_A_YES else act
 
@@ -127,5 +127,5 @@ def _is_question(text: str) -> bool:
 
 
 def _is_mere_question(text: str) -> bool:
-    """Whether what looks like an order or a promise is put as a question, and asks for nothing to be done."""
+    """Whether a text that looks like a request or promise is only a question and asks for no action."""
     return _is_question(text) and not _ASKS_FOR_ACTION.search(text)

@@ -1,11 +1,12 @@
 """Which older memories a newer one supersedes: those that state another value of the same attribute.
 
-Knows when statements were made and by whom; `attribute_values` reads what each states. Of those about one
-attribute the newest stands, unless it only says less. What the user said is superseded by the user alone,
-what an agent said by an agent, the user or a file, and so on down. An old statement said again stands again.
+Decides by when statements were made and by whom; `attribute_values` reads what each states. Of those about
+one attribute the newest stands, unless it only says less. The user's statements are superseded by the user
+alone, an agent's by an agent, the user or a file, and so on down. An old statement that is repeated stands
+again.
 
-Returns changes and makes none, so that the caller can make them in the transaction that keeps the
-statements. Two processes that say different things at the same instant both stand, until somebody says more.
+Returns changes and makes none, so that the caller can make them in the transaction that stores the
+statements. If two processes store different values at the same instant, both stand until a later statement.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
-_NOBODY = ""
-"""The successor of a statement that stands."""
+_NO_SUCCESSOR = ""
+"""The successor of a statement that nothing has superseded."""
 
 _MIN_CONFIDENCE = 0.5
 """A statement with less confidence than this supersedes nothing."""
@@ -40,14 +41,14 @@ _MAX_STATEMENTS = 64
 """At most this many statements about an attribute are read: those that say the same, then the newest."""
 
 _MAX_STEPS = 8
-"""At most this many steps are followed from a statement to its successors, where they were not read."""
+"""At most this many steps are followed from a statement to successors that were not found with it."""
 
 _MEMORIES = Filters(kinds=("memory",))
 
 
 @dataclass(slots=True)
 class _Statement:
-    """A memory, kept or about to be: what it states, since when, who said it, its successor."""
+    """A stored or new memory: the value it states, since when, its source, and its successor."""
 
     id: str
     states: AttributeValue
@@ -56,7 +57,7 @@ class _Statement:
     successor: str
 
     def is_replaced_by(self, other: _Statement) -> bool:
-        """Whether another, as new or newer and trusted as much, says something else."""
+        """Whether another statement contradicts this one, is not older, and is trusted as much."""
         if self.moment > other.moment or not may_replace(other.source, self.source):
             return False
         return other.states.contradicts(self.states)
@@ -71,7 +72,7 @@ def attribute_lookup_keys(item: Item) -> tuple[str, ...]:
 def plan_supersessions(
     store: Store, workspace: str, items: Sequence[Item]
 ) -> tuple[tuple[Item, ...], list[Amend]]:
-    """The items, with ids where changes refer to them, and the changes to make once they are kept."""
+    """The items, with ids where changes refer to them, and the changes to make once they are stored."""
     values = [read_attribute_value(item) for item in items]
     if not any(values):
         return tuple(items), []
@@ -88,7 +89,7 @@ def plan_supersessions(
 
 
 class _StandingStatements:
-    """Which statements stand, attribute by attribute, as they are added from the oldest to the newest."""
+    """The statements about each attribute and their successors, as they are added from old to new."""
 
     def __init__(self, stored_items: Iterable[Item]) -> None:
         self.changes: dict[str, str] = {}
@@ -99,44 +100,46 @@ class _StandingStatements:
             value = read_attribute_value(item)
             if value is not None:
                 statement = _build_statement(item, value)
-                # What superseded another was said after it, even if for the first time long before.
+                # A statement that superseded another was repeated after it, even if it was made long before.
                 statement.moment = max(statement.moment, last.get(item.id, statement.moment))
                 self._by_key.setdefault(value.key, {})[item.hash] = statement
 
     def add(self, item: Item, value: AttributeValue) -> None:
-        """Put a statement among those about the same attribute, and note who is superseded by whom."""
+        """Add a statement, and note what it supersedes, or is superseded by, about the same attribute."""
         name, others = content_hash(item), self._by_key.setdefault(value.key, {})
         before = others.get(name)
         if before is not None and _valid_since(item) <= before.moment:
-            return  # it was counted then
+            return  # this statement was counted before
         new = _build_statement(item, value) if before is None else replace(before, moment=_valid_since(item))
         others[name] = new
         if item.superseded_by or item.confidence < _MIN_CONFIDENCE:
             return
-        standing = [other for other in others.values() if other is not new and other.successor == _NOBODY]
+        standing = [
+            other for other in others.values() if other is not new and other.successor == _NO_SUCCESSOR
+        ]
         later = [other for other in standing if other.moment > new.moment and new.is_replaced_by(other)]
-        self._note_successor(new, min(later, key=lambda other: other.moment).id if later else _NOBODY)
+        self._note_successor(new, min(later, key=lambda other: other.moment).id if later else _NO_SUCCESSOR)
         for other in standing:
             if other.is_replaced_by(new):
                 self._note_successor(other, name)
 
     def _note_successor(self, statement: _Statement, successor: str) -> None:
-        """Note a successor, or that there is none any more; one that is there already is not replaced."""
+        """Note the successor of a statement, or that it has none any more; a first successor stays."""
         if statement.successor != successor and not (statement.successor and successor):
             statement.successor = self.changes[statement.id] = successor
 
 
 def _build_statement(item: Item, value: AttributeValue) -> _Statement:
-    return _Statement(item.id, value, _valid_since(item), item.source, item.superseded_by or _NOBODY)
+    return _Statement(item.id, value, _valid_since(item), item.source, item.superseded_by or _NO_SUCCESSOR)
 
 
 def _valid_since(item: Item) -> datetime:
-    """Since when an item holds: since it was made, if it does not say."""
+    """The moment since which an item is valid: when it was made, if it states none."""
     return item.valid_from or item.created_at
 
 
 def _read_stored_statements(store: Store, workspace: str, values: Sequence[AttributeValue]) -> Iterable[Item]:
-    """The kept statements about the same attributes, with their successors."""
+    """The stored statements about the same attributes, with their successors."""
     keys = tuple(dict.fromkeys(key for value in values for key in value.lookup_keys))
     probe = EntitiesProbe("settled", keys)
     found = store.search(Search(workspace, (probe,), _MEMORIES, _MAX_STATEMENTS * len(values)))

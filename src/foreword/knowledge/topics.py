@@ -84,8 +84,8 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     """At most `max_topics` topics of these items, surest first.
 
     A topic stands in at least two sessions; where there is only one session, in at least three items. A
-    session counts for less the longer it is ago. What the web said is not counted, and what files and tools
-    say only if the user or the agent uses the term, too: a page or a README could name a topic.
+    session counts for less the longer it is ago. Web pages are not counted, and files and tools only for
+    terms that the user or the agent uses, too: otherwise a page or a README could name a topic.
     """
     items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
     spoken = {place for place, item in enumerate(items) if not is_foreign(item.source)}
@@ -128,12 +128,12 @@ def _session_or_day(item: Item) -> str:
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _list_terms(text: str) -> tuple[tuple[str, str, int], ...]:
-    """The terms of a text; most texts are the same the next time that a workspace is read."""
+    """The terms of a text, cached, since most texts are read again with their workspace."""
     return tuple(_find_terms(text))
 
 
 def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
-    """The terms of a text: key, spelling, and how many words it has; 0 words for a plain one.
+    """The terms of a text, each as key, spelling and size: its number of words, or 0 for one plain word.
 
     A capital at the beginning of a sentence says nothing and is dropped.
     """
@@ -188,7 +188,7 @@ def _to_singular(word: str) -> str:
 
 
 def _topic_score(term: _Term, item_count: int, session_count: int) -> float:
-    """How good a topic a term is: it comes back, and is not what everything here is about; 0 when none."""
+    """How good a topic a term is: it recurs, but not in everything here; 0 if it is no topic."""
     single = session_count < 2
     if len(term.places) < (3 if single else 2) or (not single and len(term.sessions) < 2):
         return 0.0
@@ -198,7 +198,7 @@ def _topic_score(term: _Term, item_count: int, session_count: int) -> float:
 
 
 def _topic_confidence(term: _Term) -> float:
-    """From 0 to 1: how many sessions, the recent ones more, and a little for how many items."""
+    """The confidence in a topic, 0 to 1: it grows with sessions, most with recent ones, and with items."""
     evidence = sum(term.sessions.values()) + 0.05 * min(len(term.places), 10)
     return evidence / (evidence + 1)
 
@@ -225,6 +225,7 @@ def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
 
 
 def _is_same_topic(term: _Term, other: _Term) -> bool:
+    """Whether two terms share a word of their names, or short ones mostly stand in the same items."""
     if not term.name_words.isdisjoint(other.name_words):
         return True
     shared = len(set(term.places) & set(other.places))

@@ -4,8 +4,8 @@
     Please answer in German.            language, a rule; the latest holds
     We moved to Lyon last week.         home; told where it matters, the latest holds
 
-The cues are `user_cues.toml`. Questions, doubts, quotations and long pasted texts state nothing. Who said
-what in which conversation is kept with every fact; whose facts may be told, the caller decides.
+The cues are `user_cues.toml`. Questions, doubts, quotations and long pasted texts state nothing. Every
+fact has its conversation and its time; the caller decides whose facts may be shown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 _MAX_CHARACTERS_READ = 2_000
-"""A longer turn is mostly pasted: what it says of an "I" need not be the user."""
+"""A longer turn is mostly pasted text, in which "I" need not be the user."""
 
 _MAX_SENTENCE_CHARACTERS = 300
 _LANGUAGES = ("en", "de", "fr", "es")
@@ -58,9 +58,10 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FactKind:
-    """A kind of fact: whether it is a rule for answers, always told, one at a time; and how it is said.
+    """A kind of fact, and the cues by which it is recognised.
 
-    `asked` are the cues of questions to which facts of the kind matter.
+    `is_rule`: it says how to answer. `is_always_told`: it is shown whatever is asked. `is_single`: one fact
+    of the kind holds at a time. `asked` are the cues of questions for which such facts matter.
     """
 
     name: str
@@ -92,7 +93,7 @@ class UserFact:
 
     @property
     def is_standing(self) -> bool:
-        """Whether it is told whatever is asked."""
+        """Whether it is shown whatever is asked."""
         return self.kind.is_rule or self.kind.is_always_told
 
 
@@ -105,7 +106,7 @@ class StandingFact:
 
 
 def read_user_facts(item: Item) -> list[UserFact]:
-    """What a turn says of the one who says it, sentence by sentence."""
+    """The facts that a turn states about its speaker, one for each sentence that states one."""
     text = item.text
     if len(text) > _MAX_CHARACTERS_READ:
         return []
@@ -120,7 +121,7 @@ def read_user_facts(item: Item) -> list[UserFact]:
 
 
 def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
-    """The kind of a sentence, its topic, and whether it takes something back; None for no fact."""
+    """The kind and topic of the fact in a sentence, and whether it is revoked; None for no fact."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
     plain = " ".join(sentence.translate(_APOSTROPHE).split())
@@ -131,68 +132,69 @@ def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
         start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain)
     ):
         return None
-    revokes = _matches_any("revokes", plain)
+    revokes = _matches_cue("revokes", plain)
     for kind in fact_kinds():
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
         if match is None or (is_question and not kind.is_rule):
             continue
-        if kind.name == "self" and not revokes and (_matches_any("passing", plain) or asks(plain)):
+        if kind.name == "self" and not revokes and (_matches_cue("passing", plain) or asks(plain)):
             return None
         return kind, (match.groupdict().get("topic") or "").lower(), revokes
     return None
 
 
 def facts_that_hold(facts: Iterable[UserFact]) -> list[StandingFact]:
-    """Of one user's facts those that hold, in the order they were said, each with what it replaced.
+    """Those of one user's facts that hold, in the order they were said, each with what it replaced.
 
-    Of a kind of which there is one at a time, the latest holds; of what is always told, the latest of those
-    that speak of the same. What only says again what holds is not told twice.
+    Of a single kind the latest holds; of facts that are always shown, the latest of those that speak of the
+    same. A fact that only repeats another replaces it.
     """
-    held: list[StandingFact] = []
+    standing: list[StandingFact] = []
     for fact in sorted(facts, key=lambda one: one.said_at):
-        replaced = [one for one in held if _replaces(fact, one.fact)]
-        held = [one for one in held if one not in replaced]
+        replaced = [one for one in standing if _replaces_fact(fact, one.fact)]
+        standing = [one for one in standing if one not in replaced]
         if fact.revokes:
             continue
         before = [older for one in replaced for older in (*one.before, one.fact)]
         said = split_words(fact.text)
-        held.append(StandingFact(fact, tuple(one for one in before if split_words(one.text) != said)))
-    return held
+        standing.append(StandingFact(fact, tuple(one for one in before if split_words(one.text) != said)))
+    return standing
 
 
-def _replaces(newer: UserFact, older: UserFact) -> bool:
+def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
+    """Whether a newer fact revokes an older one, or takes its place."""
     if newer.revokes:
-        return bool(_words(newer) & _words(older)) or _shares_kind_word(newer, older)
+        return bool(_distinctive_words(newer) & _distinctive_words(older)) or _shares_kind_word(newer, older)
     if newer.kind.name != older.kind.name or newer.topic != older.topic:
         return False
-    if newer.kind.is_single or _words(newer) == _words(older):
+    if newer.kind.is_single or _distinctive_words(newer) == _distinctive_words(older):
         return True
-    return newer.is_standing and bool(_words(newer) & _words(older))
+    return newer.is_standing and bool(_distinctive_words(newer) & _distinctive_words(older))
 
 
 def _shares_kind_word(newer: UserFact, older: UserFact) -> bool:
-    """Whether both use a word that says what the fact is: "forget that I'm vegan"."""
+    """Whether two facts of a kind share any content word: "forget that I'm vegan"."""
     shared = set(content_words(newer.text)) & set(content_words(older.text))
     return newer.kind.name == older.kind.name and bool(shared)
 
 
-def _words(fact: UserFact) -> frozenset[str]:
-    """The words that make a fact this one and no other of its kind."""
-    return frozenset(_stem(word) for word in content_words(fact.text)) - _GENERIC
+def _distinctive_words(fact: UserFact) -> frozenset[str]:
+    """The words that distinguish a fact from others of its kind."""
+    return frozenset(_drop_plural_s(word) for word in content_words(fact.text)) - _GENERIC
 
 
-def _stem(word: str) -> str:
+def _drop_plural_s(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def speaks_of_self(text: str) -> bool:
-    """Whether a text says something of the one who says it."""
+    """Whether a text states a fact about its speaker."""
     return any(_read_sentence(sentence.strip()) for sentence in split_sentences(text[:_MAX_CHARACTERS_READ]))
 
 
 @cache
 def fact_kinds() -> tuple[FactKind, ...]:
-    """The kinds of the table, in the order in which they are tried."""
+    """The kinds of facts in `user_cues.toml`, in the order in which they are tried."""
     return tuple(
         FactKind(
             kind["name"],
@@ -202,19 +204,20 @@ def fact_kinds() -> tuple[FactKind, ...]:
             tuple(re.compile(cue, re.IGNORECASE) for one in _LANGUAGES for cue in kind.get(one, ())),
             tuple(re.compile(cue, re.IGNORECASE) for cue in kind.get("asked", ())),
         )
-        for kind in _table()["kind"]
+        for kind in _read_cues()["kind"]
     )
 
 
-def _matches_any(name: str, plain: str) -> bool:
+def _matches_cue(name: str, plain: str) -> bool:
+    """Whether a sentence matches a cue of the list with this name."""
     return any(cue.search(plain) for cue in _word_cues(name))
 
 
 @cache
 def _word_cues(name: str) -> Sequence[re.Pattern[str]]:
-    return tuple(re.compile(cue, re.IGNORECASE) for cue in _table()["words"][name])
+    return tuple(re.compile(cue, re.IGNORECASE) for cue in _read_cues()["words"][name])
 
 
 @cache
-def _table() -> dict[str, Any]:
+def _read_cues() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("user_cues.toml").read_text(encoding="utf-8"))

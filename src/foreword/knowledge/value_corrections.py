@@ -1,7 +1,7 @@
-"""What a speaker takes back in passing: "Sorry, I meant Lyon", "it's Lyon, not Paris", "no wait, 555-0101".
+"""Values that a speaker corrects: "Sorry, I meant Lyon", "it's Lyon, not Paris", "no wait, 555-0101".
 
 Such a turn names a value and leaves out whose it is. It corrects the claim whose value was named last before
-it, if the two values are of one kind: a place takes the place of a place. A bare "no" or "actually" may as
+it, if the two values are of one kind, as two places are. A bare "no" or "actually" may as
 well answer somebody's question, so after a question it corrects nothing.
 """
 
@@ -65,10 +65,10 @@ ANY_KIND = "words"
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A value that takes another's place.
+    """A value that replaces one stated before.
 
-    `mention` is the number of the mention that it is, if it is one; `old` is what is taken back, where that
-    is said. `is_sure` is false where the words may as well answer a question.
+    `mention` is the number of the mention that it is, if it is one; `old` is the value that is taken back, if
+    it is named. `is_sure` is false if the words may as well answer a question.
     """
 
     value: str
@@ -94,7 +94,7 @@ class StoredClaim:
     target: str = ""
 
     def has_kind(self, kind: str) -> bool:
-        """Whether a value of this kind can take the place of the claim's."""
+        """Whether a value of this kind can replace the claim's."""
         own = _KINDS.get(self.name) or _NAMED_KINDS.get(self.name)
         if kind == "thing":  # a name that no list knows may be anything that has a name
             return bool(self.target)
@@ -133,7 +133,7 @@ def is_correction(text: str) -> bool:
 def _values_at(
     text: str, at: int, mentions: Sequence[MentionLike]
 ) -> Iterator[tuple[int, int, str, int | None]]:
-    """What may be a value at a place: its start and end, its kind, and the number of its mention."""
+    """The possible values at a place: start, end, kind, and the number of the mention, if it is one."""
     for kind, shape in _SHAPED:
         if match := shape.match(text, at):
             yield match.start(), match.end(), kind, None
@@ -158,7 +158,7 @@ def find_corrected_claim(
 
     `claims` are the latest, in the order they were made; `since` is the turn in which the speaker spoke last,
     `asked_in` the last one in which somebody else asked; `last_named` are the entities that were named last
-    of their kind. What is further back is corrected only by who says what was wrong.
+    of their kind. An older claim is corrected only if the correction names the wrong value.
     """
     fitting = [one for one in claims if one.speaker == speaker and one.has_kind(correction.kind)]
     if correction.old:

@@ -1,14 +1,13 @@
-"""Values: what many experiences have in common, in the words of whoever proposes it.
+"""Values: sentences that say what many experiences have in common.
 
 Experiences that are alike on an axis form clusters. A value is a sentence somebody proposes for a cluster; it
 is kept if it is as near to the middle of the members' own sentences as they usually are themselves: in cosine
 distance, at most the mean and half a deviation. Sentences are compared with sentences, since a maxim is far
-from every whole story. Clusters are worked out when asked for and not stored; how they are found, `grouping`
-says.
+from every whole story. Clusters are worked out when asked for and not stored; `grouping` finds them.
 
 What comes later counts for or against a value: an experience that was about what the value says supports it
-if it was confirmed, and contradicts it if it was falsified; whoever knows better says so with `contradict`. A
-value that is contradicted is believed less, and in the end not told.
+if it was confirmed, and contradicts it if it was falsified; a caller who knows better uses `contradict`. A
+value that is contradicted loses confidence, and in the end is not shown.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from foreword.errors import EmbeddingError, ValidationError
-from foreword.knowledge.axes import AXES, describe_gist, item_text_on_axis
+from foreword.knowledge.axes import AXES, describe_in_one_sentence, item_text_on_axis
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.grouping import MIN_CLUSTER_SIZE, Centre, cosine_distance, find_centre, group_vectors
@@ -93,12 +92,12 @@ class _ExperienceVector:
     experience: Experience
     vector: tuple[float, ...]
     joined: tuple[float, ...] = ()
-    """What it is grouped by: of the whole story, also why it failed."""
+    """The vector it is grouped by; on the axis `full`, its vector with that of its root cause appended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueStanding:
-    """What speaks for a value and what against it, by the ids of experiences, and how far it is believed."""
+    """The experiences for and against a value, by their ids, and the confidence that it has left."""
 
     value: Item
     supported_by: tuple[str, ...]
@@ -115,7 +114,7 @@ class _ClusteringWithMembers:
 
 
 class Values:
-    """Finds clusters, and keeps the values that are proposed for them. Safe to share between threads."""
+    """Finds clusters, and stores the values that are proposed for them. Safe to share between threads."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -139,7 +138,7 @@ class Values:
         by: Source = _AGENT,
         session: str | None = None,
     ) -> Item:
-        """Keep a value for a cluster; ValidationError, with the distances, when it is too far from it."""
+        """Store a value for a cluster; ValidationError, with the distances, if it is too far from it."""
         text = check_text("the value", text, _MAX_VALUE_CHARACTERS)
         cluster, points = self._require_cluster(workspace, cluster_id)
         distance, most = self._check_distance_from_members(text, cluster, points)
@@ -168,16 +167,16 @@ class Values:
         return self._engine.remember_all([item], workspace)[0]
 
     def suggest(self, workspace: str, cluster_id: str) -> str:
-        """A wording for a value: what the member says on the axis that is nearest to what all of them say."""
+        """A wording for a value: the sentence of the member whose sentence is nearest to the middle."""
         cluster, points = self._require_cluster(workspace, cluster_id)
         typical = points[:_MAX_COMPARED_MEMBERS]
-        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
-        vectors = self._require_encoder().embed_items([Item(one, "") for one in gists])
+        sentences = [describe_in_one_sentence(cluster.axis, point.experience) for point in typical]
+        vectors = self._require_encoder().embed_items([Item(one, "") for one in sentences])
         centre = find_centre(vectors, [point.experience.weight for point in typical])
-        return gists[min(range(len(gists)), key=lambda place: centre.distances[place])]
+        return sentences[min(range(len(sentences)), key=lambda place: centre.distances[place])]
 
     def contradict(self, workspace: str, value_id: str, experience_id: str) -> ValueStanding:
-        """Say that an experience contradicts a value, which is believed less from now on."""
+        """Record that an experience contradicts a value, which lowers the value's confidence."""
         value = next((one for one in self.list(workspace, limit=MAX_LIMIT) if one.id == value_id), None)
         experience = self._experiences.get(workspace, experience_id)
         if value is None or experience is None:
@@ -185,25 +184,25 @@ class Values:
             raise ValidationError(
                 f"no {kind} of {workspace!r} has the id {name!r}; list them to see their ids"
             )
-        named = {*_ids_in(value, "named_against"), experience.id}
+        named = {*_listed_ids(value, "named_against"), experience.id}
         value = replace(value, metadata={**value.metadata, "named_against": sorted(named)})
-        return self._keep_standing(workspace, self._weigh(value, {}))
+        return self._store_standing(workspace, self._weigh_value(value, {}))
 
     def review(self, workspace: str) -> builtins.list[ValueStanding]:
-        """How every value stands, with what experiences have shown since; what changed is kept."""
+        """The standing of every value, given the experiences since it was proposed; changes are stored."""
         since = list(islice(self._experiences.iterate_resolved(check_workspace(workspace)), _MAX_EXPERIENCES))
         values = self.list(workspace, limit=MAX_LIMIT)
         if not values:
             return []
-        bearing = self._experiences_that_bear(values, [experience for _, experience in since])
-        return [self._keep_standing(workspace, self._weigh(one, bearing.get(one.id, {}))) for one in values]
+        bearing = self._later_experiences_about(values, [experience for _, experience in since])
+        return [
+            self._store_standing(workspace, self._weigh_value(one, bearing.get(one.id, {}))) for one in values
+        ]
 
-    def _experiences_that_bear(
+    def _later_experiences_about(
         self, values: Sequence[Item], experiences: Sequence[Experience]
     ) -> dict[str, dict[str, str]]:
-        """By the id of each value: the experiences begun after it that were about what it says, and how
-        they ended.
-        """  # noqa: D205
+        """By the id of each value, the later experiences that were about what it says, and how they ended."""
         later = [one for one in experiences if one.created_at > min(value.created_at for value in values)]
         if not later:
             return {}
@@ -211,7 +210,7 @@ class Values:
         vectors = self._require_encoder().embed_items([*(Item(one.text, "") for one in values), *done])
         found: dict[str, dict[str, str]] = {}
         for place, value in enumerate(values):
-            most, members = value.metadata.get("max_distance"), set(_ids_in(value, "members"))
+            most, members = value.metadata.get("max_distance"), set(_listed_ids(value, "members"))
             if not isinstance(most, int | float):
                 continue
             for experience, vector in zip(later, vectors[len(values) :], strict=True):
@@ -220,49 +219,51 @@ class Values:
                     found.setdefault(value.id, {})[experience.id] = experience.status
         return found
 
-    def _weigh(self, value: Item, bearing: Mapping[str, str]) -> ValueStanding:
-        """How a value stands: each contradiction takes as much as two of its experiences had given."""
+    def _weigh_value(self, value: Item, bearing: Mapping[str, str]) -> ValueStanding:
+        """The standing of a value: each contradiction takes as much as two of its experiences had given."""
         against = {name for name, status in bearing.items() if status == "falsified"}
-        against |= set(_ids_in(value, "named_against"))
+        against |= set(_listed_ids(value, "named_against"))
         for_it = {name for name, status in bearing.items() if status == "confirmed"} - against
-        size = len(_ids_in(value, "members")) + len(for_it)
+        size = len(_listed_ids(value, "members")) + len(for_it)
         first = value.metadata.get("cluster_confidence", value.confidence)
         share = size / max(1, size + _CONTRADICTION_WEIGHT * len(against))
         return ValueStanding(
             value, tuple(sorted(for_it)), tuple(sorted(against)), round(float(first) * share, 3)
         )
 
-    def _keep_standing(self, workspace: str, standing: ValueStanding) -> ValueStanding:
-        """Write the standing into the value, if it has changed."""
+    def _store_standing(self, workspace: str, standing: ValueStanding) -> ValueStanding:
+        """Store the standing in the value's metadata, if it has changed."""
         value = standing.value
-        held = {
+        metadata = {
             **value.metadata,
             "supported_by": list(standing.supported_by),
             "contradicted_by": list(standing.contradicted_by),
         }
-        kept = self._engine.store.get(workspace, value.id)[0]
-        if kept is None or (kept.metadata, kept.confidence) == (held, standing.confidence):
+        stored = self._engine.store.get(workspace, value.id)[0]
+        if stored is None or (stored.metadata, stored.confidence) == (metadata, standing.confidence):
             return standing
-        self._engine.store.batch([Amend(workspace, value.id, confidence=standing.confidence, metadata=held)])
-        return replace(standing, value=replace(value, metadata=held, confidence=standing.confidence))
+        self._engine.store.batch(
+            [Amend(workspace, value.id, confidence=standing.confidence, metadata=metadata)]
+        )
+        return replace(standing, value=replace(value, metadata=metadata, confidence=standing.confidence))
 
     def _check_distance_from_members(
         self, text: str, cluster: Cluster, points: Sequence[_ExperienceVector]
     ) -> tuple[float, float]:
-        """The distance of a text from the middle of the members' gists, and the most it may be.
+        """The distance of a text from the middle of the members' sentences, and the most it may be.
 
         ValidationError if it is more.
         """
         typical = points[:_MAX_COMPARED_MEMBERS]
-        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
-        vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *gists)])
+        sentences = [describe_in_one_sentence(cluster.axis, point.experience) for point in typical]
+        vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *sentences)])
         centre = find_centre(vectors[1:], [point.experience.weight for point in typical])
         distance = cosine_distance(vectors[0], centre.vector)
         if distance > centre.max_distance + _ROUNDING:
             raise ValidationError(
                 f"the value is too far from {cluster.id}: its distance to the middle is {distance:.3f}, and "
                 f"the most is {centre.max_distance:.3f} (the members' mean {centre.mean:.3f} and half of "
-                f"their deviation {centre.deviation:.3f}); say it as they do: {gists[0][:120]!r}"
+                f"their deviation {centre.deviation:.3f}); say it as they do: {sentences[0][:120]!r}"
             )
         return distance, centre.max_distance
 
@@ -371,7 +372,7 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
     return _ClusteringWithMembers(Clustering(axis, len(points), tuple(found)), members)
 
 
-def _ids_in(value: Item, key: str) -> builtins.list[str]:
-    """The ids that a value's metadata lists under a name."""
+def _listed_ids(value: Item, key: str) -> builtins.list[str]:
+    """The ids that a value's metadata lists under a key."""
     listed = value.metadata.get(key)
     return [str(one) for one in listed] if isinstance(listed, list) else []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def word_list(name: str) -> frozenset[str]:
-    """The words of a list."""
+    """The words of the list with this name."""
     return frozenset(_read_lists()[name].split())
 
 

@@ -1,1 +1,1 @@
-"""Act four: a question finds candidates: retrieve, fuse, rank, step behind, spread."""
+"""Act four: a question finds candidates, which are fused into one list, ranked, and freed of repeats."""

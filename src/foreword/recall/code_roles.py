@@ -1,8 +1,8 @@
-"""What a piece of code is to a question: something that does the work, or a test, imports, a bare signature.
+"""The role of a piece of code: it does the work, or it is a test, imports, or a bare signature.
 
-The last three are seldom what somebody looks for who asks how something works or where to change it. They
-count only if the question asks for such a thing, or names them. Decides by the item alone, so that items of
-any index can be told apart; parses nothing.
+The last three seldom answer a question about how something works or where to change it. They count only if
+the question asks for such a thing, or names them. A role is read from the item alone, so that items of any
+index have one; nothing is parsed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ASKS_FOR: Mapping[CodeRole, re.Pattern[str]] = {
 
 
 def code_role(item: Item) -> CodeRole:
-    """What an item of code is: a test, imports, a bare signature, or something that does the work."""
+    """The role of an item of code."""
     path, unit = str(item.metadata.get("path", "")), item.metadata.get("unit")
     if _TEST_PATH.search(path):
         return "test"
@@ -57,7 +57,7 @@ def code_role(item: Item) -> CodeRole:
 
 
 def find_bystanders(question: str, items: Sequence[Item]) -> dict[str, CodeRole]:
-    """The ids and roles of those that do no work and that the question is not about; none if all are such."""
+    """The items that do no work and are not asked for, as ids with roles; empty if all are such."""
     folded = question.casefold()
     asked = {role for role, pattern in _ASKS_FOR.items() if pattern.search(folded)}
     words = set(_WORD.findall(folded))
@@ -65,7 +65,7 @@ def find_bystanders(question: str, items: Sequence[Item]) -> dict[str, CodeRole]
     working = {item.metadata.get("name") for item in items if roles[item.id] == "work"}
 
     def is_asked_for(item: Item) -> bool:
-        # Who names a function means the one that works, not its signature elsewhere.
+        # A question that names a function means the one with a body, not its signature elsewhere.
         shadowed = roles[item.id] == "signature" and item.metadata.get("name") in working
         return roles[item.id] in asked or (not shadowed and _is_named(item, folded, words))
 
@@ -74,7 +74,7 @@ def find_bystanders(question: str, items: Sequence[Item]) -> dict[str, CodeRole]
 
 
 def _is_named(item: Item, question: str, words: set[str]) -> bool:
-    """Whether a question has the name of an item, or that of its file."""
+    """Whether a question contains the name of an item, or that of its file."""
     name = str(item.metadata.get("name", "")).casefold()
     file_name = str(item.metadata.get("path", "")).rpartition("/")[2].casefold()
     is_code_name = "_" in name.strip("_") or len(name) >= 2 * _MIN_NAME_CHARACTERS
@@ -84,14 +84,14 @@ def _is_named(item: Item, question: str, words: set[str]) -> bool:
 
 
 def _has_only_imports(text: str) -> bool:
-    """Whether lines, but for strings and comments, only bring names in or list them."""
+    """Whether all lines, but for strings and comments, only import names or list them."""
     lines = [line for line in _STRING_BLOCK.sub("", text).split("\n") if line.strip()]
     code = [line for line in lines if not _COMMENT.match(line)]
     return any(_IMPORT.match(line) for line in code) and all(_IMPORT_LINE.match(line) for line in code)
 
 
 def _has_no_body(item: Item) -> bool:
-    """Whether a function says nothing beyond its signature and its docstring."""
+    """Whether a function has nothing beyond its signature and its docstring."""
     text = _DECORATOR.sub("", _STRING_BLOCK.sub("", item.text))
     signature = set(_WORD.findall(str(item.metadata.get("signature", ""))))
     return all(word.casefold() in _EMPTY_BODY_WORDS for word in set(_WORD.findall(text)) - signature)

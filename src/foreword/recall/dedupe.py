@@ -1,6 +1,6 @@
-"""What should not be said twice: repeats, and what a newer item has replaced.
+"""Drops results that need not be shown: repeats, and what a newer item or a changed file has replaced.
 
-Whether two texts say the same is judged by `same`; here it is decided which of them is told.
+`same` judges whether two texts say the same; this module decides which of them is shown.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from foreword.types import SearchResult
 
 _NEAR_TIE = 0.8
-"""Of two that say the same, the worse one may be told if its score is at least this share of the other's."""
+"""Of two that say the same, the worse one may be shown if its score is at least this share of the other's."""
 
 
 def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """Let every superseded result step behind its successor, which takes its place if that was better."""
+    """The results with each superseded one behind its successor, which gets the better score of the two."""
     if not any(result.memory.superseded_by for result in results):
         return list(results)
     results_by_id = {result.memory.id: result for result in results}
@@ -38,7 +38,7 @@ def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
 
 
 def insert_successors(results: Sequence[SearchResult], items: dict[str, Item]) -> list[SearchResult]:
-    """The results with each of these items before the one that it supersedes; takes them out of `items`."""
+    """The results with each of these items before the one that it supersedes; removes them from `items`."""
     order: list[SearchResult] = []
     for result in results:
         successor = items.pop(result.memory.superseded_by or "", None)
@@ -50,7 +50,7 @@ def insert_successors(results: Sequence[SearchResult], items: dict[str, Item]) -
 
 
 def _successor_chain(result: SearchResult, results_by_id: Mapping[str, SearchResult]) -> list[SearchResult]:
-    """The result, what replaced it, what replaced that, as far as they are there; a circle ends."""
+    """The result and its successors among the results, one after the other; a circle is cut."""
     chain = {result.memory.id: result}
     while (
         heir := results_by_id.get(result.memory.superseded_by or "")
@@ -60,7 +60,7 @@ def _successor_chain(result: SearchResult, results_by_id: Mapping[str, SearchRes
 
 
 def split_off_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
-    """Leave out what has been replaced: its successor says what holds now."""
+    """The results that were not superseded, and the others as dropped: their successors say what holds."""
     kept = [result for result in results if not result.memory.superseded_by]
     gone = ((result, result.memory.superseded_by) for result in results)
     return kept, [DroppedResult(result, "superseded", heir) for result, heir in gone if heir]
@@ -70,19 +70,19 @@ def split_off_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchRe
 
 
 def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
-    """Leave out what adds nothing to what is told; `detail` names the result that says it.
+    """The results without repeats, and the repeats as dropped; `detail` names the result that says the same.
 
-    Of two that say the same, the first is told; on a near tie the one that is trusted more, or the later one.
-    A statement that says more takes the place of those that say less, unless it is trusted less.
+    Of two that say the same, the first is shown; on a near tie the one that is trusted more, or the later
+    one. A statement that says more replaces those that say less, unless it is trusted less.
     """
     kept: list[SearchResult] = []
     dropped: list[DroppedResult] = []
     for result in results:
-        holder = find_holder(result, kept)
-        if holder is not None and not _is_preferred(result, holder):
-            dropped.append(DroppedResult(result, "duplicate", holder.memory.id))
+        containing = find_containing_result(result, kept)
+        if containing is not None and not _is_preferred(result, containing):
+            dropped.append(DroppedResult(result, "duplicate", containing.memory.id))
             continue
-        outdone = [holder] if holder else [one for one in kept if _takes_place_of(result, one)]
+        outdone = [containing] if containing else [one for one in kept if _says_more_than(result, one)]
         dropped += [DroppedResult(one, "duplicate", result.memory.id) for one in outdone]
         place = kept.index(outdone[0]) if outdone else len(kept)
         kept.insert(place, result)
@@ -90,42 +90,43 @@ def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResul
     return kept, dropped
 
 
-def find_holder(result: SearchResult, others: Sequence[SearchResult]) -> SearchResult | None:
-    """The first of the others that says all that this result says, or says it together with the rest."""
-    gist = _gist(result)
-    holder = next((one for one in others if contains(_gist(one), gist)), None)
-    if holder is None and len(gist.sentences) > 1:
-        parts = [one for one in others if not gist.keys.isdisjoint(_gist(one).keys)]
-        if contains(join_gists([_gist(one) for one in parts]), gist):
+def find_containing_result(result: SearchResult, others: Sequence[SearchResult]) -> SearchResult | None:
+    """The first of the others that says all that this result says, alone or together with others."""
+    gist = _shown_gist(result)
+    containing = next((one for one in others if contains(_shown_gist(one), gist)), None)
+    if containing is None and len(gist.sentences) > 1:
+        parts = [one for one in others if not gist.keys.isdisjoint(_shown_gist(one).keys)]
+        if contains(join_gists([_shown_gist(one) for one in parts]), gist):
             return parts[0]
-    return holder
+    return containing
 
 
-def _gist(result: SearchResult) -> Gist:
-    """What is told of a result."""
+def _shown_gist(result: SearchResult) -> Gist:
+    """The gist of what is shown of a result: of its excerpt, or of its whole text if it has none."""
     return read_gist(result.excerpt or result.memory.text)
 
 
 def _is_preferred(result: SearchResult, better: SearchResult) -> bool:
-    """Whether a result is to be told instead of a better one that says the same."""
-    if result.score < better.score * _NEAR_TIE or not contains(_gist(result), _gist(better)):
+    """Whether a result is shown instead of a better one that says the same."""
+    if result.score < better.score * _NEAR_TIE or not contains(_shown_gist(result), _shown_gist(better)):
         return False
     return _trust_and_time(result) > _trust_and_time(better)
 
 
-def _takes_place_of(result: SearchResult, better: SearchResult) -> bool:
-    """Whether a result says all that a better one says and more, and is short enough to be told for it."""
+def _says_more_than(result: SearchResult, better: SearchResult) -> bool:
+    """Whether a result says all that a better one says, and is short and trusted enough to replace it."""
     is_short = len(result.excerpt or result.memory.text) <= MAX_STATEMENT_CHARACTERS
     is_trusted = _trust_and_time(result)[0] >= _trust_and_time(better)[0]
-    return is_short and is_trusted and contains(_gist(result), _gist(better))
+    return is_short and is_trusted and contains(_shown_gist(result), _shown_gist(better))
 
 
 def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:
+    """A key that is greater for the more trusted result, then for the later one."""
     return -TRUSTS.index(result.memory.source.trust), result.memory.created_at
 
 
-def find_holders(texts: Sequence[str]) -> dict[int, set[int]]:
-    """For each place that has any, the places of the other texts that say all that its text says."""
+def find_containing_texts(texts: Sequence[str]) -> dict[int, set[int]]:
+    """By the place of each text that others contain, the places of those others."""
     gists = [read_gist(text) for text in texts]
     found: dict[int, set[int]] = {}
     for at, part in enumerate(gists):
@@ -139,7 +140,7 @@ def find_holders(texts: Sequence[str]) -> dict[int, set[int]]:
 
 
 FileLookup = Callable[[Sequence[Item], float | None], Mapping[str, tuple[Item | None, str]]]
-"""Given items and a `time.monotonic()` instant: what became of those that changed, and what to say of it."""
+"""Given items and a `time.monotonic()` deadline: for each that changed, what it is now, and a remark."""
 
 _KINDS_FROM_FILES = ("code", "document")
 
@@ -147,15 +148,15 @@ _KINDS_FROM_FILES = ("code", "document")
 def refresh_from_files(
     results: Sequence[SearchResult], look: FileLookup, expires: float | None
 ) -> tuple[list[SearchResult], list[DroppedResult], list[Note]]:
-    """The results as they are to be told; those that are no more; what else a reader should know."""
+    """The results as their files are now, those that their files no longer have, and notes on changes."""
     seen = look([result.memory for result in results if result.memory.kind in _KINDS_FROM_FILES], expires)
     kept, dropped, notes = [], [], []
     for result in results:
-        now, told = seen.get(result.memory.id, (result.memory, ""))
-        if now is None:
-            dropped.append(DroppedResult(result, "superseded", told))
+        current, remark = seen.get(result.memory.id, (result.memory, ""))
+        if current is None:
+            dropped.append(DroppedResult(result, "superseded", remark))
             continue
-        kept.append(result if now is result.memory else replace(result, memory=now))
-        if told:
-            notes.append(Note("files", f"{now.id} is {told}"))
+        kept.append(result if current is result.memory else replace(result, memory=current))
+        if remark:
+            notes.append(Note("files", f"{current.id} is {remark}"))
     return kept, dropped, notes

@@ -1,12 +1,12 @@
-"""Has this prompt left the subject of the recent talk? One alert says so, and names what was left.
+"""Detects that a prompt has left the subject of the recent talk; an alert names the talk that was left.
 
-Only the past is known: a prompt is held against what was said before it, as a hook meets it. A logistic curve
-makes a probability of nine signs (`ShiftSigns`). Three are similarities of vectors that are there anyway, the
-others are words, counted. Without vectors the words decide alone, and the alert says so by its space. What a
-prompt merely replies to ("what about it?", "ok, thanks") it has not left.
+A prompt is compared with what was said before it, since a hook knows nothing of what comes later. A logistic
+curve turns nine signs (`ShiftSigns`) into a probability. Three are similarities of vectors that exist anyway,
+the others count words. Without vectors the words decide alone, and the alert's space says so. A mere reply
+("what about it?", "ok, thanks") does not leave the subject.
 
-An alert interrupts, so the threshold asks for precision before recall (docs/quality.md has the numbers).
-Refuses to embed anything: whoever asks brings the vectors. `tools/fit_shift.py` fits the coefficients anew.
+An alert interrupts, so the threshold prefers precision to recall (docs/quality.md has the numbers). Nothing
+is embedded here: the caller passes in the vectors. `tools/fit_shift.py` fits the coefficients anew.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 Severity = Literal["low", "medium", "high"]
 
 MAX_SUMMARY_CHARACTERS = 100
-"""How many characters an alert tells of what was left."""
+"""How many characters of the talk that was left an alert quotes."""
 
 SEMANTIC, LEXICAL = "semantic", "lexical"
 
 _NEAR_TURNS, _SHARED_WORD_TURNS, _HOME_TURNS = 3, 4, 4
-"""How many turns back a similar one is looked for, shared words, and a similar one to the last turn."""
+"""How many turns back the prompt's vector is compared, its words, and the last turn's vector."""
 
 _SETTLED_FIRST_TURN = 0.29
-"""What a first turn is taken for, which nothing precedes: as much at home as turns are on average."""
+"""The value of `settled` for a first turn, which nothing precedes: the average of all turns."""
 
 _MAX_WORDS, _MAX_LAST_ROOTS = 32, 16
-"""Words beyond these say no more for certain: the curves were fitted on talk, and a prompt may be a page."""
+"""A longer text counts as this long: the curves were fitted on talk, and a prompt may be a page."""
 
 MAX_COMPARED_TURNS = 1 + max(_NEAR_TURNS, _SHARED_WORD_TURNS, _HOME_TURNS)
 
 _TURN_FADING = 0.8
-"""What the turn before counts, as a share, when the middle of the recent talk is looked for."""
+"""The weight of each turn, as a share of the next one's, when the most central turn is looked for."""
 
 _SPEAKING_TRUSTS = ("user", "agent")
 _USER_NAMES = ("user", "human")
@@ -56,7 +56,7 @@ _USER_NAMES = ("user", "human")
 
 @dataclass(frozen=True, slots=True)
 class ShiftSigns:
-    """What tells a shift. Yes is 1 and no is 0; similarities are 0 for strangers and 1 for the same."""
+    """The signs of a shift. Yes is 1 and no is 0; similarities are 0 if unrelated and 1 if equal."""
 
     near: float
     """The best similarity to the last three turns."""
@@ -65,30 +65,30 @@ class ShiftSigns:
     """The similarity to the last turn."""
 
     settled: float
-    """How much the last turn was itself at home: what has just shifted does not shift again."""
+    """How similar the last turn was to those before it: right after a shift, another is unlikely."""
 
     shared: float
-    """The share of the prompt's telling words that the last four turns have."""
+    """The share of the prompt's content words that the last four turns have."""
 
     length: float
-    """How much the prompt says: a short one is unlike everything."""
+    """The length of the prompt: a short one is unlike everything."""
 
     before: float
-    """How much the last turn says: a short one is nothing to be like."""
+    """The length of the last turn: nothing is like a short one."""
 
     leans: float
     """Whether the prompt points back, or opens like a reply."""
 
     asks: float
-    """Whether the prompt asks or orders something: who changes the subject takes the word."""
+    """Whether the prompt asks or orders something, as most prompts do that change the subject."""
 
     pending: float
-    """Whether the other one asked something that the prompt may be the answer to."""
+    """Whether the last turn was another's question that the prompt may answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftCurve:
-    """Where the curve begins, and a weight for each sign."""
+    """A logistic curve: its start, and a weight for each sign."""
 
     start: float
     weights: ShiftSigns
@@ -114,7 +114,7 @@ WORDS = ShiftCurve(-2.45, ShiftSigns(
 def read_shift_signs(
     prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
 ) -> ShiftSigns:
-    """What tells whether a prompt leaves the recent talk (oldest first, one turn or more)."""
+    """The signs of whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARED_WORD_TURNS:]))
     near, home = [0.0], [0.0]
@@ -139,7 +139,7 @@ def shift_probability(
 ) -> float:
     """How likely the prompt has left the recent talk; by words alone if it or the last turn has no vector.
 
-    `unrelated` is the cosine that the encoder gives to strangers.
+    `unrelated` is the cosine that the encoder gives to unrelated texts.
     """
     if not recent:
         return 0.0
@@ -149,10 +149,10 @@ def shift_probability(
 
 @dataclass(frozen=True, slots=True)
 class DivergenceAlert:
-    """The prompt has left what was talked about.
+    """An alert that the prompt has left what was talked about.
 
-    `summary` is the recent text that stands best for what was left; `similarity` is the prompt's to it, in
-    `space`: 0 is a stranger, 1 the same.
+    `summary` is the recent text that represents best what was left; `similarity` is the prompt's to it, in
+    `space`: 0 for an unrelated text, 1 for an equal one.
     """
 
     memory_id: str
@@ -164,7 +164,7 @@ class DivergenceAlert:
 
 @dataclass(frozen=True, slots=True)
 class DivergenceDetector:
-    """Says once when a prompt has left the talk of the last two hours, at most fifty memories of it."""
+    """Detects when a prompt has left the talk of the last two hours, at most fifty memories of it."""
 
     threshold: float = 0.5
     medium: float = 0.65
@@ -191,7 +191,7 @@ class DivergenceDetector:
         vectors: Mapping[str, Sequence[float]] | None = None,
         unrelated: float = UNRELATED_COSINE,
     ) -> DivergenceAlert | None:
-        """The alert, if the query has left what the recent items speak of; None if it goes on with it.
+        """The alert, if the query has left the subject of the recent items; None if it stays with it.
 
         `vectors` are the items' own by id, as far as there are any, of the encoder that made `query_vector`.
         """
@@ -214,7 +214,7 @@ class DivergenceDetector:
         )
 
     def select_recent_talk(self, query: str, recent: Iterable[Item], now: datetime) -> list[Item]:
-        """The talk that counts, oldest first: what tools printed only where nobody spoke, the query never."""
+        """The items to compare with, oldest first: output of tools only if nobody spoke, the query never."""
         inside = [item for item in recent if now - self.lookback <= item.created_at <= now]
         inside.sort(key=lambda item: item.created_at)
         spoken = [item for item in inside if item.source.trust in _SPEAKING_TRUSTS] or inside
@@ -223,7 +223,7 @@ class DivergenceDetector:
         return spoken[-self.most :]
 
     def is_worth_an_alert(self, prompt: Utterance, chance: float) -> bool:
-        """Whether so likely a shift is worth an alert; a mere reply never is."""
+        """Whether a shift of this probability is worth an alert; a mere reply never is."""
         return chance >= self.threshold and not prompt.replies
 
     def severity(self, chance: float) -> Severity:
@@ -241,7 +241,7 @@ def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
 
 
 def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
-    """The similarity to each that can be compared: a cosine, stretched so that strangers are at 0."""
+    """The cosine to each that has a comparable vector, stretched so that unrelated ones are at 0."""
     return [
         max(-1.0, (_cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
         for other in others
@@ -255,14 +255,14 @@ def _cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated: float) -> float:
-    """The prompt's similarity to what it left, from 0 to 1: by meaning, or the share of its words there."""
+    """The prompt's similarity to the turn it left, 0 to 1: by meaning, or the share of its words there."""
     for likeness in _vector_similarities(prompt, (left_turn,), unrelated):
         return min(1.0, max(0.0, likeness))
     return len(prompt.roots & left_turn.roots) / max(1, len(prompt.roots))
 
 
 def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
-    """Which turn stands best for all of them, the later ones weighing more; no mere reply, if it can be."""
+    """The place of the turn most like all others, later ones weighing more; no mere reply, if possible."""
     telling = [place for place, turn in enumerate(turns) if not turn.replies] or list(range(len(turns)))
     compared = [place for place in telling if _have_comparable_vectors(turns[place], turns[-1])]
     weights = {place: _TURN_FADING ** (len(turns) - place) for place in compared or telling}
@@ -277,7 +277,7 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
 
 
 def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
-    """How much of the common words a turn has, for its length."""
+    """The weight of the common words that a turn has, relative to its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
 
 
@@ -323,10 +323,10 @@ _FINISHING_WORDS = _word_set(
     "commit push pull request requests pr merge rebase revert undo redo diff test tests suite lint linter "
     "format build run rerun deploy ship save open create make message branch changes"
 )
-"""What is ordered of the work at hand, whatever it is: run the tests, open a pull request."""
+"""Words of orders about the current work, whatever it is: run the tests, open a pull request."""
 
 _OPENING_WORDS = _REPLY_WORDS | _word_set("so oh well now then also hi hello hey great good you next first")
-"""What may stand before the word that asks."""
+"""Words that may stand before the word that asks."""
 
 _ASKING_WORDS = _word_set(
     "what how why where when who which add build change check clean compare create debug delete describe "
@@ -348,11 +348,11 @@ _OFFER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One turn by its looks.
+    """The features of one turn, by which a shift is detected.
 
-    `roots` are its telling words, shortened; `length` counts all of its words. It may ask or order something
+    `roots` are its content words, shortened; `length` counts all of its words. It may ask or order something
     (`asks`), offer to go on with anything (`offers`), point back or open like a reply (`leans`), or reply and
-    nothing else (`replies`). `own` is what the one who prompts said earlier.
+    nothing else (`replies`). `own`: the user who prompts said it.
     """
 
     roots: frozenset[str]
@@ -366,7 +366,7 @@ class Utterance:
 
 
 def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False) -> Utterance:
-    """A turn by its looks; of a long text, those of its beginning and its end."""
+    """The features of a turn; of a long text, those of its beginning and its end."""
     every = split_words(_beginning_and_end(text, _MAX_READ_CHARACTERS))
     ends = _beginning_and_end(text, _MAX_HEARD_CHARACTERS)
     heard = split_words(ends)
@@ -395,6 +395,6 @@ def _first_word_after_opening(turn_words: Sequence[str]) -> str:
 
 
 def _is_mere_reply(turn_words: Sequence[str]) -> bool:
-    """Whether a turn brings no subject: it acknowledges or finishes, or says little and points back."""
+    """Whether a turn names no subject: it acknowledges or finishes, or says little and points back."""
     brought = set(turn_words) - STOPWORDS - _ACKNOWLEDGING_WORDS - _FINISHING_WORDS
     return not brought or (len(brought) <= _MAX_BRIEF_WORDS and not _POINTING_WORDS.isdisjoint(turn_words))

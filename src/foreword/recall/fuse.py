@@ -7,13 +7,13 @@ alone. Each kind has its own few coefficients, the same for every user; `tools/c
 The blend of an item is its cosine, plus what each word-like space adds (its score as a share of the best in
 that space), plus a share of its best neighbour's blend, plus a little when it happened at the time the
 question speaks of. In talk, how well its tokens fit those of the question is added afterwards, for the best
-candidates (`token_match.py`). A blend orders; whether anything is worth saying is another matter, because the
-best of a bad lot has a whole share too. So the logistic curve that makes a probability of a blend first takes
-back what the spaces of names gave away, and then asks how much of the question is known here at all: of the
-things it names, and of its words. A question about strangers stays without an answer.
+candidates (`token_match.py`). A blend only orders items: the best of a bad list has a whole share too. So the
+logistic curve that turns a blend into a probability first subtracts what the spaces of names gave to their
+best, and then adds how much of the question's names and words the workspace knows. A question about unknown
+things stays without an answer.
 
-To stand in a list is not yet to match. In a small workspace the list by meaning holds everything, and all
-that was found has a place by its time. So each hit says in which spaces it matches, and only these agree.
+Being listed is not yet a match: in a small workspace the list by meaning holds everything, and everything
+found has a rank by its time. So each hit names the spaces in which it matches, and only these count.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ class Blend:
     beside: float = 0.1
     time: float = 0.05
     token_match: float = 0.0
-    """How much it counts how well an item's tokens fit the question's; kinds without it are not compared."""
+    """The weight of how well an item's tokens fit the question's; kinds without it are not compared."""
 
     middle: float = 0.82
     slope: float = 18.0
     known: float = 1.0
-    """What it adds, before the curve, that an item has all the words of the question."""
+    """What is added before the curve if an item has all the words of the question."""
 
     named: float = 0.5
-    """What it adds that an item mentions all the things that the question names."""
+    """What is added if an item mentions all the things that the question names."""
 
     nameless: float = 0.5
-    """What share of its names a question that names nothing is taken to find."""
+    """The share of known names that is assumed for a question that names nothing."""
 
     def probability(self, blend: float, grasp: float = 0.0) -> float:
-        """How likely an item with this blend is relevant; `grasp`: how much of the question is known."""
+        """The probability of relevance at this blend, with a bonus (`grasp`) for how much is known."""
         return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - grasp))
 
 
@@ -86,17 +86,17 @@ DEFAULT_BLEND = Blend()
 _WORD_SPACES = ("lexical", "identifiers", "trigram", "entities")
 _NAME_SPACES = ("identifiers", "entities")
 UNRELATED_COSINE = 0.53
-"""The cosine that the bundled encoder gives to a question and a stranger, on average."""
+"""The mean cosine that the bundled encoder gives to a question and an unrelated text."""
 
 _MEANING_SPACES = ("semantic", "echo")
 _NEIGHBOUR_SPACE = "graph"
 _WORDS_AS_COSINE = 0.25
 
 _MAX_EVENT_RANK = 20
-"""How far down the answers an event is looked for that a question names."""
+"""How many of the best items are searched for an event that the question names."""
 
 _UNSEEN_NEIGHBOUR = 0.85
-"""What the neighbours of an item are taken for when nobody looked: a little less than itself."""
+"""The blend that unknown neighbours are assumed to have, as a share of the item's own."""
 
 
 def fuse(
@@ -107,12 +107,12 @@ def fuse(
     unrelated: float = UNRELATED_COSINE,
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[SearchResult]:
-    """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
+    """One list of hits, most probable first; `unrelated` is the encoder's cosine for unrelated texts."""
     span = date_span(question, now)
     ranks, scores = _ranks_and_scores_by_item(found, unrelated)
     values = _blend_all(found, scores, span, blends)
     if span is None and (event := find_event(question)) is not None:
-        span = _span_beside_event(event, _sort_items(found, _probabilities(found, values, blends)))
+        span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
         values = values if span is None else _blend_all(found, scores, span, blends)
     probabilities = _probabilities(found, values, blends)
     ordered = _sort_items(found, probabilities)
@@ -148,12 +148,12 @@ def _blend_all(
 def _probabilities(
     found: Findings, values: Mapping[str, float], blends: Mapping[str, Blend]
 ) -> dict[str, float]:
-    """How likely each item is relevant."""
+    """The probability of each item that it is relevant."""
     kinds = {item.kind for item in found.items.values()}
     grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
     return {
-        item: blends.get(kept.kind, DEFAULT_BLEND).probability(values[item], grasps[kept.kind])
-        for item, kept in found.items.items()
+        item: blends.get(stored.kind, DEFAULT_BLEND).probability(values[item], grasps[stored.kind])
+        for item, stored in found.items.items()
     }
 
 
@@ -165,7 +165,7 @@ def _sort_items(found: Findings, probabilities: Mapping[str, float]) -> list[Ite
     )
 
 
-def raise_blends(
+def add_to_blends(
     hits: Sequence[SearchResult],
     found: Findings,
     added: Mapping[str, Mapping[str, float]],
@@ -173,9 +173,11 @@ def raise_blends(
 ) -> list[SearchResult]:
     """The hits in their new order, after something was added to the blends of some.
 
-    `added` has, by item id, the scores that come with it: "blend" is added, the others are new.
+    `added` has scores by item id: "blend" is added to the item's blend, the others are put beside it.
     """
-    grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds(hits)}
+    grasps = {
+        kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds_of_hits(hits)
+    }
     raised = []
     for hit in hits:
         if (scores := added.get(hit.memory.id)) is not None:
@@ -187,7 +189,7 @@ def raise_blends(
     return sort_by_probability(raised)
 
 
-def _kinds(hits: Sequence[SearchResult]) -> set[str]:
+def _kinds_of_hits(hits: Sequence[SearchResult]) -> set[str]:
     return {hit.memory.kind for hit in hits}
 
 
@@ -197,12 +199,12 @@ def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
 
 
 def name_spaces_weight(found: Findings, blend: Blend) -> float:
-    """The shares that the spaces of names gave to their best, whether or not that was any good."""
+    """The sum of what the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAME_SPACES if found.lists.get(space))
 
 
 def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
-    """How much of the question is known here: of its words, and of the things it names."""
+    """The shares of the question's words, and of the things it names, that the workspace knows."""
     named = _best_score_in_space(found, "entities") if "entities" in found.lists else blend.nameless
     return _best_score_in_space(found, "lexical"), named
 
@@ -214,12 +216,12 @@ def _known_question_bonus(found: Findings, blend: Blend) -> float:
 
 
 def _best_score_in_space(found: Findings, space: str) -> float:
-    """How much of the question the best answer of a space has."""
+    """The best score in a space, which is the share of the question that it has; 0 if nothing was found."""
     listed = found.lists.get(space)
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _span_beside_event(named: tuple[str, Sequence[str]], items: Sequence[Item]) -> TimeSpan | None:
+def _span_before_or_after_event(named: tuple[str, Sequence[str]], items: Sequence[Item]) -> TimeSpan | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     side, wanted = named
     for item in items[:_MAX_EVENT_RANK]:
@@ -234,8 +236,8 @@ def _ranks_and_scores_by_item(
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Each item's rank and score in every space that listed or measured it.
 
-    Encoders disagree on how near strangers are. Cosines are stretched so that strangers are where the bundled
-    encoder has them, and the same text is at 1.
+    Encoders differ in the cosine of unrelated texts. Cosines are stretched so that these are where the
+    bundled encoder has them, and the same text is at 1.
     """
     stretch = (1 - UNRELATED_COSINE) / (1 - unrelated)
     ranks: dict[str, dict[str, int]] = {item: {} for item in found.items}
@@ -253,7 +255,7 @@ def _ranks_and_scores_by_item(
 def _blend_without_neighbours(
     found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]
 ) -> float:
-    """What is known of an item without looking at its neighbours."""
+    """The blend of an item's own scores, without its neighbours and its time."""
     blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
     shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORD_SPACES}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
@@ -275,7 +277,7 @@ def _blend_with_neighbours_and_time(
     span: TimeSpan | None,
     blends: Mapping[str, Blend],
 ) -> float:
-    """What is known of an item, its best neighbour and its time included."""
+    """The blend of an item with its best neighbour's, and a little more if it is of the time asked for."""
     blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
     near = found.beside.get(item, {})
     # Next to each other in a session is nearness one half; a sure relation is one.
@@ -294,7 +296,7 @@ def _add_time_ranks(
     now: datetime,
     clocks: Sequence[TimeSpace],
 ) -> None:
-    """Add each clock's ranking of the items; being near in time is told, not counted."""
+    """Add each clock's ranking of the items; it is recorded but adds nothing to the blend."""
     for clock in clocks:
         near = [(clock.closeness(item.created_at, now), place) for place, item in enumerate(items)]
         ordered = sorted((pair for pair in near if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
@@ -306,10 +308,10 @@ def _add_time_ranks(
 def _spaces_without_match(
     found: Findings, question: str, clocks: Sequence[TimeSpace]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """The spaces that rank without matching: of items that are of the time asked for, and of all others.
+    """The spaces whose ranks are no match: for items of the time asked for, and for all others.
 
-    Time is a match where the question speaks of one and the item is of that time, or where there was nothing
-    else to search by; a neighbour is one where the question asks how things hang together.
+    A rank by time is a match if the question names a time and the item is of it, or if there was nothing else
+    to search by; a rank by neighbours is one if the question asks for relations.
     """
     by_neighbours = frozenset() if asks_for_relation(question) else frozenset({_NEIGHBOUR_SPACE})
     return by_neighbours, by_neighbours | ({clock.name for clock in clocks} - found.lists.keys())
@@ -325,7 +327,7 @@ def _matching_spaces(
     """The spaces in which an item matches the question."""
     inside, outside = no_match
     others = inside if span is not None and span.holds(item.created_at) else outside
-    # The echo is drawn towards the best of the list, so that it finds even strangers alike to themselves.
+    # The echo's vector is moved towards the best hits, so that it finds even unrelated ones similar.
     if scores.get("semantic", 0.0) <= UNRELATED_COSINE:
         others = others.union(_MEANING_SPACES)
     return frozenset(ranks.keys() - others)

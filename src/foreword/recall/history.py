@@ -1,9 +1,9 @@
-"""What was said later in the place of what it made untrue; the older statement is told as history.
+"""Finds the later statements that replaced or contradict a result.
 
 Which statement replaces which was judged when they were stored (`knowledge/replacement.py`) and is read here
-from their relations. The judge can err, so nothing is hidden: the newer statement is told, and in the same
-line the older one with its date. A later statement of a source that is trusted less takes nobody's place: it
-is told with its date after the one that it contradicts.
+from their relations. The judge can err, so nothing is hidden: the newer statement is shown, and in the same
+line the older one with its date. A later statement of a source that is trusted less replaces nothing: it is
+shown with its date after the one that it contradicts.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from foreword.types import Item, RelatedMemory, SearchResult
 
 MAX_SUCCESSORS = 3
-"""At most how many steps are followed from a statement to what replaced it in the end."""
+"""At most how many steps are followed from a statement to the one that replaced it in the end."""
 
 MAX_CONTRADICTIONS = 2
-"""At most how many later statements are told after one that they may not replace."""
+"""At most how many later statements are shown after one that they may not replace."""
 
 _MAX_LOGITS_BELOW = 4.0
 """A successor may be this much less relevant than what it replaces, in the reader's logits."""
 
 _SURE = 0.7
-"""A successor that was not read, or found far less relevant, must be at least this probable."""
+"""A successor that was not read, or is far less relevant, must have at least this confidence."""
 
 
 def find_contradictions(
@@ -39,9 +39,9 @@ def find_contradictions(
     later = [
         one
         for one in related
-        if _replaces(one, older.id)
+        if _is_replacement(one, older.id)
         and not may_replace(one.memory.source, older.source)
-        and _is_likely(one, read, read.get(older.id))
+        and _is_likely_successor(one, read, read.get(older.id))
     ]
     later.sort(key=_confidence, reverse=True)
     return sorted((one.memory for one in later[:MAX_CONTRADICTIONS]), key=lambda item: item.created_at)
@@ -50,9 +50,9 @@ def find_contradictions(
 def find_successors(
     result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
 ) -> list[Item]:
-    """The items that replaced a result, one after the other, the last one last; empty if it stands.
+    """The items that replaced a result, one after the other, the current one last; empty if there are none.
 
-    Nobody replaces who is trusted more; where such a one is the surest to contradict, the statement stands.
+    A statement keeps its place if the surest one that contradicts it is trusted less.
 
     `read` has the logits of what was read for this question.
     """
@@ -64,8 +64,8 @@ def find_successors(
             one
             for one in related
             if one.memory.id not in known
-            and _replaces(one, current.id)
-            and _is_likely(one, read, read.get(current.id))
+            and _is_replacement(one, current.id)
+            and _is_likely_successor(one, read, read.get(current.id))
         ]
         surest = max(newer, key=_confidence, default=None)
         if surest is None or not may_replace(surest.memory.source, current.source):
@@ -75,17 +75,20 @@ def find_successors(
     return chain
 
 
-def _confidence(one: RelatedMemory) -> float:
-    return one.relationship.confidence
+def _confidence(related: RelatedMemory) -> float:
+    return related.relationship.confidence
 
 
-def _replaces(one: RelatedMemory, older: str) -> bool:
-    relation = one.relationship
-    return (relation.type, relation.from_id, relation.to_id) == (REPLACES, one.memory.id, older)
+def _is_replacement(related: RelatedMemory, older_id: str) -> bool:
+    """Whether a related memory replaces the item with this id."""
+    relation = related.relationship
+    return (relation.type, relation.from_id, relation.to_id) == (REPLACES, related.memory.id, older_id)
 
 
-def _is_likely(one: RelatedMemory, read: Mapping[str, float], older: float | None) -> bool:
-    """Whether a successor is to the point, or surely one."""
-    logit = read.get(one.memory.id)
-    near = logit is not None and older is not None and logit >= older - _MAX_LOGITS_BELOW
-    return near or one.relationship.confidence >= _SURE
+def _is_likely_successor(
+    related: RelatedMemory, read: Mapping[str, float], older_logit: float | None
+) -> bool:
+    """Whether a successor is nearly as relevant as what it replaces, or a sure one."""
+    logit = read.get(related.memory.id)
+    near = logit is not None and older_logit is not None and logit >= older_logit - _MAX_LOGITS_BELOW
+    return near or related.relationship.confidence >= _SURE

@@ -2,7 +2,7 @@
 
 Then the order: by category, by priority within it, and by maximal marginal relevance, so that the next is
 relevant and unlike those before it. Knows numbers and words only; how a candidate is worded and what it costs
-is told elsewhere.
+is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class HasPriority(Protocol):
-    """A category: anything with a place among its like."""
+    """A category of candidates, with a place in the order of categories."""
 
     @property
     def priority(self) -> int:
-        """Its place, from 1."""
+        """Its place in that order, from 1."""
         ...
 
 
 class Weighable(Protocol):
-    """What can be weighed and put in order; `compose.candidate.InjectionCandidate` is one."""
+    """A candidate that can be weighed and put in order, such as `compose.candidate.InjectionCandidate`."""
 
     @property
     def content(self) -> str: ...  # noqa: D102
@@ -47,7 +47,7 @@ class Weighable(Protocol):
     def category(self) -> HasPriority: ...  # noqa: D102
 
     def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
-        """The same with its factors and its priority."""
+        """The same candidate with these factors, and the priority that follows from them."""
         ...
 
 
@@ -55,7 +55,7 @@ _Weighed = TypeVar("_Weighed", bound=Weighable)
 
 
 class RecencyFactor:
-    """What age does to priority: the last hour counts for more, what is older than a month for less."""
+    """The factor by which age changes priority: more for the last hour, less beyond a month."""
 
     HOUR_1 = 1.3
     DAY_1 = 1.2
@@ -79,7 +79,7 @@ class RecencyFactor:
 
 
 class DiversityBonus:
-    """What it is worth that several spaces rank a memory high."""
+    """The factor by which priority rises if several spaces rank a memory high."""
 
     HIGH_AGREEMENT = 1.5
     MEDIUM_AGREEMENT = 1.2
@@ -127,8 +127,8 @@ class PriorityRanker:
     ) -> list[_Weighed]:
         """Maximal marginal relevance, category by category; nothing is left out.
 
-        A priority counts as a share of the best, so that being different cannot drown it. `similarity` goes
-        from 0 to 1; without one, it is the overlap of the words.
+        A priority counts as a share of the best, so that being different cannot outweigh it. `similarity`
+        goes from 0 to 1; without one, it is the overlap of the words.
         """
         check_fraction("balance", balance)
         overlap = word_overlap(candidate.content for candidate in ranked)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 RankingFunction = Callable[[Sequence[SearchResult]], Sequence[SearchResult]]
-"""What `register_ranker` takes."""
+"""A function that orders results; `register_ranker` takes one."""
 
 MMR_LAMBDA = 0.7
 """How much being relevant weighs against being different."""
@@ -108,7 +108,7 @@ def build_rankers(now: datetime) -> dict[str, RankingFunction]:
     """The rankings by name, with the time they count age from.
 
     A score is a probability, and even a good answer may have a small one. Where it is weighed against
-    something else it counts as a share of the best, so that being recent or different cannot drown it.
+    something else it counts as a share of the best, so that being recent or different cannot outweigh it.
     """
     return {
         "default": lambda results: MemoryRanker.default_ranking(
@@ -136,7 +136,7 @@ def order_by_marginal_relevance(
     similarity_weight: float,
     before: Sequence[int] = (),
 ) -> Iterator[tuple[int, float]]:
-    """The places, each next the one that adds most to all before it, with what it adds."""
+    """The places in an order in which each adds most to those before it, with what it adds."""
     nearest = {place: max((similarity(place, one) for one in before), default=0.0) for place in places}
     while nearest:
         best = max(nearest, key=lambda place: gains[place] - similarity_weight * nearest[place])
@@ -146,7 +146,7 @@ def order_by_marginal_relevance(
 
 
 def word_overlap(texts: Iterable[str]) -> Callable[[int, int], float]:
-    """How far two of the texts, given by their places, share their words (Jaccard); each is split once."""
+    """A function that gives the share of words (Jaccard) that two of these texts have in common, by place."""
     bags = [frozenset(split_words(text)) for text in texts]
 
     def overlap(one: int, other: int) -> float:

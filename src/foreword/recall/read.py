@@ -1,10 +1,10 @@
 """The judge of what helps: a small cross-encoder, taught on histories like a user's own.
 
-Each of the best candidates is read together with the question, as it would be told: who said it, how long
-ago, and its words; a long one by its best statements. The logit becomes the probability that the candidate
+Each of the best candidates is read together with the question, as it would be shown: who said it, how long
+ago, and its words; of a long one, its best statements. The logit becomes the probability that the candidate
 helps, which means the same for every kind of item.
 
-The reader has no letters for Chinese, Thai and the like: a question in one of these is judged by the pairs of
+The reader cannot read Chinese, Thai and the like: a question in one of these is judged by the pairs of
 letters that it shares with a statement. How the reader was taught, and on what, is in docs/reader.md.
 
 Finding candidates is not its task.
@@ -37,11 +37,11 @@ _SLOPE, _OFFSET, _OFFSET_PER_E_FOLD = 0.5, -1.13, -0.236
 statements are read, the likelier one of them looks like an answer by chance: each is believed the less."""
 
 _SPARE_SECONDS = 0.03
-"""Seconds that are left to the stages after this one."""
+"""Seconds that are reserved for the stages after this one."""
 
 _MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 2.0
 """A statement that has all words of a question, at least `_MIN_SHARED`, is about it: it gets this logit at
-least. The reader was taught on prompts that seldom repeat the words of their answer, and doubts such ones."""
+least. The reader was taught on prompts that seldom repeat the words of their answer, and underrates those."""
 
 _LOGIT_WITHOUT_PAIRS, _LOGITS_PER_SHARE, _MAX_PAIRS_ASKED = -6.0, 30.0, 20
 """By letters: the logit of a statement that shares no pair, or a single one, with a question, and how much is
@@ -53,7 +53,7 @@ _WORDS_OF_ASKING = frozenset(
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 _MAX_QUESTION_CHARACTERS = 400
 _MAX_LOGITS_BELOW_BEST = 2.0
-"""A statement whose logit is at most this much below the item's best is told with it."""
+"""A statement whose logit is at most this much below the item's best is shown with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ class _Passage:
 def read_results(
     results: Sequence[SearchResult], query: Query, reader: Reranker, most: int = MAX_READ
 ) -> list[SearchResult]:
-    """The results that were read in time, with their probability and what to tell of them, best first.
+    """The results that were read in time, with their probabilities and excerpts, best first.
 
-    At most so many statements are read, those of the leading results.
+    At most `most` statements are read, those of the leading results.
     """
     asked = set(content_words(query.text))
-    passages = [passage for result in results[:most] for passage in _passages(result, asked)][:most]
+    passages = [passage for result in results[:most] for passage in _choose_passages(result, asked)][:most]
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
     if is_unspaced(query.text):
         logits = _logits_by_letters(letter_pairs(query.text), texts)
     else:
-        logits = reader.scores(_shorten(query.text), texts, _expires(query))
+        logits = reader.scores(_shorten_question(query.text), texts, _reading_deadline(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
     for read, passage in zip(logits, passages, strict=False):
         logit = max(read, _LOGIT_OF_SAME_WORDS) if _has_all_words(passage, asked) else read
@@ -112,28 +112,31 @@ def _stems(words: Iterable[str]) -> set[str]:
     return {_ENDING.sub("", word) for word in words}
 
 
-def _passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
+def _choose_passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
     """The statements of an item that share most with the question; all, if there are few."""
-    statements = split_statements(_without_files(result.memory))
+    statements = split_statements(_drop_file_list(result.memory))
     if len(statements) <= 1:
-        return [_Passage(result, _without_files(result.memory), is_whole=True)]
+        return [_Passage(result, _drop_file_list(result.memory), is_whole=True)]
     shared = [len(asked.intersection(content_words(statement))) for statement in statements]
     best = sorted(range(len(statements)), key=lambda at: (-shared[at], at))[:_MAX_STATEMENTS]
     return [_Passage(result, statements[at], is_whole=False) for at in sorted(best)]
 
 
 def _judge_item(read: Sequence[tuple[float, _Passage]], count: int) -> SearchResult:
-    """The item with the probability of its best statement, and the statements worth telling."""
+    """The item with the probability of its best statement, and its best statements as excerpt."""
     best = max(logit for logit, _ in read)
     result = read[0][1].result
-    told = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
-    excerpt = "" if told[0].is_whole else " … ".join(passage.statement for passage in told)
+    chosen = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
+    excerpt = "" if chosen[0].is_whole else " … ".join(passage.statement for passage in chosen)
     return replace(
-        result, score=probability(best, count), scores={**result.scores, "read": best}, excerpt=excerpt
+        result,
+        score=probability_from_logit(best, count),
+        scores={**result.scores, "read": best},
+        excerpt=excerpt,
     )
 
 
-def probability(logit: float, read: int = MAX_READ) -> float:
+def probability_from_logit(logit: float, read: int = MAX_READ) -> float:
     """The probability that a statement helps, from the reader's logit and how many were read."""
     return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET + _OFFSET_PER_E_FOLD * math.log(max(1, read)))))
 
@@ -141,16 +144,17 @@ def probability(logit: float, read: int = MAX_READ) -> float:
 # How a candidate is put to the reader ---------------------------------------------------------------------
 
 
-def _without_files(item: Item) -> str:
-    """What an item says; of a commit its message alone, without the list of its files."""
+def _drop_file_list(item: Item) -> str:
+    """The text of an item; of a commit its message alone, without the list of its files."""
     return item.text.partition("\nfiles: ")[0].rstrip() if item.kind == "commit" else item.text
 
 
-def _shorten(question: str) -> str:
-    """A long question by its two ends: what is asked stands before or after what was pasted."""
+def _shorten_question(question: str) -> str:
+    """The two ends of a long question: what is asked stands before or after what was pasted."""
     half = _MAX_QUESTION_CHARACTERS // 2
     return question if len(question) <= 2 * half else f"{question[:half]} … {question[-half:]}"
 
 
-def _expires(query: Query) -> float | None:
+def _reading_deadline(query: Query) -> float | None:
+    """When the reader must stop, to leave time for later stages; None without a deadline."""
     return None if query.expires is None else query.expires - _SPARE_SECONDS

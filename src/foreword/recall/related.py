@@ -1,9 +1,9 @@
-"""Relations as ways to an answer: which related memories are told beside the results, and why.
+"""Relations as ways to an answer: which related memories are shown beside the results, and why.
 
-A caller who asks for relations gets what they lead to. Unasked, a relation is followed in two cases: the
-question asks why, and the relation tells a cause or a cure; or what it leads to has words of the question
-that the surest results leave open. A related memory is a little less probable than the one that leads to it,
-the less sure the relation the more so. Filters, floors and budgets are for others to apply.
+A caller who asks for relations gets all that they lead to. Unasked, a relation is followed in two cases: the
+question asks why, and the relation states a cause or a cure; or the memory it leads to has words of the
+question that the surest results lack. A related memory is less probable than the one that leads to it, and
+the more so the less sure the relation is. Filters, floors and budgets are applied elsewhere.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from foreword.types import RelatedMemory
 
 MAX_UNASKED = 2
-"""At most how many related memories are told to a caller who did not ask for relations."""
+"""At most how many related memories are shown to a caller who did not ask for relations."""
 
 _MIN_NEW_WORDS = 2
-"""How many words of the question a related memory must add before it is told unasked."""
+"""How many words of the question a related memory must add to be shown unasked."""
 
 _MIN_SHARE_OF_BEST = 0.5
-"""The surest results, which lead on unasked, are at least this share as probable as the best."""
+"""Unasked, only relations of results are followed that are at least this share as probable as the best."""
 
 _SHARE_OF_ORIGIN = 0.8
 """A memory at the end of a sure relation is this share as probable as the one at its beginning."""
 
 _MAX_STATEMENTS = 2
-"""What has at most this many statements is told whole; of what has more, at least this many are."""
+"""A memory of at most this many statements is shown whole; of a longer one, at least this many are."""
 
 _ASKS_WHY = re.compile(
     r"\b(?:why|how come|what happened|went wrong|reasons?|caus(?:e|es|ed|ing)|due to|led to|leads? to"
@@ -45,19 +45,20 @@ _ASKS_FOR_RELATION = re.compile(
     r"|belong(?:s|ed)? to|instead of|replac(?:e|es|ed)|block(?:s|ed) by)\b"
 )
 _TELLS_WHY = re.compile(r"caus|because|reason|expla|fix|cure|solv|led_to|leads?_to|result|motivat")
-"""What the types of relations contain that tell a cause or a cure."""
+"""Parts of the types of relations that state a cause or a cure."""
 
 
 def asks_for_relation(question: str) -> bool:
-    """Whether a question asks how things hang together."""
+    """Whether a question asks for a cause, a cure, or how things are related."""
     folded = fold_case(question)
     return bool(_ASKS_WHY.search(folded) or _ASKS_FOR_RELATION.search(folded))
 
 
 def follow_relations(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """What the relations of the results lead to, each once with its link, most probable first.
+    """The memories that the relations of the results lead to, each once with its link, most probable first.
 
-    Among them are results that are related to an earlier one. What was superseded does not lead further.
+    Results that are related to an earlier one are among them. Relations of superseded memories are not
+    followed.
     """
     places = {result.memory.id: place for place, result in enumerate(results)}
     reached: dict[str, SearchResult] = {}
@@ -77,15 +78,15 @@ def follow_relations(results: Sequence[SearchResult]) -> list[SearchResult]:
 
 
 def follow_to_answers(results: Sequence[SearchResult], question: str) -> list[SearchResult]:
-    """Of what the relations lead to, what probably answers a part of the question; nothing superseded.
+    """The related memories that probably answer a part of the question; none that is superseded.
 
-    Results that are related to an earlier one are all there.
+    Results that are related to an earlier one are all included.
     """
-    told = {result.memory.id for result in results}
+    result_ids = {result.memory.id for result in results}
     least = _MIN_SHARE_OF_BEST * max((result.score for result in results), default=0.0)
     sure = {result.memory.id: result for result in results if result.score >= least}
     asks_why = bool(_ASKS_WHY.search(fold_case(question)))
-    open_words = set(content_words(question)).difference(*map(_words_told, sure.values()))
+    open_words = set(content_words(question)).difference(*map(_shown_words, sure.values()))
 
     def is_answer(one: SearchResult) -> bool:
         link = one.link
@@ -95,12 +96,12 @@ def follow_to_answers(results: Sequence[SearchResult], question: str) -> list[Se
         return tells_why or len(open_words.intersection(content_words(one.memory.text))) >= _MIN_NEW_WORDS
 
     reached = follow_relations(results)
-    answers = [one for one in reached if one.memory.id not in told and is_answer(one)]
-    return [one for one in reached if one.memory.id in told] + answers[:MAX_UNASKED]
+    answers = [one for one in reached if one.memory.id not in result_ids and is_answer(one)]
+    return [one for one in reached if one.memory.id in result_ids] + answers[:MAX_UNASKED]
 
 
-def tell_short_ones_whole(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """The results; what is hardly longer than its excerpt is told without a cut."""
+def drop_excerpts_of_short_memories(results: Sequence[SearchResult]) -> list[SearchResult]:
+    """The results without the excerpts of short memories, which are shown whole."""
     return [
         replace(result, excerpt="")
         if result.excerpt and len(split_statements(result.memory.text)) <= _MAX_STATEMENTS
@@ -110,23 +111,25 @@ def tell_short_ones_whole(results: Sequence[SearchResult]) -> list[SearchResult]
 
 
 def excerpt_for_link(result: SearchResult, question: str) -> str:
-    """What to tell of a linked result: the statements that have most in common with question and origin.
+    """The excerpt of a linked result: the statements that share most words with question and origin.
 
-    Those that are told anyway stay, and one is added to them; "" where the whole is told.
+    The statements of its present excerpt stay, and at least one is added; "" if the whole is shown.
     """
     statements = split_statements(result.memory.text)
     if result.link is None or len(statements) <= _MAX_STATEMENTS:
         return ""
     wanted = set(content_words(f"{question} {result.link.origin.text}"))
     shared = [len(wanted.intersection(content_words(statement))) for statement in statements]
-    told = {at for at, statement in enumerate(statements) if result.excerpt and statement in result.excerpt}
-    others = sorted(set(range(len(statements))) - told, key=lambda at: (-shared[at], at))
-    chosen = told.union(others[: max(1, _MAX_STATEMENTS - len(told))])
+    excerpted = {
+        at for at, statement in enumerate(statements) if result.excerpt and statement in result.excerpt
+    }
+    others = sorted(set(range(len(statements))) - excerpted, key=lambda at: (-shared[at], at))
+    chosen = excerpted.union(others[: max(1, _MAX_STATEMENTS - len(excerpted))])
     return " … ".join(statements[at] for at in sorted(chosen))
 
 
 def _linked_result(origin: SearchResult, related: RelatedMemory) -> SearchResult:
-    """A related memory as a result, as probable as the way to it."""
+    """A related memory as a result, with its link; the surer the way to it, the more probable."""
     link = RelationLink(origin.memory, related.relationship)
     score = origin.score * _SHARE_OF_ORIGIN * related.relationship.confidence
     return SearchResult(related.memory, score, link=link)
@@ -138,5 +141,6 @@ def _other_end(related: RelatedMemory) -> str:
     return relation.from_id if relation.to_id == related.memory.id else relation.to_id
 
 
-def _words_told(result: SearchResult) -> tuple[str, ...]:
+def _shown_words(result: SearchResult) -> tuple[str, ...]:
+    """The content words of what is shown of a result."""
     return content_words(result.excerpt or result.memory.text)

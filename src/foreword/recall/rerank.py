@@ -1,8 +1,8 @@
 """The second opinion: a cross-encoder reads the best candidates together with the question.
 
 It was trained on web questions and passages. On talk it is right far more often than cosines are; on code,
-abstracts and commits it is not (docs/quality.md has the numbers). So its word has a weight by kind, and kinds
-for which it has none are not read. A turn is read with the turn before it, which it often answers.
+abstracts and commits it is not (docs/quality.md has the numbers). So its logits have a weight by kind, and
+kinds without a weight are not read. A turn is read with the turn before it, which it often answers.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ RERANK_CURVES: Mapping[str, RerankCurve] = {
 
 _LONG_QUESTION_CHARACTERS = 300
 _SPARE_SECONDS = 0.03
-"""Seconds that are left to the stages after this one."""
+"""Seconds that are reserved for the stages after this one."""
 
 _UNREAD_LOGIT = -11.0
-"""The logit of a text that has nothing to do with the question: what an unread candidate is taken for."""
+"""The logit of an unrelated text, which unread candidates are assumed to have."""
 
 
 def rerank(
     hits: Sequence[SearchResult], found: Findings, query: Query, reranker: Reranker
 ) -> list[SearchResult]:
-    """The hits in the order that both opinions give, most probable first."""
+    """The hits, most probable first, by their blends and the reranker's logits together."""
     readable = [hit for hit in hits if hit.memory.kind in RERANK_CURVES]
     read = readable[:MAX_READ]
     expires = None if query.expires is None else query.expires - _SPARE_SECONDS
@@ -63,7 +63,7 @@ def rerank(
 
 
 def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:
-    """The hit with a score that weighs the reranker's logit in; as it is, if its kind is not reranked."""
+    """The hit with the reranker's logit weighed into its score; unchanged if its kind is not reranked."""
     opinion = RERANK_CURVES.get(hit.memory.kind)
     if opinion is None:
         return hit
@@ -73,12 +73,12 @@ def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:
 
 
 def _shorten_question(question: str) -> str:
-    """A long question by its first line: the rest would leave no room for the text it is compared with."""
+    """The first line of a long question: the rest would leave no room for the text it is compared with."""
     first = question.strip().partition("\n")[0]
     return first if len(question) > _LONG_QUESTION_CHARACTERS and first else question
 
 
 def _passage_with_previous_turn(item: Item, found: Findings) -> str:
-    """An item as it is read: a turn after the one before it."""
+    """The text of an item as the reranker reads it: a turn after the turn before it."""
     before = found.items.get(found.previous.get(item.id, "")) if item.kind == "turn" else None
     return f"{before.searchable}\n{item.searchable}" if before else item.searchable

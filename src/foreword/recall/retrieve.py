@@ -1,7 +1,7 @@
-"""Ask every space how it would look, and the store once for all of them.
+"""Asks every space for its probe, and the store once for what all probes find.
 
-A space that fails or is late becomes a note; the rest still answer. Only when no space at all can say how to
-look is that an error.
+A space that fails or is late becomes a note; the rest still answer. It is an error only if a space failed and
+none gave a probe.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.recall")
 
 _MAX_TIME_SHARE = 0.6
-"""At most which share of the time left a slow space may take: the store needs some for the others."""
+"""The share of the remaining time that a slow space may take: the store needs some for the others."""
 
 _EXIT_WAIT_SECONDS = 2.0
-"""How many seconds late spaces are waited for when the process ends."""
+"""For how many seconds the process waits at its end for late spaces."""
 
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Findings:
-    """What each space finds, down to `depth` places, in one round trip."""
+    """The findings of all spaces, down to `depth` places, in one round trip to the store."""
     probes, notes = _collect_probes(query, spaces)
     found = store.search(Search(query.workspace, probes, query.filters, depth, query.expires))
     for note in (*notes, *found.notes):
@@ -47,7 +47,7 @@ def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) ->
 
 
 def _collect_probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], list[Note]]:
-    """What each space would look for, and notes on the spaces that failed or are late."""
+    """The probes of the spaces, and notes on failed or late ones; SearchError if no space can answer."""
     probes: list[Probe] = []
     notes: list[Note] = []
     failure: ContextError | None = None
@@ -68,7 +68,7 @@ def _collect_probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe,
 
 
 def _probe_within_deadline(space: Space, query: Query) -> Probe | None:
-    """The space's probe; a slow space is left behind, in its own thread, when its share of time is up."""
+    """The probe of a space; TimeoutError if a slow one takes more than its share, in its own thread."""
     if query.expires is None or not space.slow:
         return space.probe(query)
     outcome: list[Probe | None] = []
@@ -96,7 +96,7 @@ _late: WeakSet[threading.Thread] = WeakSet()
 
 @atexit.register
 def _wait_for_late_spaces() -> None:
-    """Let spaces that were left behind come to an end: one torn down inside a native encoder aborts."""
+    """Wait a little for late spaces at exit: one that is torn down inside a native encoder aborts."""
     until = time.monotonic() + _EXIT_WAIT_SECONDS
     for thread in list(_late):
         thread.join(max(0.0, until - time.monotonic()))
@@ -105,7 +105,7 @@ def _wait_for_late_spaces() -> None:
 def find_by_words(store: Store, workspace: str, words: str) -> list[Item]:
     """Every item that has all the words: in its text, in what surrounds it or in its metadata.
 
-    Reads them all; ValidationError if there is no word.
+    Reads all items of the workspace; ValidationError if there is no word to look for.
     """
     wanted = content_words(words)
     if not wanted:

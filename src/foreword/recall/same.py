@@ -1,6 +1,6 @@
 """Whether two texts say the same: the judge of repeats.
 
-Two sentences say the same when all words that carry something agree (`text.fact_words`): numbers with units,
+Two sentences say the same when all words that carry meaning agree (`text.fact_words`): numbers with units,
 days, names, identifiers, denials and all others, in the same order but for phrases that change places. Only
 a slip of the pen in a long plain word is forgiven. A text says the same as another when all its sentences
 stand in the other.
@@ -9,7 +9,7 @@ stand in the other.
     The importer runs on Tuesdays.  The importer runs on Mondays.   not the same
     Ana reviews for Ben.            Ben reviews for Ana.            not the same
 
-What only means the same, in other words altogether, is not seen here.
+Texts that mean the same in entirely different words are not recognised.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_READ_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What one sentence says: its words, and a key that is equal for all sentences that may say the same."""
+    """The fact words of a sentence, and a key that is equal for all sentences that may say the same."""
 
     words: tuple[FactWord, ...]
     key: tuple[str, ...]
@@ -49,7 +49,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Gist:
-    """What a text says: its sentences that say something, and the whole of it in lower case."""
+    """A text prepared for comparison: its sentences with fact words, and the whole of it in lower case."""
 
     sentences: tuple[Sentence, ...]
     words: tuple[FactWord, ...]
@@ -59,16 +59,16 @@ class Gist:
 
 @lru_cache(maxsize=1024)
 def read_gist(text: str) -> Gist:
-    """What a text says; what has no words that carry anything is compared as it stands."""
-    read = (tuple(fact_words(part)) for part in _split_parts(text[:_MAX_READ_CHARACTERS]))
+    """The gist of a text; one without fact words is compared letter by letter."""
+    read = (tuple(fact_words(part)) for part in _split_sentences_and_lines(text[:_MAX_READ_CHARACTERS]))
     sentences = [Sentence(words, tuple(sorted(map(_slip_key, words)))) for words in read if words]
     if rest := _fold_letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
-    return _gist_of(sentences, _fold_letters(text))
+    return _build_gist(sentences, _fold_letters(text))
 
 
-def _split_parts(text: str) -> Iterator[str]:
-    """The sentences of a text, and the lines of a sentence that were not broken because they were full."""
+def _split_sentences_and_lines(text: str) -> Iterator[str]:
+    """The sentences of a text, split again at line breaks, unless the line was full and only wrapped."""
     for sentence in split_sentences(text):
         part = ""
         for line in sentence.splitlines():
@@ -81,13 +81,13 @@ def _split_parts(text: str) -> Iterator[str]:
 
 
 def join_gists(gists: Iterable[Gist]) -> Gist:
-    """What several texts say together."""
+    """The gist of several texts together."""
     every = list(gists)
     sentences = [sentence for gist in every for sentence in gist.sentences]
-    return _gist_of(sentences, " ".join(gist.letters for gist in every))
+    return _build_gist(sentences, " ".join(gist.letters for gist in every))
 
 
-def _gist_of(sentences: Sequence[Sentence], letters: str) -> Gist:
+def _build_gist(sentences: Sequence[Sentence], letters: str) -> Gist:
     words = tuple(word for sentence in sentences for word in sentence.words)
     return Gist(tuple(sentences), words, letters, frozenset(sentence.key for sentence in sentences))
 
@@ -99,24 +99,26 @@ def _fold_letters(text: str) -> str:
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Whether either text says all that the other says, and nothing else than it."""
+    """Whether one of two texts says everything that the other says."""
     gists = read_gist(one), read_gist(other)
     return contains(*gists) or contains(*reversed(gists))
 
 
 def contains(whole: Gist, part: Gist) -> bool:
-    """Whether a text says everything that another one says, so that telling the other adds nothing."""
+    """Whether a text says everything that another one says, so that showing the other adds nothing."""
     if whole.letters == part.letters:  # lines may be broken in other places, and sentences end elsewhere
         return bool(part.letters)
     if not part.sentences or not part.keys <= whole.keys:
         return _has_only_plain_words_more(whole.words, part.words)
     if len(part.words) < _MIN_CONTAINED_WORDS and len(whole.sentences) > len(part.sentences):
         return False
-    return all(any(_agree(sentence, mine) for mine in whole.sentences) for sentence in part.sentences)
+    return all(
+        any(_sentences_agree(sentence, mine) for mine in whole.sentences) for sentence in part.sentences
+    )
 
 
 def _has_only_plain_words_more(words: tuple[FactWord, ...], fewer: tuple[FactWord, ...]) -> bool:
-    """Whether a long text is the other one with a plain word here and there that the other has not."""
+    """Whether the longer of two long texts differs from the other only by a few more plain words."""
     more = len(words) - len(fewer)
     if len(fewer) < _MIN_LONG_WORDS or not 0 < more <= len(words) * _MAX_SHARE_MORE:
         return False
@@ -130,16 +132,16 @@ def _has_only_plain_words_more(words: tuple[FactWord, ...], fewer: tuple[FactWor
     return expected is None
 
 
-def _agree(one: Sentence, other: Sentence) -> bool:
+def _sentences_agree(one: Sentence, other: Sentence) -> bool:
     """Whether two sentences say the same."""
     if one.key != other.key or not _have_same_names(one.words, other.words):
         return False
     words = _undo_slips(one.words, other.words)
-    return words is not None and _same_order(one.words, words)
+    return words is not None and _have_same_order(one.words, words)
 
 
 def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
-    """Whether the names in each text stand in the other, letter by letter."""
+    """Whether each text has the names of the other, letter by letter."""
     written, other_written = {word.written for word in words}, {word.written for word in other_words}
     return all(word.written in other_written for word in words if word.is_name) and all(
         word.written in written for word in other_words if word.is_name
@@ -150,11 +152,12 @@ def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, .
 
 
 def _slip_key(word: FactWord) -> str:
-    """What a word has in common with those that are a slip away from it."""
+    """A key that a word shares with all words that are one slip of the pen away from it."""
     return f"{word.key[0]}…{word.key[-2:]}" if _may_be_slip(word) else word.key
 
 
 def _may_be_slip(word: FactWord) -> bool:
+    """Whether a word is plain and long enough for a slip of the pen to be forgiven."""
     return word.is_plain and len(word.key) >= _MIN_SLIP_LETTERS - 1
 
 
@@ -194,12 +197,12 @@ def _is_slip(one: FactWord, other: FactWord) -> bool:
 # The order of words --------------------------------------------------------------------------------------
 
 
-def _same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
+def _have_same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
     """Whether the same words stand in the same order, or two neighbouring phrases have changed places."""
     keys, other_keys = [word.key for word in words], [word.key for word in other_words]
     if keys == other_keys:
         return True
-    if sorted(keys) != sorted(other_keys) or _links(words) != _links(other_words):
+    if sorted(keys) != sorted(other_keys) or _sorted_links(words) != _sorted_links(other_words):
         return False
     start = next(at for at in range(len(keys)) if keys[at] != other_keys[at])
     end = next(at for at in range(len(keys), 0, -1) if keys[at - 1] != other_keys[at - 1])
@@ -214,6 +217,6 @@ def _same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) 
     )
 
 
-def _links(words: tuple[FactWord, ...]) -> list[tuple[str, str]]:
-    """What each preposition and each denial belongs to."""
+def _sorted_links(words: tuple[FactWord, ...]) -> list[tuple[str, str]]:
+    """Each preposition and denial with the word that it belongs to, sorted."""
     return sorted((word.link, word.key) for word in words if word.link)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.recall.fuse import DEFAULT_BLEND, raise_blends
+from foreword.recall.fuse import DEFAULT_BLEND, add_to_blends
 from foreword.store.base import GetTokenCodes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MAX_COMPARED = 100
 """At most how many candidates are compared."""
 
 _USUAL_FIT = 0.86
-"""How well the tokens of a good candidate fit: what adds nothing, so that kinds stay comparable."""
+"""The usual fit of a good candidate's tokens: it adds nothing, so that kinds stay comparable."""
 
 
 def match_tokens(
@@ -35,7 +35,7 @@ def match_tokens(
     space: TokenSpace,
     blends: Mapping[str, Blend],
 ) -> list[SearchResult] | None:
-    """The hits in the order that their tokens give too; None if there was no time to look at them."""
+    """The hits in their new order, with the fit of their tokens added; None if there was no time for it."""
     weights = {hit.memory.id: blends.get(hit.memory.kind, DEFAULT_BLEND).token_match for hit in hits}
     comparable = [hit.memory.id for hit in hits if weights[hit.memory.id]]
     if not comparable:
@@ -51,9 +51,9 @@ def match_tokens(
     unlikely = min(fits)
     added: dict[str, dict[str, float]] = {}
     for item in comparable:
-        # What has no codes yet stays as it is; what was too far down to be compared counts as the worst.
+        # An item without codes stays as it is; one too far down to be compared counts as the worst.
         if item in known or item not in wanted:
             fit = known.get(item, unlikely)
             score = {space.name: fit} if item in known else {}
             added[item] = {"blend": weights[item] * (fit - _USUAL_FIT), **score}
-    return raise_blends(hits, found, added, blends)
+    return add_to_blends(hits, found, added, blends)

@@ -20,10 +20,10 @@ from foreword.pipeline import (
     search_above,
 )
 from foreword.recall.related import (
+    drop_excerpts_of_short_memories,
     excerpt_for_link,
     follow_relations,
     follow_to_answers,
-    tell_short_ones_whole,
 )
 from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.progress import tell_progress
@@ -85,7 +85,7 @@ def add_related(draft: SearchDraft) -> SearchDraft:
 
     A result that is related to one before it says so if that was asked for, or if only a part of it is told.
     """
-    results = tell_short_ones_whole(draft.results)
+    results = drop_excerpts_of_short_memories(draft.results)
     reached = follow_relations(results) if draft.relationship_depth else _find_answers(draft, results)
     reached_by_id = {one.memory.id: one for one in reached}
     told = [_say_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]

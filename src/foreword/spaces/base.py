@@ -1,7 +1,7 @@
-"""The contracts of spaces and of what compares texts directly.
+"""The contracts of spaces, and of the models that compare texts directly.
 
-A space knows how to compare and nothing of where items are kept: it turns a question into a probe, a value
-that any store can answer. Spaces of time give no probe; they order what the others found.
+A space knows how to compare and not where items are stored: it turns a question into a probe, a value that
+any store can answer. Spaces of time give no probe; they order what the others found.
 """
 
 from __future__ import annotations
@@ -16,59 +16,59 @@ if TYPE_CHECKING:
 
 
 class Space(Protocol):
-    """A way of finding."""
+    """One way of finding items for a question."""
 
     @property
     def name(self) -> str:
-        """What receipts call it."""
+        """The name under which receipts list this space."""
 
     @property
     def slow(self) -> bool:
         """Whether making a probe may take long (an encoder, a network), so that a deadline must watch it."""
 
     def probe(self, query: Query) -> Probe | None:
-        """How to look for an answer, or None when this space cannot help with this question."""
+        """The probe for a question, or None if this space cannot help with it."""
 
 
 class TimeSpace(Protocol):
-    """A way of ordering by when things happened."""
+    """One way of ordering items by their time."""
 
     @property
     def name(self) -> str:
-        """What receipts call it."""
+        """The name under which receipts list this space."""
 
     def closeness(self, created_at: datetime, now: datetime) -> float:
-        """How near the two moments are in this sense: 1 at best, 0 when not at all."""
+        """How near the two moments are in this space: 1 at best, 0 if not at all."""
 
 
 class VectorSpace(Space, Protocol):
-    """A way of finding by vectors. They are dear to make, so they are made after the write has returned."""
+    """A space that finds by vectors; they take long to make, so they are made after the write returned."""
 
     @property
     def digest(self) -> str:
-        """Which encoder makes these vectors, down to its weights."""
+        """The name of the encoder that makes these vectors; it changes with the encoder's weights."""
 
     @property
     def unrelated(self) -> float | None:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
 
     def view_hash(self, item: Item) -> str:
-        """The name of the text that this space embeds of an item."""
+        """The hash of the text that this space embeds of an item."""
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
 
 
 class TokenSpace(Protocol):
-    """Compares a question with items token by token. The codes of items are made once; a store keeps them."""
+    """Compares a question with items token by token. The codes of items are made once and stored."""
 
     @property
     def name(self) -> str:
-        """What receipts call it."""
+        """The name under which receipts list this space."""
 
     @property
     def digest(self) -> str:
-        """Which encoder makes these codes, down to its weights."""
+        """The name of the encoder that makes these codes; it changes with the encoder's weights."""
 
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
         """The codes of items, in order."""
@@ -82,7 +82,7 @@ class TokenSpace(Protocol):
         """How well the items with these codes answer: 1 at best; None if time runs out first."""
 
     def clear(self) -> None:
-        """Forget the questions that were asked."""
+        """Clear the cache of questions."""
 
 
 class Reranker(Protocol):
@@ -94,7 +94,7 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class ReplacementReader(Protocol):
-    """Reads two statements together, to see whether the newer one makes the older one untrue."""
+    """Reads two statements together and judges whether the newer one makes the older one untrue."""
 
     def replacement_chances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each pair of a newer and an older statement: how probably the newer replaces the older."""

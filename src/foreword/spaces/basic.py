@@ -1,7 +1,7 @@
 """The spaces that need no encoder: words, typos, neighbours, and time.
 
-Time alone never makes an item relevant, so the spaces of time propose nothing: they order what others found.
-Recency proposes in one case only, when a question has no words to search by.
+Time alone never makes an item relevant, so the spaces of time find nothing: they order what others found.
+Recency alone gives a probe, and only if a question has no words to search by.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class LexicalSpace:
     slow = False
 
     def probe(self, query: Query) -> WordsProbe | None:
-        """The content words of the question; what it quotes counts once more, as a phrase."""
+        """A probe for the content words of the question, and for the phrases that it quotes."""
         wanted = (*_quoted_phrases(query.text), *content_words(query.text))[:MAX_WORDS]
         return WordsProbe(self.name, wanted) if wanted else None
 
 
 def _quoted_phrases(text: str) -> tuple[str, ...]:
-    """What a question quotes, if it is more than a word."""
+    """The phrases of two words or more that a question quotes."""
     quoted = (" ".join(split_words(quote)) for quote in _QUOTED.findall(text))
     return tuple(dict.fromkeys(quote for quote in quoted if " " in quote))
 
@@ -51,16 +51,16 @@ class TrigramSpace:
     slow = False
 
     def probe(self, query: Query) -> TypoProbe | None:
-        """The words of a short question; the store knows which of them are unknown.
+        """A probe for the words of a short question; the store finds out which of them are unknown.
 
-        A long text has many words that nobody has written before, and few of them are mistakes.
+        A long text has many words that are new to a workspace, and few of them are mistakes.
         """
         wanted = content_words(query.text)
         return TypoProbe(self.name, wanted) if 0 < len(wanted) <= _MAX_TYPO_WORDS else None
 
 
 class GraphSpace:
-    """Finds what is one relation, or one place in a session, away from the best answers of other spaces."""
+    """Finds items that are one relation, or one place in a session, away from the best of other spaces."""
 
     name = "graph"
     slow = False
@@ -71,7 +71,7 @@ class GraphSpace:
 
 
 class HourSpace:
-    """Near when the hour of the day is within two hours, across midnight too."""
+    """Orders by the hour of the day: near within two hours, across midnight too."""
 
     name = "hour"
 
@@ -83,7 +83,7 @@ class HourSpace:
 
 
 class DaySpace:
-    """Near when it was today or yesterday."""
+    """Orders by the day: near if it is today or yesterday."""
 
     name = "day"
 
@@ -94,7 +94,7 @@ class DaySpace:
 
 
 class RecencySpace:
-    """Near when it was not long ago."""
+    """Orders by age: the newer, the nearer."""
 
     name = "recency"
     slow = False
@@ -105,5 +105,5 @@ class RecencySpace:
         return 1 / (1 + days)
 
     def probe(self, query: Query) -> RecentProbe | None:
-        """The newest items, when there is nothing else to go by."""
+        """A probe for the newest items, if the question has neither words nor a vector."""
         return None if query.text.strip() or query.vector else RecentProbe(self.name)

@@ -1,10 +1,10 @@
 """The models that come with the package, in int8: an encoder and a cross-encoder. They need no network.
 
 The encoder (bge-small-en-v1.5) makes vectors. The cross-encoder (ms-marco-MiniLM-L-12-v2) reads a question
-and a text together and says how well the text answers it, which is ten times as dear as comparing vectors, so
-it is for the best few candidates, while the deadline allows. Files are read and verified here, for the
-models of other modules too, and run by onnxruntime; its own telemetry, which would use the network, is
-switched off before it is imported.
+and a text together and scores how well the text answers it. That costs ten times as much as comparing
+vectors, so it is done for the best few candidates, while the deadline allows. Model files are read and
+verified here, also for other modules, and run by onnxruntime; its own telemetry, which would use the network,
+is switched off before it is imported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     Run = Callable[[Sequence[int]], Any]
-    """Gives a row of logits for each of the texts at the places."""
+    """Scores the texts at the given places: a row of logits for each."""
 
 WEIGHTS, VOCABULARY = "model.onnx", "tokenizer.json"
 _MAX_THREADS = 4
@@ -42,7 +42,7 @@ _MAX_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class BundledModel:
-    """One model of the package: its folder's name, and the digests of its two files."""
+    """One model of the package: the name of its folder, and the digests of its files."""
 
     name: str
     sha256: Mapping[str, str]
@@ -57,7 +57,7 @@ class LoadedModel:
 
 
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
-"""What the bundled model was trained to see in front of a question, and never in front of an answer."""
+"""The words that the bundled encoder was trained to see before a question, and never before an answer."""
 
 BGE = BundledModel(
     "bge-small-en-v1.5",
@@ -140,10 +140,10 @@ MAX_PAIR_TOKENS = 256
 BATCH_PAIRS = 6
 _MAX_CACHED_SCORES = 4096
 _SLOWDOWN_ALLOWED = 1.4
-"""A batch is started only if it would be done in time though it took this much longer than the last."""
+"""A batch is started only if it would be done in time even if it took this much longer than the last."""
 
 _PACE_QUESTION, _PACE_TEXTS = "How fast is this machine?", ("It is as fast as it is. " * 8,) * 4
-"""What is run once after loading, to see how fast this machine is."""
+"""A question and texts that are scored once after loading, to see how fast this machine is."""
 
 _MIN_SECONDS_PER_TOKEN = 1e-6
 
@@ -189,15 +189,17 @@ class BundledReranker:
             return self._loaded
 
     def _measure_pace(self, loaded: LoadedModel) -> float:
-        """How many seconds a token takes on this machine: too cautious a guess would let nothing be read."""
-        lengths, run = self._prepare(loaded, _PACE_QUESTION, _PACE_TEXTS)
+        """How many seconds a token takes on this machine; with too cautious a guess nothing would be read."""
+        lengths, run = self._prepare_scoring(loaded, _PACE_QUESTION, _PACE_TEXTS)
         run([0])  # the first run is slow, and shows no usual pace
         started = self._clock()
         run(range(len(lengths)))
         return max((self._clock() - started) / sum(lengths), _MIN_SECONDS_PER_TOKEN)
 
-    def _prepare(self, loaded: LoadedModel, query: str, texts: Sequence[str]) -> tuple[list[int], Run]:
-        """How many tokens each text costs, and a function that scores those at given places."""
+    def _prepare_scoring(
+        self, loaded: LoadedModel, query: str, texts: Sequence[str]
+    ) -> tuple[list[int], Run]:
+        """The number of tokens of each text, and a function that scores the texts at given places."""
         pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
 
         def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
@@ -206,17 +208,17 @@ class BundledReranker:
 
         return [len(pair.ids) for pair in pairs], run
 
-    def _load_before(self, expires: float | None) -> LoadedModel | None:
-        """The model; None if it is still being loaded when time runs out. Then the next question finds it."""
-        return self._loaded or load_before(self.load, expires, self._clock)
+    def _load_in_time(self, expires: float | None) -> LoadedModel | None:
+        """The model; None if time runs out while it is loading, which goes on for a later question."""
+        return self._loaded or load_in_time(self.load, expires, self._clock)
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""
         query_hash = text_hash(query)
         keys = [(query_hash, text_hash(text)) for text in texts]
         unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
-        if unscored and (loaded := self._load_before(expires)) is not None:
-            lengths, run = self._prepare(loaded, query, [texts[at] for at in unscored])
+        if unscored and (loaded := self._load_in_time(expires)) is not None:
+            lengths, run = self._prepare_scoring(loaded, query, [texts[at] for at in unscored])
             batches = [
                 _Batch(tuple(keys[unscored[at]] for at in places), partial(run, places), tokens)
                 for places, tokens in self._batches_in_time(lengths, expires)
@@ -238,7 +240,7 @@ class BundledReranker:
 
         by_length = group_by_length(lengths, BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS)
         batches = [count_tokens(places) for places in by_length]
-        if self._is_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
+        if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
             return batches
         in_order = range(len(lengths))
         return [count_tokens(in_order[start : start + BATCH_PAIRS]) for start in in_order[::BATCH_PAIRS]]
@@ -249,7 +251,7 @@ class BundledReranker:
 
         def score_next_batches() -> None:
             for batch in waiting:  # each is taken by one thread: the next of a list is taken under a lock
-                if not self._is_time_for(batch.tokens, expires):
+                if not self._has_time_for(batch.tokens, expires):
                     return
                 self._score_batch(batch)
 
@@ -261,11 +263,12 @@ class BundledReranker:
             for work in [pool.submit(score_next_batches) for _ in range(workers)]:
                 work.result()
 
-    def _seconds_for(self, tokens: int) -> float:
+    def _expected_seconds(self, tokens: int) -> float:
+        """How many seconds this many tokens take, with some slowdown allowed for."""
         return _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token
 
-    def _is_time_for(self, tokens: int, expires: float | None) -> bool:
-        return expires is None or self._clock() + self._seconds_for(tokens) <= expires
+    def _has_time_for(self, tokens: int, expires: float | None) -> bool:
+        return expires is None or self._clock() + self._expected_seconds(tokens) <= expires
 
     def _score_batch(self, batch: _Batch) -> None:
         """Score one batch into the cache, and note how long it took."""
@@ -291,22 +294,23 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
     return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
 
 
-def load_before(
+def load_in_time(
     load: Callable[[], LoadedModel], expires: float | None, clock: Callable[[], float] = time.monotonic
 ) -> LoadedModel | None:
-    """What `load` gives; None if it is still at it when time runs out. Then the next question finds it."""
+    """The loaded model; None if time runs out first: loading then goes on for a later question."""
     if expires is None:
         return load()
     loading: Future[LoadedModel] = Future()
-    # No daemon: a process that ended while a model is half loaded would abort.
-    threading.Thread(target=_load_into, args=(load, loading), name="foreword-load").start()
+    # Not a daemon: a process that ends while a model is half loaded would abort.
+    threading.Thread(target=_load_into_future, args=(load, loading), name="foreword-load").start()
     try:
         return loading.result(max(0.0, expires - clock()))
     except TimeoutError:
         return None
 
 
-def _load_into(load: Callable[[], LoadedModel], loading: Future[LoadedModel]) -> None:
+def _load_into_future(load: Callable[[], LoadedModel], loading: Future[LoadedModel]) -> None:
+    """Put the loaded model, or the error of loading it, into a future."""
     try:
         loading.set_result(load())
     except Exception as error:  # noqa: BLE001  (raised where it is waited for)
@@ -361,7 +365,7 @@ def run_batch(
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """The rows as one array, filled up with zeros to the longest, and a mask that is 1 where they were."""
+    """The rows as one array, padded with zeros to the longest, and a mask that is 1 where they are."""
     import numpy as np
 
     filled = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
@@ -383,7 +387,7 @@ def run_session(loaded: LoadedModel, inputs: Mapping[str, Any], output: str | No
 def group_by_length(lengths: Sequence[int], max_texts: int, max_tokens: int) -> Iterator[list[int]]:
     """Groups of positions of like length: at most `max_texts` and, padded, `max_tokens` each; shortest first.
 
-    Little is padded that way: int8 vectors drift with their padding.
+    This keeps the padding small, because int8 vectors drift with it.
     """
     batch: list[int] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -409,8 +413,8 @@ def default_threads() -> int:
 
 
 def _import_onnxruntime() -> ModuleType:
-    """The package onnxruntime, which sends no telemetry."""
-    # It reports home from its first import on unless it is told not to before.
+    """Import onnxruntime with its telemetry switched off."""
+    # Its telemetry starts with the first import, unless this is set before.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -418,7 +422,7 @@ def _import_onnxruntime() -> ModuleType:
 
 
 def _onnxruntime_error_types() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises; its errors share no ancestor but Exception."""
+    """The types of errors that onnxruntime raises; they share no ancestor but Exception."""
     state = _import_onnxruntime().capi.onnxruntime_pybind11_state
     refused = (state.InvalidProtobuf, state.InvalidGraph, state.InvalidArgument, state.NotImplemented)
     return (RuntimeError, state.Fail, state.RuntimeException, *refused)

@@ -1,8 +1,7 @@
-"""Meaning: an encoder over the searchable view of an item, compared by cosine.
+"""The space of meaning: vectors of the searchable text of items, compared by cosine.
 
-Vectors are bound to the digest of the encoder that made them; those of another digest are never looked at.
-The vectors of recent questions are cached here, in memory, by model and text; those of items are kept by the
-store.
+Vectors are bound to the digest of the encoder that made them; those of another digest are never compared. The
+vectors of recent questions are cached here, in memory, by model and text; those of items are in the store.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ECHO = "echo"
-"""The name of the second ranking: by likeness to the best answers of the first."""
+"""The name of the second ranking: by similarity to the best answers of the first."""
 
 _UNRELATED_TEXTS = (
     "The invoice was paid on Thursday.",
@@ -44,7 +43,7 @@ _UNRELATED_TEXTS = (
 
 
 class EmbeddingCache:
-    """The most recently used vectors, each for at most `ttl` seconds; safe to share between threads."""
+    """A cache of the most recently used vectors, each for at most `ttl` seconds; safe between threads."""
 
     def __init__(
         self, max_size: int = 10_000, ttl: float = 3600.0, clock: Callable[[], float] = time.monotonic
@@ -61,7 +60,7 @@ class EmbeddingCache:
         self._entries: OrderedDict[str, tuple[float, array[float]]] = OrderedDict()
 
     def get(self, key: str) -> list[float] | None:
-        """The vector kept under this key, or None when there is none or it is too old."""
+        """The vector stored under this key, or None if there is none or it is too old."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -74,7 +73,7 @@ class EmbeddingCache:
             return vector.tolist()
 
     def set(self, key: str, embedding: Sequence[float]) -> None:
-        """Keep a vector; the one that was not used for longest makes room."""
+        """Store a vector; if the cache is full, the least recently used one is removed."""
         if self._max_size == 0:
             return
         vector = array("f", embedding)
@@ -89,7 +88,7 @@ class EmbeddingCache:
         return f"{model}:{text_hash(text)}"
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all vectors."""
         with self._lock:
             self._entries.clear()
 
@@ -114,11 +113,11 @@ class DenseSpace:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder makes these vectors, down to its weights."""
+        """The name of the encoder that makes these vectors; it changes with the encoder's weights."""
         return encoder_digest(self.provider)
 
     def _measure_unrelated_cosine(self) -> None:
-        """Learn the cosine of texts that have nothing in common: from the provider, or by encoding a few."""
+        """Set `unrelated`, the cosine of texts with nothing in common, by encoding a few if it is unknown."""
         if self.unrelated is None:
             with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
@@ -127,13 +126,13 @@ class DenseSpace:
             self.unrelated = sum(cosines) / len(cosines)
 
     def probe(self, query: Query) -> VectorProbe | None:
-        """The question as a vector: the one it came with, or the encoder's."""
+        """A probe with the question's vector: the one it came with, or the encoder's."""
         if query.vector is None and not query.text.strip():
             return None
         self._measure_unrelated_cosine()
         if query.vector is not None:
             return VectorProbe(self.name, self.digest, query.vector, ECHO)
-        vectors = [self.embed_question(angle) for angle in texts_to_encode(query.text)]
+        vectors = [self.embed_question(text) for text in texts_to_encode(query.text)]
         mean = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
         return VectorProbe(self.name, self.digest, mean, ECHO)
 
@@ -177,7 +176,7 @@ class DenseSpace:
         return check_vectors(vectors, len(items), self.provider.dimensions)
 
     def view_hash(self, item: Item) -> str:
-        """The name of the text that this space embeds of an item."""
+        """The hash of the text that this space embeds of an item."""
         return text_hash(text_to_embed(item))
 
     def check_vector(self, vector: Sequence[float]) -> None:
@@ -195,12 +194,12 @@ def _cosine(one: list[float], other: list[float]) -> float:
 
 
 MAX_CODE_CHARACTERS = 480
-"""How much of a piece of code is embedded: what it is called, what it takes and promises, and how it begins.
-The rest costs as much again and finds nothing more (docs/LOG.md has the numbers)."""
+"""How many characters of code are embedded: its name, signature, docstring, and how it begins. The rest
+costs as much again and finds nothing more (docs/LOG.md has the numbers)."""
 
 
 def text_to_embed(item: Item) -> str:
-    """What of an item is shown to the encoder: its surroundings and its text; of code, the beginning."""
+    """The text of an item that is embedded: its surroundings and its text; of code, the beginning."""
     return item.searchable[:MAX_CODE_CHARACTERS] if item.kind == "code" else item.searchable
 
 
@@ -229,7 +228,7 @@ def texts_to_encode(text: str) -> tuple[str, ...]:
 
 @contextmanager
 def _raise_as_embedding_error(provider: EmbeddingProvider) -> Iterator[None]:
-    """Raise whatever the provider raises as an `EmbeddingError`: it may be anybody's code."""
+    """Raise any error of the provider, which may be anybody's code, as an `EmbeddingError`."""
     try:
         yield
     except ForewordError:

@@ -1,4 +1,4 @@
-"""Names that a text holds: of code, and of people, products, files, versions, tickets, addresses.
+"""Finds names in a text: of code, and of people, products, files, versions, tickets, addresses.
 
 Code names such as `parseHttpDate` and `http.parse.date` share their parts, not their words. Named things are
 found by their shape: `Postgres` counts because it is capitalised inside a sentence, not because it is a
@@ -32,7 +32,7 @@ _CODE_NAME = re.compile(
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MAX_PARTS = 400
 _MAX_NAMES = 200
-# The longest stretch that a name can be a part of, and whether it is called with nothing.
+# The longest run of characters that a name can be part of, with `()` if it is called without arguments.
 _STRETCH = re.compile(r"\w++(?:(?:\.|::|->|/)\w++)*+(?:\(\))?")
 _WORD = re.compile(r"[^\W\d]\w++")
 _MAX_CACHED = 20_000
@@ -47,7 +47,7 @@ class CodeNames:
 
 
 class _CodeNamesCache(dict[str, CodeNames]):
-    """The code names in each stretch of a text. Code repeats its names, so that most are known already."""
+    """The code names in each stretch of a text, cached: code repeats its names, so most are known already."""
 
     def __missing__(self, stretch: str) -> CodeNames:
         if len(self) >= _MAX_CACHED:
@@ -71,7 +71,7 @@ def _find_code_names_in_stretch(stretch: str) -> CodeNames:
         if len(part) > 1
     )
     words = _WORD.findall(stretch)
-    # A plain word is a name where it is called; a word that only begins a sentence looks like a name as well.
+    # A plain word is a name if it is called; a word that only begins a sentence looks like a name as well.
     names = [word for word in words if "_" in word or not word.islower()]
     if stretch.endswith("()"):
         names += words[-1:]
@@ -94,9 +94,9 @@ class IdentifierSpace:
     slow = False
 
     def probe(self, query: Query) -> IdentifiersProbe | None:
-        """The parts of the question's code names, and its plain words, which may be parts of others.
+        """A probe for the parts of the question's code names, and its plain words, which may be parts too.
 
-        None for a question that names no code: its words are for the word index.
+        None for a question that names no code: its words are searched in the word index.
         """
         parts = find_code_names(query.text).parts
         if not parts:
@@ -108,7 +108,7 @@ class IdentifierSpace:
 
 # Named things --------------------------------------------------------------------------------------------
 
-# A match begins with a word or with one of a few signs; to say so first spares most places seven attempts.
+# A match begins with a word or one of a few signs; testing this first spares most places seven attempts.
 _NAMED_THING = re.compile(
     r"""(?:\b(?=\w)|(?=[`\#.+-]))(?:(?P<url>\bhttps?://[^\s<>"')\]]+)
       | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+)
@@ -124,7 +124,7 @@ _NAMED_THING = re.compile(
 
 
 def find_named_things(text: str) -> tuple[str, ...]:
-    """The named things in a text, folded, each once, in order; a name of several words whole and apart."""
+    """The named things in a text, folded, each once, in order; a name of several words also word by word."""
     found: dict[str, None] = {}
     for match in _NAMED_THING.finditer(text):
         shape, value = match.lastgroup, match.group().strip("`()’'.,")
@@ -153,6 +153,6 @@ class EntitySpace:
     slow = False
 
     def probe(self, query: Query) -> EntitiesProbe | None:
-        """The named things in the question."""
+        """A probe for the named things in the question; None if there are none."""
         names = find_named_things(query.text)
         return EntitiesProbe(self.name, names) if names else None

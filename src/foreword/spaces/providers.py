@@ -1,8 +1,8 @@
 """The contract of an encoder, the check of its vectors, and encoders from packages a user may have installed.
 
-A provider knows one model and nothing of items, spaces or stores. A vector that has the wrong size or holds
-anything but finite numbers is refused here, whoever made it, so that nobody else has to look. The encoder
-that comes with the package is in `bundled`, those behind HTTP in `remote`.
+A provider knows one model and nothing of items, spaces or stores. A vector of the wrong size, or with
+anything but finite numbers, is refused here, whatever encoder made it, so that no caller has to check. The
+encoder that comes with the package is in `bundled`, those behind HTTP in `remote`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PREPROCESSING = 1
-"""Part of every digest: to be raised whenever texts are prepared differently for their encoder."""
+"""Part of every digest; to be raised whenever texts are prepared differently for their encoder."""
 
 
 @runtime_checkable
 class EmbeddingProvider(Protocol):
-    """Anything that gives vectors. One that treats questions apart also has `embed_query(text)`."""
+    """Anything that makes vectors. One that encodes questions differently also has `embed_query(text)`."""
 
     @property
     def dimensions(self) -> int:
@@ -42,7 +42,7 @@ class EmbeddingProvider(Protocol):
 
 
 def embed_query(provider: EmbeddingProvider, text: str) -> list[float]:
-    """The vector of a question, asked as the provider's model wants questions to be asked."""
+    """The vector of a question, encoded as the provider's model encodes questions."""
     ask = getattr(provider, "embed_query", provider.embed)
     return check_vectors([ask(text)], 1, provider.dimensions)[0]
 
@@ -105,7 +105,7 @@ class _LibraryProvider(ABC):
         return self.embed_batch([text])[0]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, asked as the package asks it of this model."""
+        """The vector of a question, encoded as the package encodes questions with this model."""
         return self._encode_and_check([text], "query", self.dimensions)[0]
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
@@ -113,6 +113,7 @@ class _LibraryProvider(ABC):
         return self._encode_and_check(texts, "document", self.dimensions) if texts else []
 
     def _encode_and_check(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
+        """The vectors of texts that are a `query` or a `document`; EmbeddingError if the package fails."""
         try:
             vectors = list(self._encode(list(texts), role))
         except _LIBRARY_ERRORS as error:

@@ -1,8 +1,8 @@
 """The reader: a small cross-encoder in the package, taught on histories like a user's own.
 
-It says whether a statement helps with a prompt, and whether one statement makes another untrue. The prompt's
-tokens do not see the statements, so the prompt is read once however many statements there are. What it was
-taught on, and how well it does, is in docs/reader.md; what its numbers mean is for others to say.
+It judges whether a statement helps with a prompt, and whether one statement makes another untrue. The
+prompt's tokens do not see the statements, so the prompt is read once however many statements there are. What
+it was taught on, and how well it does, is in docs/reader.md; its callers interpret its numbers.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ class BundledReader(BundledReranker):
     def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(threads, clock, READER)
 
-    def _prepare(self, loaded: LoadedModel, query: str, texts: Sequence[str]) -> tuple[list[int], Run]:
-        """How many tokens each text costs, and a function that scores those at given places."""
-        question, *statements = (_tokens(loaded, text) for text in (query, *texts))
+    def _prepare_scoring(
+        self, loaded: LoadedModel, query: str, texts: Sequence[str]
+    ) -> tuple[list[int], Run]:
+        """The number of tokens of each text, and a function that scores the texts at given places."""
+        question, *statements = (_token_ids(loaded, text) for text in (query, *texts))
 
         def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
-            return _run(loaded, question, [statements[at] for at in places], _HELPS)
+            return _run_reader(loaded, question, [statements[at] for at in places], _HELPS)
 
         return [len(statement) for statement in statements], run
 
@@ -68,33 +70,36 @@ class BundledReader(BundledReranker):
         return chances
 
     def _chances_to_replace(self, newer: str, older: Sequence[str]) -> list[float]:
+        """The probability that one statement makes each of the older ones untrue."""
         loaded = self.load()
-        first, *others = (_tokens(loaded, text) for text in (newer, *older))
+        first, *others = (_token_ids(loaded, text) for text in (newer, *older))
         chances = [0.0] * len(others)
         for batch in group_by_length(list(map(len, others)), BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS):
-            logits = _run(loaded, first, [others[at] for at in batch], _RELATIONS)
-            for place, chance in zip(batch, _shares_of_replacing(logits), strict=True):
+            logits = _run_reader(loaded, first, [others[at] for at in batch], _RELATIONS)
+            for place, chance in zip(batch, _probabilities_of_replacing(logits), strict=True):
                 chances[place] = chance
         return chances
 
 
-def _tokens(loaded: LoadedModel, text: str) -> list[int]:
-    """The tokens of a text, between those that stand for a beginning and an end."""
+def _token_ids(loaded: LoadedModel, text: str) -> list[int]:
+    """The ids of a text's tokens, with those that mark its beginning and its end."""
     return loaded.tokenizer.encode(clean_text(text)).ids
 
 
-def _run(loaded: LoadedModel, first: Sequence[int], others: Iterable[Sequence[int]], output: str) -> Any:  # noqa: ANN401
-    """What the model says of each of the other texts, read after the first."""
+def _run_reader(
+    loaded: LoadedModel, first: Sequence[int], others: Iterable[Sequence[int]], output: str
+) -> Any:  # noqa: ANN401
+    """The model's logits for each of the other texts, read after the first."""
     import numpy as np
 
     statements, mask = pad_rows(list(others))
-    # The token for the beginning belongs to each of the others, which it judges.
+    # The beginning's token is left to the other texts: in each of them it carries the judgement.
     question = np.array(first[1:], dtype=np.int64)
     return run_session(loaded, {"question": question, "statements": statements, "mask": mask}, output)[0]
 
 
-def _shares_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401
-    """The probability of the class "replaces", of the three that the reader tells apart."""
+def _probabilities_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401
+    """The probability of the class "replaces" among the three classes of the reader."""
     import numpy as np
 
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))

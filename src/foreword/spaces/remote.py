@@ -32,7 +32,7 @@ _ADVICE = {
 
 
 class RemoteModel:
-    """An endpoint with its key. `address` is what error messages call the URL, `error` what is raised."""
+    """An endpoint and its key. Error messages call its URL `address`; failures are raised as `error`."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class RemoteModel:
         self._error = error
         self._address = address
         self._sleep = sleep
-        self._opener = _make_opener()
+        self._opener = _make_opener_without_redirects()
 
     def post_json(self, path: str, body: object) -> Any:  # noqa: ANN401  (whatever the endpoint says)
-        """What the endpoint answers to a body posted to `path`; asked again when the trouble may pass."""
-        answer = self._post(self._url + path, json.dumps(body).encode())
+        """The endpoint's JSON answer to a body posted to `path`; tries again if the failure may pass."""
+        answer = self._post_with_retries(self._url + path, json.dumps(body).encode())
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
@@ -74,7 +74,8 @@ class RemoteModel:
             f"check that {self._address} is an OpenAI-compatible API, usually ending in /v1"
         )
 
-    def _post(self, url: str, body: bytes) -> bytes:
+    def _post_with_retries(self, url: str, body: bytes) -> bytes:
+        """The answer to a posted body; tries again after failures that may pass, and raises the others."""
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import Request
@@ -104,13 +105,14 @@ class RemoteModel:
         from http.client import IncompleteRead
 
         with self._opener.open(request, timeout=self._timeout_seconds) as response:
+            """The answer to a request; IncompleteRead if a part of it is missing."""
             answer = cast("bytes", response.read(MAX_ANSWER_BYTES))
             if response.length:  # what is still missing of a length that was announced
                 raise IncompleteRead(answer, response.length)
             return answer
 
     def _describe_refusal(self, url: str, error: HTTPError) -> str:
-        """What to tell the user about an answer that is an error; closes the answer."""
+        """The error message for an answer with an error status; closes the answer."""
         from http.client import HTTPException
 
         with error:
@@ -129,6 +131,7 @@ class RemoteModel:
 
 
 def _check_url(url: str, address: str, key_name: str) -> None:
+    """Raise ValidationError unless a URL is plain HTTP or HTTPS, without password, query or fragment."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -148,8 +151,8 @@ def _check_key(key: str | None, key_name: str) -> None:
         )
 
 
-def _make_opener() -> OpenerDirector:
-    """HTTP and HTTPS only, and no redirects: urllib would carry the key along to another host."""
+def _make_opener_without_redirects() -> OpenerDirector:
+    """An opener for HTTP and HTTPS without redirects: urllib would send the key on to another host."""
     from urllib import request
 
     opener = request.OpenerDirector()
@@ -162,7 +165,7 @@ def _make_opener() -> OpenerDirector:
 
 
 def _pause_seconds(attempt: int, retry_after: str | None) -> float:
-    """How long to wait: as long as the endpoint says, within reason, else twice as long each time."""
+    """The seconds to wait: as many as the endpoint asks for, within reason, else twice as many each time."""
     try:
         asked = float(retry_after or "")
     except ValueError:
@@ -217,6 +220,7 @@ class OpenAIEmbeddingProvider:
         return list(itertools.chain.from_iterable(chunks))
 
     def _embed_chunk(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of as many texts as one request may have."""
         # OpenAI refuses an empty input; a blank one says as little.
         body: dict[str, object] = {"model": self.model, "input": [text or " " for text in texts]}
         if self._requested_dimensions is not None:
@@ -232,7 +236,7 @@ class OpenAIEmbeddingProvider:
 
 
 def _vectors_in_order(answer: Any) -> list[Any]:  # noqa: ANN401  (what an endpoint said)
-    """The vectors of an answer, in the order of the question; endpoints may answer in any order."""
+    """The vectors of an answer, in the order of the texts; endpoints may answer in any order."""
     entries = answer["data"]
     by_index = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}
     return [by_index[at] for at in range(len(entries))]

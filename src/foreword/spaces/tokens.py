@@ -1,8 +1,8 @@
 """Late interaction: a question and an item are compared token by token.
 
-The encoder (answerai-colbert-small-v1, in int8) gives every token a vector of its own, as it stands in its
-sentence. Those of an item are made once, behind the write, and kept by the store as codes; those of a
-question are made when it is asked. How well an item answers is the mean, over the tokens of the question, of
+The encoder (answerai-colbert-small-v1, in int8) gives every token a vector of its own, in the context of its
+sentence. Those of an item are made once, after the write, and stored as codes; those of a question are made
+when it is asked. How well an item answers is the mean, over the tokens of the question, of
 the cosine of the item's nearest token. That sees which part of a turn answers which part of a question, where
 one vector for the whole turn blurs them, and costs a fraction of reading both together.
 
@@ -31,7 +31,7 @@ from foreword.spaces.bundled import (
     clean_text,
     default_threads,
     group_by_length,
-    load_before,
+    load_in_time,
     load_model,
     read_model_file,
     run_batch,
@@ -60,8 +60,8 @@ MAX_VECTORS = 60
 _MAX_ITEM_TOKENS = 256
 _MAX_QUESTION_TOKENS = 96
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 512
-_QUESTION_MARK, _ITEM_MARK = 1, 2
-"""The tokens, after the first one, by which the encoder knows a question from an item."""
+_QUESTION_TOKEN, _ITEM_TOKEN = 1, 2
+"""Special tokens, put after the first one, that tell the encoder whether it reads a question or an item."""
 
 _MAX_CACHED_QUESTIONS = 256
 
@@ -79,13 +79,13 @@ class TokenEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder makes these vectors, down to its weights, its projection and how many it keeps."""
+        """The name of the encoder; it changes with its weights, its projection and the size of codes."""
         files = f"{COLBERT.sha256[WEIGHTS][:16]}:{COLBERT.sha256[PROJECTION][:16]}"
         return f"{COLBERT.name}:{files}:{MAX_VECTORS}x{DIMENSIONS}"
 
     @cached_property
     def projection(self) -> Any:  # noqa: ANN401  (an array of numpy, which is imported on first use)
-        """The matrix from the encoder's states to the dimensions that are kept."""
+        """The matrix from the encoder's states to the dimensions that are stored."""
         import numpy as np
 
         return np.frombuffer(read_model_file(COLBERT, PROJECTION), "<f4").reshape(-1, DIMENSIONS)
@@ -98,18 +98,20 @@ class TokenEncoder:
             return self._model
 
     def clear(self) -> None:
-        """Forget the questions that were asked."""
+        """Clear the cache of questions."""
         self._questions.clear()
 
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
         """The codes of items, in order; EmbeddingError if the model cannot be run."""
         states = self.token_states([item.searchable for item in items])
-        return [self._to_codes(one) for one in states]
+        return [self._states_to_codes(one) for one in states]
 
     def token_states(self, texts: Sequence[str]) -> list[Any]:
         """The encoder's own states for the tokens of items' texts, without punctuation; a matrix a text."""
         model = self.load()
-        tokens = [_mark(model.tokenizer.encode(clean_text(text)).ids, _ITEM_MARK) for text in texts]
+        tokens = [
+            _insert_special_token(model.tokenizer.encode(clean_text(text)).ids, _ITEM_TOKEN) for text in texts
+        ]
         punctuation = self._punctuation
         states: list[Any] = [None] * len(texts)
         for batch in group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
@@ -121,7 +123,7 @@ class TokenEncoder:
     def compare(
         self, question: str, codes: Sequence[bytes], expires: float | None = None
     ) -> list[float] | None:
-        """How well each item answers: 1 at best. None if time runs out before the model is there.
+        """How well each item answers: 1 at best. None if time runs out before the model is loaded.
 
         EmbeddingError if the model cannot be run, or codes are not those of this encoder.
         """
@@ -130,7 +132,7 @@ class TokenEncoder:
         if any(not one or len(one) % DIMENSIONS for one in codes):
             raise EmbeddingError("codes of tokens have the wrong length; store what they are of again")
         late = expires is not None and time.monotonic() > expires
-        model = None if late else self._model or load_before(self.load, expires)
+        model = None if late else self._model or load_in_time(self.load, expires)
         return None if model is None else mean_of_nearest(self._question_vectors(model, question), codes)
 
     @cached_property
@@ -175,14 +177,16 @@ class TokenEncoder:
 
     def _encode_question(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         *ids, last = model.tokenizer.encode(clean_text(question)).ids
-        ids = _mark([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_MARK)
+        ids = _insert_special_token([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
         return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
 
-    def _to_codes(self, states: Any) -> bytes:  # noqa: ANN401
-        """The states of an item's tokens as they are kept: projected, few enough, in int8."""
+    def _states_to_codes(self, states: Any) -> bytes:  # noqa: ANN401
+        """The codes of an item's tokens, from their states: projected, merged if there are many, in int8."""
         import numpy as np
 
-        vectors = _merge_alike(_to_unit_length(_to_unit_length(states) @ self.projection), MAX_VECTORS)
+        vectors = _merge_most_alike_neighbours(
+            _to_unit_length(_to_unit_length(states) @ self.projection), MAX_VECTORS
+        )
         largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-9)
         return bytes(np.rint(vectors / largest * 127).astype(np.int8).data)
 
@@ -199,8 +203,8 @@ def mean_of_nearest(question_vectors: Any, codes: Sequence[bytes]) -> list[float
     return [float(one) for one in nearest]
 
 
-def _merge_alike(vectors: Any, most: int) -> Any:  # noqa: ANN401
-    """At most `most` vectors: the two neighbours that are most alike become one, again and again."""
+def _merge_most_alike_neighbours(vectors: Any, most: int) -> Any:  # noqa: ANN401
+    """At most `most` vectors: the two neighbours that are most alike are merged, again and again."""
     import numpy as np
 
     runs, units = list(vectors), list(vectors)  # a run is the sum of its vectors
@@ -216,9 +220,9 @@ def _merge_alike(vectors: Any, most: int) -> Any:  # noqa: ANN401
     return np.stack(units)
 
 
-def _mark(ids: Sequence[int], mark: int) -> list[int]:
-    """The tokens of a text with a mark after the first one."""
-    return [ids[0], mark, *ids[1:]]
+def _insert_special_token(ids: Sequence[int], token: int) -> list[int]:
+    """The tokens of a text with a special token after the first one."""
+    return [ids[0], token, *ids[1:]]
 
 
 def _to_unit_length(vectors: Any) -> Any:  # noqa: ANN401

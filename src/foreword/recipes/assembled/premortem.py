@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from foreword.compose.assembled import word_warning
 from foreword.compose.assembly import Layout, premortem_footer
-from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_ties
+from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_comes_from
 from foreword.pipeline import FLOOR
 from foreword.recipes.assembled.stages import Plan, items_by_id, result_of
 
@@ -130,7 +130,7 @@ def _with_ties(value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], d
     domains = held.get("domains")
     counts = domains if isinstance(domains, dict) and PRECEDENTS not in lists else {}
     share = counts.get(domain, 0) / max(1, sum(counts.values()))
-    if not value_ties(held, told) and share < _MIN_DOMAIN_SHARE:
+    if not value_comes_from(held, told) and share < _MIN_DOMAIN_SHARE:
         return value
     score = max(result.score, FLOOR)
     return replace(value, relevance=max(value.relevance, score), result=replace(result, score=score))

@@ -24,7 +24,7 @@ from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import find_precedents
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
-from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, raise_blends, sort_by_probability
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, add_to_blends, sort_by_probability
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recipes.code import with_window_prior
 from foreword.types import DroppedResult, Note
@@ -223,7 +223,7 @@ def compare_code(draft: SearchDraft) -> SearchDraft:
         one.memory.id: {"blend": CODE_TOKEN_WEIGHT * (fit - usual), space.name: fit}
         for one, fit in zip(leading, fits, strict=True)
     }
-    return replace(draft, results=tuple(raise_blends(draft.results, draft.found, added, draft.kit.blends)))
+    return replace(draft, results=tuple(add_to_blends(draft.results, draft.found, added, draft.kit.blends)))
 
 
 def weigh_code(draft: SearchDraft) -> SearchDraft:

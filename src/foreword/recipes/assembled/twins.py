@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.recall.dedupe import find_holders
+from foreword.recall.dedupe import find_containing_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ def find_twins(items: Sequence[ContextItem], texts: Sequence[str]) -> dict[int, 
 
     Of those that say the same, the most relevant is told; of equals the first.
     """
-    kept = _KeptItems(items, find_holders(texts))
+    kept = _KeptItems(items, find_containing_texts(texts))
     best_first = sorted(range(len(items)), key=lambda at: (-items[at].relevance, at))
     return {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
 
