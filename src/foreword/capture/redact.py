@@ -17,15 +17,15 @@ from typing import Any
 
 from foreword.capture.secrets.named import (
     Value,
-    find_names,
-    is_name_of_secret,
-    is_secret_of_name,
-    kind_of_name,
-    list_stems,
+    can_name_secret,
+    find_secret_names,
+    fits_secret_name,
+    kind_for_name,
+    list_secret_stems,
 )
 from foreword.capture.secrets.search import find_secrets
 from foreword.capture.secrets.shape import MAX_VALUE_CHARACTERS
-from foreword.capture.secrets.tables import read_text
+from foreword.capture.secrets.tables import prepare_text
 
 __all__ = [
     "find_secrets",
@@ -134,10 +134,10 @@ def _redact_named_value(name: str, value: str | int) -> str | int:
     clean = _redact_with_name(name, value) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
     head = Value(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)
-    named = read_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
-    for match in find_names(named.lower, list_stems(named)):
-        if is_name_of_secret(named.text, match) and is_secret_of_name(head, match):
-            return f"[redacted:{kind_of_name(match)}]"
+    named = prepare_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
+    for match in find_secret_names(named.lower, list_secret_stems(named)):
+        if can_name_secret(named.text, match) and fits_secret_name(head, match):
+            return f"[redacted:{kind_for_name(match)}]"
     return clean
 
 
