@@ -19,7 +19,7 @@ from foreword.capture.agent import (
     first_text,
     items_from_event,
     parse_hook_event,
-    parse_object,
+    parse_json_object,
     read_outcome,
 )
 from foreword.capture.item_checks import check_item
@@ -447,7 +447,7 @@ def test_texts_keys_depth_and_width_are_bounded():
 
 
 def test_only_an_object_is_read_from_a_text():
-    assert parse_object(' {"a": 1}') == {"a": 1}
-    assert parse_object("[1]") == "[1]"
-    assert parse_object("{not json") == "{not json"
-    assert parse_object('{"a":' * 50_000) == '{"a":' * 50_000
+    assert parse_json_object(' {"a": 1}') == {"a": 1}
+    assert parse_json_object("[1]") == "[1]"
+    assert parse_json_object("{not json") == "{not json"
+    assert parse_json_object('{"a":' * 50_000) == '{"a":' * 50_000

@@ -86,7 +86,7 @@ def read_changes(call: ToolCall) -> list[SeenChange]:
     for step in steps:
         if find_runner_step(step):
             has_run = True
-        elif not (call.went_wrong and not runs):  # the exit code of a run is the run's
+        elif not (call.has_failed and not runs):  # the exit code of a run is the run's
             found += _read_step(step, after_run=has_run)
     return found
 
