@@ -4,8 +4,8 @@ A query captures `function` and `class` (a whole definition), `scope` (it only a
 inside it), `rest` (a scope without braces, which reaches to the next one or to the end of the file), `value`
 (a function in a member of an object, which is a definition once it has a few lines), `import` (a statement
 that only imports names) and `reference` (a name that is called, created, inherited or imported). Queries have
-no predicates and no wildcards, because the binding has crashed on both; without them they run at a million
-nodes a second. Positions are read in bytes only, for the same reason.
+no predicates and no wildcards, because the binding has crashed on both, and positions are read in bytes only
+for the same reason. Such queries run at a million nodes a second.
 """
 
 from __future__ import annotations
@@ -108,10 +108,9 @@ def _read_query_text(language: str) -> str:
 # Which sources are parsed
 #
 # The parser keeps all interpretations that are equally likely. Where errors repeat, or are inside thousands
-# of open brackets, it copies them all at each error: twelve kilobytes of `<a<a<a…` have taken three gigabytes,
-# and the time limit did not help. So a text of very long lines, of the same lines again and again, or of
-# brackets deeper than anybody writes is not parsed. Brackets in strings count too; they come in pairs, or are
-# few.
+# of open brackets, it copies them all at each error: twelve kilobytes of `<a<a<a…` took three gigabytes, and
+# the time limit did not help. So a text of very long lines, of the same lines again and again, or of brackets
+# deeper than anybody writes is not parsed. Brackets in strings count too; they come in pairs, or are few.
 
 _SHORT_SOURCE_BYTES = 4_000
 _MAX_MEAN_LINE_BYTES = 300
