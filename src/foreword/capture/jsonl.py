@@ -56,6 +56,7 @@ def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[
 
 
 def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
+    """The item in a JSON object. Raises TypeError or ValueError if a field is wrong."""
     _refuse_unknown_fields(body, Item)
     body = {name: value for name, value in body.items() if name not in _SET_WHEN_STORED}
     if "text" not in body:

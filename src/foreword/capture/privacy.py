@@ -91,7 +91,7 @@ class EventGate:
         if event.name == "PostCompact" and any(
             pause.workspace in ("", workspace) for pause in read_pauses(self._home)
         ):
-            return Refusal()  # its summary may hold what was said in the pause
+            return Refusal()  # the summary may include text from the pause
         touched = Excludes(project.exclude).touched_by(str(folder), event.tool_input, event.tool_output)
         return Refusal() if event.tool and touched else None
 

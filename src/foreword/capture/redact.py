@@ -46,7 +46,7 @@ _IMAGE_DATA = re.compile(
     # The first letters are those of a PNG, a JPEG, a GIF and a WebP.
     r"(?:data:image/[\w.+-]{1,40};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{48,}={0,2}"
 )
-_MIN_CHARACTERS = len("<private")  # what is shorter holds no secret
+_MIN_CHARACTERS = len("<private")  # a shorter text has no secret
 
 
 def redact(text: str) -> str:

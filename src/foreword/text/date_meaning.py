@@ -117,7 +117,7 @@ def resolve_date(form: str | None, words: str, moment: Moment) -> TimeSpan | Non
         return None
 
 
-def whole_days(span: TimeSpan) -> TimeSpan | None:
+def widen_to_days(span: TimeSpan) -> TimeSpan | None:
     """The span widened to whole days; None if that leaves the calendar."""
     try:
         since = span.since.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -210,6 +210,7 @@ def _read_day_month(words: str, moment: Moment) -> TimeSpan | None:
 
 
 def _read_month(words: str, moment: Moment) -> TimeSpan | None:
+    """The month of words such as `May` or `May 2026`."""
     month, year = _month_number(words), _NUMBER.search(words)
     if year:
         return _span_of_months(moment.day(int(year.group()), month), 1)
@@ -217,6 +218,7 @@ def _read_month(words: str, moment: Moment) -> TimeSpan | None:
 
 
 def _read_season(words: str, moment: Moment) -> TimeSpan | None:
+    """The three months of words such as `the summer` or `summer 2026`."""
     month = next(month for name, month in SEASONS.items() if name in words)
     year = _NUMBER.search(words)
     if year:
@@ -382,6 +384,7 @@ def _read_ordinal(words: str, moment: Moment) -> TimeSpan | None:
 
 
 def _read_feast(words: str, moment: Moment) -> TimeSpan | None:
+    """The days of a feast such as `Easter`; None for one whose date is not known here."""
     name = words.replace("’", "'")
     if name in MOVING_FEASTS:
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.text import date_meaning as meaning
-from foreword.text.date_meaning import A_DAY, Moment, TimeSpan, part_of_day, whole_days
+from foreword.text.date_meaning import A_DAY, Moment, TimeSpan, part_of_day, widen_to_days
 from foreword.text.words import content_words, fold_case
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def date_span(text: str, now: datetime) -> TimeSpan | None:
     plain = _PLAIN.search(fold_case(text))
     if plain is not None:
         span = meaning.resolve_date(plain.lastgroup, plain.group(), Moment.at(now))
-        return span and whole_days(span)
-    return next((whole_days(found.span) for found in find_dates(text, now) if found.span), None)
+        return span and widen_to_days(span)
+    return next((widen_to_days(found.span) for found in find_dates(text, now) if found.span), None)
 
 
 _EVENT = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
@@ -205,7 +205,7 @@ def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool
     return True
 
 
-# Words before and after a date ------------------------------------------------------------------------------
+# Words before and after a date ---------------------------------------------------------------------------
 
 
 def _apply_words_before(
@@ -232,7 +232,7 @@ def _named_part_of_span(span: TimeSpan, word: str, moment: Moment) -> TimeSpan |
     third = _THIRDS[{"earlier": "early", "later": "late"}.get(word, word)]
     length = (span.until - span.since) / 3
     part = TimeSpan(span.since + third * length, span.since + (third + 1) * length)
-    return whole_days(part) if length >= A_DAY else part
+    return widen_to_days(part) if length >= A_DAY else part
 
 
 def _apply_words_after(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:

@@ -17,7 +17,7 @@ def _spelling_by_name(groups: dict[str, str]) -> dict[str, str]:
     return {name: spelling for spelling, names in groups.items() for name in names.split()}
 
 
-# Filler words, and words that only say how others belong together ---------------------------------------
+# Filler words, and words that only say how others belong together ----------------------------------------
 
 _CARRY = (
     "above after all any before below both can could did down each few had if more most no nor not off only "

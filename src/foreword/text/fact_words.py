@@ -40,7 +40,7 @@ class FactWord(NamedTuple):
 
 
 def fact_words(sentence: str) -> list[FactWord]:
-    """The words of a sentence that make its fact, in order; a question has a `?` among them."""
+    """The words of a sentence by which its fact is compared, in order; a question has a `?` among them."""
     found: list[FactWord] = []
     opens, link, is_first = True, "", True
     for key, written in join_values(_split_into_chunks(sentence)):

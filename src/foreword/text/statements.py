@@ -83,9 +83,9 @@ _SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "too
 
 
 def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
-    """The statements that one replaced or that contradict it since, with dates: "(before, 3 May 2026: …)".
+    """The older statements that one replaced and later ones that contradict it: "(before, 3 May 2026: …)".
 
-    Older outputs of tools and web pages are left out, as nobody needs them once they are outdated.
+    Older outputs of tools and web pages are left out, as they are useless once they are outdated.
     """
     stated = [item for item in older if item.source.trust not in ("tool", "web")]
     dated = [("before", item) for item in stated] + [("later", item) for item in later]
@@ -120,6 +120,7 @@ def _shorten_to_line(text: str) -> str:
 
 
 def _describe_age(item: Item, now: datetime) -> str:
+    """The age of an item in days: `today`, `yesterday` or `5 days ago`."""
     days = (now.date() - item.created_at.astimezone(now.tzinfo).date()).days
     return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
 

@@ -48,7 +48,7 @@ _STOPWORDS = (
     "which while who whom why will with would y you your yours yourself yourselves"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
-"""Words that say nothing about the subject of a sentence."""
+"""Frequent words that do not show the subject of a sentence."""
 
 
 def content_words(text: str) -> tuple[str, ...]:

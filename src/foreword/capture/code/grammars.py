@@ -42,7 +42,7 @@ _SHARED_QUERIES = {
     "tsx": ("ecmascript", "jsx", "typescript"),
     "cpp": ("c", "cpp"),
 }
-"""The files of `queries/` that make up the query of a language, if it has not just a file of its own."""
+"""The files of `queries/` that make up the query of a language; others have one file of their own."""
 
 _GRAMMARS = {
     **{language: (f"tree_sitter_{language}", "language") for language in LANGUAGES},

@@ -241,6 +241,7 @@ class _FileCutter:
         last_line: int,
         facts: dict[str, Any],
     ) -> Item:
+        """An item whose `about` has the path, the enclosing name and the docstring's first line."""
         about = f"{self._path} › {enclosing_name}" if enclosing_name else self._path
         summary = _first_line_with_words(docstring)
         return Item(

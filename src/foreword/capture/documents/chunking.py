@@ -97,7 +97,7 @@ class _Limits:
     split_topics: bool
 
 
-class _Characters(CharacterTokenizer):
+class _CharacterCounter(CharacterTokenizer):
     """Counts characters."""
 
     def count(self, text: str) -> int:
@@ -106,7 +106,7 @@ class _Characters(CharacterTokenizer):
 
 
 _FILE_LIMITS = _Limits(
-    _Characters(),
+    _CharacterCounter(),
     MAX_FILE_CHUNK_CHARACTERS,
     MAX_FILE_CODE_CHARACTERS,
     _MAX_OVERLAP_CHARACTERS,
@@ -171,14 +171,14 @@ def cut_document(
                 "headings": list(chunk.headings),
                 "chunk": number,
                 "chunks": len(found),
-                **_place_in_file(section, chunk, language),
+                **_position_in_file(section, chunk, language),
             },
         )
         for number, (section, chunk) in enumerate(found, 1)
     ]
 
 
-def _place_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
+def _position_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
     """The page or the lines of a chunk in its file; nothing for a web page, whose lines are not known."""
     if section.page:
         return {"page": section.page}
@@ -235,7 +235,7 @@ class _SectionCutter:
             after, is_full = self._find_chunk_end(pieces, at, start)
             yield start, pieces[after - 1].end
             if after < len(pieces):
-                start = self._overlap_start(pieces, at, after) if is_full else pieces[after].start
+                start = self._find_next_start(pieces, at, after) if is_full else pieces[after].start
             at = after
 
     def _cut_into_pieces(self, lines: list[str]) -> Iterator[_Piece]:
@@ -245,26 +245,26 @@ class _SectionCutter:
             for part in self._cut_block(block_start, block_end, is_code=is_code):
                 start, end = self._trim_blanks(*part)
                 if start < end:
-                    yield _Piece(start, end, self._count(start, end), is_code, begins_block)
+                    yield _Piece(start, end, self._count_tokens(start, end), is_code, begins_block)
                     begins_block = False
 
     def _cut_block(self, start: int, end: int, *, is_code: bool) -> Iterator[tuple[int, int]]:
         """The spans of a block: the block itself if it fits, else its sentences and parts of long ones."""
         size = self._limits.code_size if is_code else self._limits.size
-        ends = [] if is_code or self._fits(start, end, size) else _sentence_ends(self._text, start, end)
+        ends = [] if is_code or self._fits_size(start, end, size) else _sentence_ends(self._text, start, end)
         for sentence_end in (*ends, end):
-            while not self._fits(start, sentence_end, size):
-                part_end = self._part_end(start, sentence_end, size, is_code=is_code)
+            while not self._fits_size(start, sentence_end, size):
+                part_end = self._find_part_end(start, sentence_end, size, is_code=is_code)
                 yield start, part_end
                 start = part_end
             yield start, sentence_end
             start = sentence_end
 
-    def _fits(self, start: int, end: int, size: int) -> bool:
+    def _fits_size(self, start: int, end: int, size: int) -> bool:
         """Whether the text between two positions has at most `size` tokens."""
-        return end - start <= _MAX_TOKEN_CHARACTERS * size and self._count(start, end) <= size
+        return end - start <= _MAX_TOKEN_CHARACTERS * size and self._count_tokens(start, end) <= size
 
-    def _part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
+    def _find_part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
         """The end of the longest part from `start` that fits: after a line, a word, or else a character."""
         text = self._text[start : min(end, start + _MAX_TOKEN_CHARACTERS * size)]
         part = cut_to_tokens(text, size - 1, self._limits.counter) or text[0]
@@ -286,7 +286,7 @@ class _SectionCutter:
     def _find_chunk_end(self, pieces: Sequence[_Piece], at: int, start: int) -> tuple[int, bool]:
         """The index of the piece after the last of this chunk, and whether the chunk is full."""
         limits = self._limits
-        after, total = at + 1, self._count(start, pieces[at].end)
+        after, total = at + 1, self._count_tokens(start, pieces[at].end)
         is_full = False
         while after < len(pieces):
             is_full = total + pieces[after].size > limits.size
@@ -298,7 +298,7 @@ class _SectionCutter:
                 break
             total += pieces[after].size
             after += 1
-        while after - at > 1 and self._count(start, pieces[after - 1].end) > limits.size:
+        while after - at > 1 and self._count_tokens(start, pieces[after - 1].end) > limits.size:
             after, is_full = after - 1, True  # tokens do not add up exactly
         return after, is_full
 
@@ -312,21 +312,21 @@ class _SectionCutter:
             return False
         return len(before & coming) < _MIN_SHARED_WORDS * len(coming)
 
-    def _overlap_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
+    def _find_next_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
         """The start of the next chunk: at the last sentence of this one, if that is prose and fits."""
         last, coming = pieces[after - 1], pieces[after]
         if last.is_code:
             return coming.start
         start, _ = self._trim_blanks(_last_sentence_start(self._text, pieces[at].start, last.end), coming.end)
-        if self._count(start, coming.start) > self._limits.overlap:
+        if self._count_tokens(start, coming.start) > self._limits.overlap:
             return coming.start
-        return start if self._count(start, coming.end) <= self._limits.size else coming.start
+        return start if self._count_tokens(start, coming.end) <= self._limits.size else coming.start
 
     def _content_words(self, start: int, end: int) -> set[str]:
         """The words between two positions that are no stop words."""
         return {word for word in split_words(self._text[start:end]) if word not in STOPWORDS}
 
-    def _count(self, start: int, end: int) -> int:
+    def _count_tokens(self, start: int, end: int) -> int:
         return self._limits.counter.count(self._text[start:end])
 
 

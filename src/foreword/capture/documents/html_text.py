@@ -51,7 +51,7 @@ _LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 def read_page(text: str) -> tuple[str, list[Section]]:
     """The title of a page, and its sections."""
     page = _PageReader(text)
-    for start, end in page.parts_to_read():
+    for start, end in page.find_parts_to_read():
         page.read_part(start, end)
     page.end_line()
     page.end_section()
@@ -73,7 +73,7 @@ class _PageReader:
         self._heading_level = 0
         self._block = ""
 
-    def parts_to_read(self) -> list[tuple[int, int]]:
+    def find_parts_to_read(self) -> list[tuple[int, int]]:
         """The start and end of the parts to read: the title and the main part, or else the whole page."""
         main = _MAIN.search(self._lower)
         if main is None:

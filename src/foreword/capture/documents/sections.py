@@ -42,7 +42,7 @@ class Section:
     page: int = 0
 
     def under_title(self, title: str) -> Section:
-        """The section with a document's title above its headings, unless it begins with the first of them.
+        """The section with a document's title above its headings, unless the title adds nothing to them.
 
         A page titled "Returns - Plum Bakery" adds nothing to its heading "Returns".
         """

@@ -32,9 +32,8 @@ MAX_MESSAGE_CHARACTERS = 6_000
 
 MAX_FILES_IN_TEXT = 15
 """At most this many changed files are listed after the message: code before tests, tests before the rest. On
-eight histories NDCG@10 is .749 in this form, .740 with eight files, .728 with the files before the message
-and
-.692 without them."""
+eight histories NDCG@10 is .749 in this form, .740 with eight files, .728 with the files before the message,
+and .692 without them."""
 
 _MAX_FILES = 50
 _MAX_RENAMES = 50
@@ -199,6 +198,7 @@ def _decode_field(field_: bytes) -> str:
 
 
 def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
+    """The item of a commit; its files and counts are left out unless `with_files`."""
     author = _redact_and_cut(_MAX_NAME, " ".join(commit.author.split())) or "unknown"
     message = commit.message
     if len(message) > MAX_MESSAGE_CHARACTERS:

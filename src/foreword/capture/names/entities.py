@@ -265,7 +265,7 @@ class _Sentence:
         listed, ending = self._find_longest_listed(at, end), self._classify_by_ending(at, end)
         if ending is not None and (listed is None or ending[0] > listed[0]):
             return ending
-        if word.folded in lists.GENDERS and self._is_person(at, end):
+        if word.folded in lists.GENDERS and self._means_person(at, end):
             return self._count_words_of_person(at, end), "person"
         return listed or self._classify_by_neighbours(at, end)
 
@@ -295,7 +295,7 @@ class _Sentence:
             return 2, "place"
         return (2, "thing") if len(folded) > 1 and folded[0] == "project" else None
 
-    def _is_person(self, at: int, end: int) -> bool:
+    def _means_person(self, at: int, end: int) -> bool:
         """Whether a word that is a given name means a person here, and not an ordinary word or a place."""
         word = self.words[at]
         if end - at > 1:

@@ -85,7 +85,7 @@ class SeenFailures:
                 self._seen.popitem(last=False)
 
 
-# The subject of a prediction ------------------------------------------------------------------------------
+# The subject of a prediction -----------------------------------------------------------------------------
 
 _SENTENCE = re.compile(r"[.;!\n]")
 _CLAUSE = re.compile(r"[.;!,](?=\s|$)|\n|\b(?:and|but|while|so that)\b")
@@ -158,7 +158,7 @@ def _expects_failure(sentence: str) -> bool:
     return any(not _NOT.search(sentence, 0, fails.start()) for fails in _FAILS.finditer(sentence))
 
 
-# What is named and covered --------------------------------------------------------------------------------
+# What is named and covered -------------------------------------------------------------------------------
 
 _NAME = re.compile(
     r"\S+::\S+|\b(?:test_\w+|\w+_(?:test|spec)\b|Test[A-Z]\w*|[A-Z]\w*(?:Tests?|Spec)\b)"

@@ -230,7 +230,7 @@ def _first_nonempty_group(match: re.Match[str] | None) -> str:
     return next((group.strip() for group in match.groups() if group and group.strip()), "") if match else ""
 
 
-# The outcome ----------------------------------------------------------------------------------------------
+# The outcome ---------------------------------------------------------------------------------------------
 
 _TESTS_ONLY = frozenset(
     runner.name for runner in RUNNERS if runner.calls and all(call[0] == "test" for call in runner.calls)

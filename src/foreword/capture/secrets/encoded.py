@@ -27,7 +27,7 @@ _MARKS = {
     "&": ("&#3", "&#6", "&#x2", "&#x3", "&quot;", "&apos;", "&equals;"),
     "=": ("=3D",),
 }
-"""By first character, the escapes of which a text must have one to hold an escaped name with its secret."""
+"""Escapes by their first character; a text without any of them has no escaped secret with its name."""
 
 _NAMED = {"quot": '"', "amp": "&", "apos": "'", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
 _BASE64 = re.compile(r"(?a)(?<![\w+/.-])[A-Za-z0-9+/_-]{16,4096}+={0,2}(?![\w+/.-])")
