@@ -14,12 +14,12 @@ from foreword.capture.agent import (
     MAX_TEXT_CHARACTERS,
     AgentEvent,
     answer_text,
-    bounded_json,
     first_label,
     first_text,
     items_from_event,
+    limit_json,
     parse_hook_event,
-    parse_object,
+    parse_json_object,
     read_outcome,
 )
 from foreword.capture.item_checks import check_item
@@ -417,7 +417,7 @@ def test_what_a_session_had_lately_is_not_kept_again():
 
 @given(anything)
 def test_any_json_becomes_sound_json_and_text(value):
-    made = bounded_json(json.loads(json.dumps(value)))
+    made = limit_json(json.loads(json.dumps(value)))
     assert json.dumps(made, ensure_ascii=False).encode().decode()
     assert answer_text(made).encode().decode() == answer_text(made)
     assert re.fullmatch(r"(exit -?\d+|failed|interrupted)?", read_outcome(made, answer_text(made)))
@@ -433,21 +433,21 @@ def test_labels_are_short_lines_and_words_are_text(body):
 
 def test_small_values_pass_unchanged():
     value = {"a": [1, 2.5, None, True, "é"], "b": {"c": "d"}}
-    assert bounded_json(value) == value
+    assert limit_json(value) == value
 
 
 def test_texts_keys_depth_and_width_are_bounded():
-    assert len(bounded_json("x" * (MAX_TEXT_CHARACTERS * 2))) < MAX_TEXT_CHARACTERS + 100
-    assert max(map(len, bounded_json({"k" * 10_000: 1}))) == 4_000
-    assert len(bounded_json([1] * 10_000)) <= 2_000
+    assert len(limit_json("x" * (MAX_TEXT_CHARACTERS * 2))) < MAX_TEXT_CHARACTERS + 100
+    assert max(map(len, limit_json({"k" * 10_000: 1}))) == 4_000
+    assert len(limit_json([1] * 10_000)) <= 2_000
     nested = []
     for _ in range(500):
         nested = [nested]
-    assert json.dumps(bounded_json(nested)).count("[") < 12
+    assert json.dumps(limit_json(nested)).count("[") < 12
 
 
 def test_only_an_object_is_read_from_a_text():
-    assert parse_object(' {"a": 1}') == {"a": 1}
-    assert parse_object("[1]") == "[1]"
-    assert parse_object("{not json") == "{not json"
-    assert parse_object('{"a":' * 50_000) == '{"a":' * 50_000
+    assert parse_json_object(' {"a": 1}') == {"a": 1}
+    assert parse_json_object("[1]") == "[1]"
+    assert parse_json_object("{not json") == "{not json"
+    assert parse_json_object('{"a":' * 50_000) == '{"a":' * 50_000

@@ -191,30 +191,30 @@ def test_a_megabyte_of_a_hostile_text_is_read_to_its_end(text, reason, length):
 
 def test_the_same_text_at_another_moment_is_a_repeat():
     repeats = RecentTexts()
-    assert not repeats.is_repeat("s", "Always use the house style.", NOW)
-    assert repeats.is_repeat("s", "always use  the house style.", LATER)
-    assert not repeats.is_repeat("s", "Always use tabs.", LATER)
+    assert not repeats.record_and_check_repeat("s", "Always use the house style.", NOW)
+    assert repeats.record_and_check_repeat("s", "always use  the house style.", LATER)
+    assert not repeats.record_and_check_repeat("s", "Always use tabs.", LATER)
 
 
 def test_another_session_has_its_own_memory():
     repeats = RecentTexts()
-    assert not repeats.is_repeat("a", "Run the tests.", NOW)
-    assert not repeats.is_repeat("b", "Run the tests.", LATER)
+    assert not repeats.record_and_check_repeat("a", "Run the tests.", NOW)
+    assert not repeats.record_and_check_repeat("b", "Run the tests.", LATER)
 
 
 def test_the_same_event_told_twice_is_no_repeat():
     repeats = RecentTexts()
-    assert not repeats.is_repeat("s", "Run the tests.", NOW)
-    assert not repeats.is_repeat("s", "Run the tests.", NOW)
+    assert not repeats.record_and_check_repeat("s", "Run the tests.", NOW)
+    assert not repeats.record_and_check_repeat("s", "Run the tests.", NOW)
 
 
 def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
     one, two = "[12:00:01] 42 passed in 3.21s", "[12:07:44] 42 passed in 4.02s"
     loose, strict = RecentTexts(), RecentTexts()
-    assert not loose.is_repeat("s", one, NOW, loosely=True)
-    assert loose.is_repeat("s", two, LATER, loosely=True)
-    assert not strict.is_repeat("s", one, NOW)
-    assert not strict.is_repeat("s", two, LATER)
+    assert not loose.record_and_check_repeat("s", one, NOW, loosely=True)
+    assert loose.record_and_check_repeat("s", two, LATER, loosely=True)
+    assert not strict.record_and_check_repeat("s", one, NOW)
+    assert not strict.record_and_check_repeat("s", two, LATER)
 
 
 @pytest.mark.parametrize(
@@ -222,19 +222,19 @@ def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
 )
 def test_a_small_difference_is_a_difference(one, two):
     repeats = RecentTexts()
-    repeats.is_repeat("s", one, NOW)
-    assert not repeats.is_repeat("s", two, LATER)
+    repeats.record_and_check_repeat("s", one, NOW)
+    assert not repeats.record_and_check_repeat("s", two, LATER)
 
 
 def test_memory_of_repeats_is_bounded_and_lets_the_oldest_go():
     repeats = RecentTexts(texts=2, sessions=2)
     for text in ("a", "b", "c"):
-        repeats.is_repeat("s", text, NOW)
-    assert repeats.is_repeat("s", "c", LATER)
-    assert not repeats.is_repeat("s", "a", LATER)
+        repeats.record_and_check_repeat("s", text, NOW)
+    assert repeats.record_and_check_repeat("s", "c", LATER)
+    assert not repeats.record_and_check_repeat("s", "a", LATER)
     for session in ("t", "u"):
-        repeats.is_repeat(session, "x", NOW)
-    assert not repeats.is_repeat("s", "c", LATER)
+        repeats.record_and_check_repeat(session, "x", NOW)
+    assert not repeats.record_and_check_repeat("s", "c", LATER)
 
 
 def test_threads_share_one_memory():
@@ -242,7 +242,9 @@ def test_threads_share_one_memory():
 
     def tell(number):
         moment = NOW + timedelta(seconds=number)
-        fresh.extend(text for text in range(500) if not repeats.is_repeat("s", str(text), moment))
+        fresh.extend(
+            text for text in range(500) if not repeats.record_and_check_repeat("s", str(text), moment)
+        )
 
     threads = [threading.Thread(target=tell, args=(number,)) for number in range(4)]
     for thread in threads:

@@ -50,8 +50,8 @@ def dates_in(text):
 def test_the_time_a_question_names_is_understood(text, since, until):
     span = date_span(text, NOW)
     assert (span.since.date().isoformat(), span.until.date().isoformat()) == (since, until)
-    assert span.holds(span.since)
-    assert not span.holds(span.until)
+    assert span.contains(span.since)
+    assert not span.contains(span.until)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from foreword.text.tokens import (
     Tokenizer,
     WordTokenizer,
     cut_to_tokens,
-    encoding_of_model,
+    encoding_for_model,
     tokenizer_by_name,
 )
 
@@ -100,7 +100,7 @@ def test_estimates_are_those_of_the_documents():
     ],
 )
 def test_a_model_has_an_encoding(name, encoding):
-    assert encoding_of_model(name) == encoding
+    assert encoding_for_model(name) == encoding
 
 
 def test_tokenizers_are_found_by_name_and_others_refused():

@@ -1,6 +1,6 @@
-"""What an agent tells its hooks: one event, read from JSON of several dialects, and the turns it leaves.
+"""Read the events that agents send to their hooks, as JSON in several dialects, and make items of them.
 
-Tolerant on purpose: agents add fields and change shapes with every release, so whatever is missing, of
+Tolerant on purpose: agents add fields and change shapes with every release, so a field that is missing, of
 another type or too long is worked around, and reading never fails. Nothing is stored here.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 MAX_SPOKEN_CHARACTERS = 20_000
-"""How much of a prompt or a message is kept: its beginning and its end."""
+"""At most this many characters of a prompt or a message are kept: its beginning and its end."""
 
 _MAX_ABOUT_CHARACTERS = 200
 _MAX_SUBAGENT_CHARACTERS = 100
@@ -51,10 +51,10 @@ _AFTER_TOOL = ("PostToolUse", "PostToolUseFailure")
 
 @dataclass(frozen=True, slots=True)
 class AgentEvent:
-    """One thing that happened in an agent's session, under the same names whichever agent it was.
+    """One event of an agent's session, with the same names for every agent.
 
-    `outcome` says how a tool's call ended (`exit 1`, `failed`, `interrupted`) and is empty when nobody said.
-    `subagent` is empty in the session's main agent.
+    `outcome` states how a tool's call ended (`exit 1`, `failed`, `interrupted`) and is empty if that is
+    unknown. `subagent` is empty in the session's main agent.
     """
 
     name: str
@@ -74,14 +74,14 @@ class AgentEvent:
 
     @property
     def context(self) -> str:
-        """Whose context this is: the session's name, and for a subagent, whose context is its own, its id."""
+        """The id of the agent's context: the session, followed by the subagent if it is one."""
         return f"{self.session}/{self.subagent}" if self.session and self.subagent else self.session
 
 
 def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
-    """The event that a hook was handed, without its secrets; None when nothing in it can be used.
+    """The event that a hook received, without its secrets; None if it is not JSON or has no name.
 
-    Secrets go before anything is cut: the end of a long text may part a key in two.
+    Secrets are removed before any text is cut, because a cut could split a key in two.
     """
     try:
         body = redact_json(json.loads(payload.decode("utf-8-sig", errors="replace")))
@@ -91,7 +91,7 @@ def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEven
     name = _read_event_name(body) if isinstance(body, dict) else ""
     if not name:
         return None
-    answer = bounded_json(
+    answer = limit_json(
         next((body[key] for key in ("tool_response", "tool_output", "error") if key in body), None)
     )
     output = answer_text(answer)
@@ -115,28 +115,28 @@ def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEven
 
 
 def _read_event_name(body: Mapping[str, Any]) -> str:
-    """The event's name as we call it; an event without one is known by what it carries."""
-    said = first_label(body, "hook_event_name", "hookEventName", "event")
-    return _OUR_NAMES.get(said, said) or next(
+    """Our name for the event; if it has no name, the one that its fields suggest, or ""."""
+    given = first_label(body, "hook_event_name", "hookEventName", "event")
+    return _OUR_NAMES.get(given, given) or next(
         (name for key, name in _NAME_BY_FIELD.items() if key in body), ""
     )
 
 
 def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A tool's input as an object, whichever field it is in and however the agent wrote it."""
-    tool_input = bounded_json(
+    """A tool's input as an object, from whichever field and in whichever form the agent sent it."""
+    tool_input = limit_json(
         next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {})
     )
-    if isinstance(tool_input, str):  # some agents hand over the arguments as the model wrote them
-        tool_input = parse_object(tool_input)
+    if isinstance(tool_input, str):  # some agents pass the arguments as the model wrote them
+        tool_input = parse_json_object(tool_input)
     return tool_input if isinstance(tool_input, dict) else {"input": tool_input} if tool_input else {}
 
 
 def items_from_event(event: AgentEvent, workspace: str, repeats: RecentTexts | None = None) -> list[Item]:
-    """What an event leaves worth remembering: a prompt, an answer, or a tool's call with its result.
+    """The items that an event gives: a prompt, an answer, or a tool's call with its result; often none.
 
-    Secrets go before anything is cut, since half a secret would not be known as one. With `repeats`, what
-    the session had lately is not kept again.
+    Secrets are removed before any text is cut, because half a secret would not be recognised. With `repeats`,
+    texts that the session had lately give no items.
     """
     match event.name:
         case "UserPromptSubmit":
@@ -147,19 +147,19 @@ def items_from_event(event: AgentEvent, workspace: str, repeats: RecentTexts | N
             items = _items_from_tool_call(event, workspace)
         case _:
             items = []
-    return [item for item in items if repeats is None or not _is_repeated_item(repeats, item)]
+    return [item for item in items if repeats is None or not _record_and_check_repeat(repeats, item)]
 
 
-def _is_repeated_item(repeats: RecentTexts, item: Item) -> bool:
-    """Whether the session had this item lately; the outputs of tools are compared loosely."""
+def _record_and_check_repeat(repeats: RecentTexts, item: Item) -> bool:
+    """Record an item, and return whether its session had it lately; outputs of tools are compared loosely."""
     loosely = item.source.trust in ("tool", "web")
-    return repeats.is_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
+    return repeats.record_and_check_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
 
 
 def _items_from_speech(
     event: AgentEvent, workspace: str, spoken_text: str, speaker: str, source: Source
 ) -> list[Item]:
-    """What somebody said, without what was injected or wrapped around it; nothing when that tells nothing."""
+    """A prompt or an answer as an item, without injected frames and wrappers; nothing if the rest is junk."""
     text = remove_wrappers(redact(remove_frames(spoken_text)))
     if junk_reason(text):
         return []
@@ -167,7 +167,7 @@ def _items_from_speech(
 
 
 def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
-    """What a tool did, if it is worth keeping."""
+    """A tool's call as an item, if it is worth keeping; else nothing."""
     tool_input = redact_json(_remove_frames_in_json(event.tool_input))
     output = redact(remove_frames(event.tool_output))
     record = read_call_record(ToolCall(event.tool, tool_input, output, event.outcome, event.folder))
@@ -181,7 +181,7 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
 
 
 def _remove_frames_in_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
-    """The value without what Foreword said, in every text of it."""
+    """The value without what Foreword injected, in every text of it."""
     match value:
         case str():
             return remove_frames(value)
@@ -201,7 +201,7 @@ def _make_turn_item(
     source: Source,
     facts: Mapping[str, str] | None = None,
 ) -> Item:
-    """An item of kind `turn`, with those facts that are not empty."""
+    """An item of kind `turn`; the facts that are not empty become its metadata."""
     known = {"agent": event.agent, **(facts or {})}
     return Item(
         text=text,
@@ -219,7 +219,7 @@ def _make_turn_item(
 # JSON of any shape ---------------------------------------------------------------------------------------
 
 MAX_TEXT_CHARACTERS = 1_000_000
-"""At most this many characters of a text are read: both its ends."""
+"""At most this many characters of a text are read, from both its ends."""
 
 _MAX_LABEL_CHARACTERS = 4_000
 _MAX_VALUES = 2_000
@@ -237,10 +237,10 @@ _EXIT_CODE = re.compile(
 )
 
 
-def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
-    """The value with clean texts, and no deeper, wider or longer than anyone would read.
+def limit_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """The value, limited in depth, number of values and length of texts, without NUL and private spans.
 
-    What was marked private goes before anything is cut: a cut could take the mark and leave what it marks.
+    Private spans are removed before any text is cut, because a cut could remove the mark and leave the span.
     """
     remaining = _MAX_VALUES
 
@@ -251,14 +251,14 @@ def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return "…"
         match value:
             case str():
-                text = remove_private_spans(_without_nul_and_surrogates(value))
+                text = remove_private_spans(_remove_nul_and_surrogates(value))
                 return keep_both_ends(text, MAX_TEXT_CHARACTERS)
             case list():
                 return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():
                 some = list(value.items())[: max(0, remaining)]
                 return {
-                    _without_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
+                    _remove_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
                     for name, part in some
                 }
             case _:
@@ -268,50 +268,51 @@ def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
 
 
 def first_label(body: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that holds a text, on one line and not too long."""
+    """The first of these fields that has a text, shortened to one line; "" if none has."""
     for name in names:
         value = body.get(name)
         if isinstance(value, str) and value.strip():
-            return " ".join(_without_nul_and_surrogates(value[:_MAX_LABEL_CHARACTERS]).split())
+            return " ".join(_remove_nul_and_surrogates(value[:_MAX_LABEL_CHARACTERS]).split())
     return ""
 
 
 def first_text(body: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that says something, whatever its shape."""
-    return next((said for name in names if (said := answer_text(bounded_json(body.get(name)))).strip()), "")
+    """The text of the first of these fields that has one, whatever its shape; "" if none has."""
+    texts = (answer_text(limit_json(body.get(name))) for name in names)
+    return next((text for text in texts if text.strip()), "")
 
 
-def parse_object(text: str) -> Any:  # noqa: ANN401  (any JSON)
-    """The object that a text spells out, or the text itself."""
+def parse_json_object(text: str) -> Any:  # noqa: ANN401  (any JSON)
+    """The JSON object that a text holds, or the text itself if it holds none."""
     if not text.lstrip().startswith("{"):
         return text
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return bounded_json(value) if isinstance(value, dict) else text
+    return limit_json(value) if isinstance(value, dict) else text
 
 
 def answer_text(value: Any) -> str:  # noqa: ANN401  (any JSON)
-    """What a tool answered, as text, whatever shape the agent gave it."""
+    """A tool's answer as text, whatever shape the agent gave it; images and sound give ""."""
     match value:
         case None | {"type": "image" | "audio" | "image_url"}:
             return ""
         case str():
-            inner = parse_object(value)
+            inner = parse_json_object(value)
             return answer_text(inner) if isinstance(inner, dict) and "output" in inner else value
         case list():
             return "\n".join(filter(None, map(answer_text, value)))
         case dict():
-            return _text_of_json_object(value)
+            return _answer_object_text(value)
         case _:
             return json.dumps(value)
 
 
-def _text_of_json_object(value: Mapping[str, Any]) -> str:
-    """What an object that a tool answered says: its streams, its answer, its error; else its JSON."""
+def _answer_object_text(value: Mapping[str, Any]) -> str:
+    """The text of an answer that is a JSON object: its streams, answer and error, or else its JSON."""
     streams = [answer_text(value[name]) for name in _STREAMS if name in value]
-    answer = next((said for name in _ANSWERS if (said := answer_text(value.get(name)))), "")
+    answer = next((text for name in _ANSWERS if (text := answer_text(value.get(name)))), "")
     error = answer_text(value.get("error"))
     if any(name in value for name in (*_STREAMS, *_ANSWERS, "error")):
         return "\n".join(filter(None, [*streams, answer, "" if error in answer else error]))
@@ -319,8 +320,8 @@ def _text_of_json_object(value: Mapping[str, Any]) -> str:
 
 
 def read_outcome(response: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
-    """How a call ended, as far as its answer says: `exit 1`, `failed`, `interrupted`, or nothing."""
-    response = parse_object(response) if isinstance(response, str) else response
+    """How a call ended, according to its answer: `exit 1`, `failed`, `interrupted`, or "" if unknown."""
+    response = parse_json_object(response) if isinstance(response, str) else response
     facts = dict(response) if isinstance(response, dict) else {}
     if isinstance(facts.get("metadata"), dict):
         facts = {**facts["metadata"], **facts}
@@ -334,7 +335,7 @@ def read_outcome(response: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
     return "failed" if wrong or facts.get("error") else ""
 
 
-def _without_nul_and_surrogates(text: str) -> str:
-    """The text without NUL, and with whole characters only."""
+def _remove_nul_and_surrogates(text: str) -> str:
+    """The text without NUL characters, and with `?` in place of lone surrogates."""
     text = text.replace("\0", "")
     return text if text.isascii() else text.encode(errors="replace").decode()

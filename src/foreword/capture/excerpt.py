@@ -1,4 +1,4 @@
-"""The part of a long text that is worth keeping: of an output its results and errors, of speech both ends."""
+"""Shorten long texts: an output to its results and errors, a prompt or message to its two ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foreword.capture.junk import is_progress_line
 from foreword.text.clean import remove_invisible
 
 MAX_OUTPUT_CHARACTERS = 2_000
-"""How much of an output is kept: the lines that tell most, and the ends."""
+"""At most this many characters of an output are kept: the most informative lines, and the ends."""
 
 _MAX_LINE_CHARACTERS = 240
 _MAX_READ_CHARACTERS = 200_000
@@ -18,15 +18,15 @@ _RESULT = r"\b\d+ (?:passed|failed|errors?|failing|passing)\b|^(?:FAILED|ERROR)\
 _ERROR = r"^\w*(?:Error|Exception)\b|\b(?:error|fatal|panic(?:ked)?)\b ?(?:\[\w+\])?:|^E\s{2,}|Traceback"
 _TROUBLE = r"\b(?:failed|failures?|refused|denied|not found|cannot|could not|unable|conflict)\b"
 _EVENT = r"\b(?:warning|deprecated|succeeded|success|created|deployed|published|built|total|coverage)\b"
-_WORTH = tuple(
+_WORTH_BY_SHAPE = tuple(
     (worth, re.compile(shape, re.IGNORECASE))
     for worth, shape in ((5, _RESULT), (4, _ERROR), (3, _TROUBLE), (2, _EVENT))
 )
-_WORTH_OF_NEIGHBOURS = 4
+_MIN_WORTH_WITH_NEIGHBOURS = 4
 
 
 def excerpt_output(output: str, max_characters: int = MAX_OUTPUT_CHARACTERS) -> str:
-    """The lines of an output that tell most: results, errors and what is beside them, the first, the last."""
+    """The most informative lines of an output: results, errors and their neighbours, the first, the last."""
     lines = [line for line in _clean_output_lines(output) if not is_progress_line(line)]
     if sum(map(len, lines)) + len(lines) <= max_characters:
         return "\n".join(lines)
@@ -40,7 +40,7 @@ def excerpt_output(output: str, max_characters: int = MAX_OUTPUT_CHARACTERS) -> 
 
 
 def _clean_output_lines(output: str) -> list[str]:
-    """The lines of an output as a screen shows them: nothing overwritten, none too long, repeats once."""
+    """The lines of an output as a terminal shows them, shortened, without blank and repeated lines."""
     if len(output) > _MAX_READ_CHARACTERS:
         output = f"{output[: _MAX_READ_CHARACTERS // 2]}\n{output[-_MAX_READ_CHARACTERS // 2 :]}"
     shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
@@ -53,11 +53,11 @@ def _clean_output_lines(output: str) -> list[str]:
 
 
 def _rank_line_indexes(lines: list[str]) -> list[int]:
-    """The places of the lines that are worth keeping, most telling first; among equals, later ones first."""
-    worths = [next((worth for worth, shape in _WORTH if shape.search(line)), 0) for line in lines]
+    """The indexes of the lines worth keeping, the most informative first; among equals, later ones first."""
+    worths = [next((worth for worth, shape in _WORTH_BY_SHAPE if shape.search(line)), 0) for line in lines]
 
     def line_worth(index: int) -> int:
-        beside = any(worth >= _WORTH_OF_NEIGHBOURS for worth in worths[max(0, index - 2) : index + 2])
+        beside = any(worth >= _MIN_WORTH_WITH_NEIGHBOURS for worth in worths[max(0, index - 2) : index + 2])
         from_end = len(lines) - 1 - index
         place = 3 if from_end < 4 else 2 if index < 3 else 1 if from_end < 10 else 0
         return max(worths[index], place, int(beside))
@@ -67,7 +67,7 @@ def _rank_line_indexes(lines: list[str]) -> list[int]:
 
 
 def _join_chosen_lines(lines: list[str], chosen_indexes: list[int]) -> str:
-    """The chosen lines in their order, and, where the first are missing, one that says how many are."""
+    """The chosen lines in order, with a line at the first gap that states how many were left out."""
     gap = next((place for place, index in enumerate(chosen_indexes) if place != index), len(chosen_indexes))
     shown = [lines[index] for index in chosen_indexes]
     shown.insert(gap, f"[… {len(lines) - len(chosen_indexes):,} lines left out …]")
@@ -75,7 +75,7 @@ def _join_chosen_lines(lines: list[str], chosen_indexes: list[int]) -> str:
 
 
 def keep_both_ends(text: str, max_characters: int) -> str:
-    """A text of about this many characters at most: its beginning, a note of what is missing, and its end."""
+    """The text, shortened to about this many characters: its beginning, a note of the gap, and its end."""
     if len(text) <= max_characters:
         return text
     head, tail = max_characters * 2 // 3, max_characters // 3

@@ -1,9 +1,9 @@
-"""Paths that a project's settings exclude: never read into memory, and never remembered from a tool's call.
+"""Paths that a project's settings exclude: their files are not indexed, and calls that name them not stored.
 
 Patterns are written as in `.gitignore`: `*` and `?` stop at a slash, `**` does not; a pattern without a slash
-holds at any depth, one with a slash from the folder of its file; a folder stands for all that is in it. There
-is no `!`: what one line excludes, no other brings back. A call counts as one that touches an excluded path if
-its input or its output names one. In doubt it does: what is not remembered can be said again.
+applies at any depth, one with a slash from the folder of its file; a folder includes everything in it. There
+is no `!`: a path that one line excludes cannot be included again. A call touches an excluded path if its
+input or output names one. In doubt it does, because the user can always say again what was not stored.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ _CONTENT_FIELDS = frozenset(
     ("content", "contents", "file_text", "old_string", "new_string", "old_str", "new_str", "old_source",
      "new_source", "oldString", "newString", "edits", "description", "todos")
 )  # fmt: skip
-"""Fields of a tool's input that hold what is in a file, not which file it is."""
-_NO_PATH = re.compile(r"[\s\"'`<>|;&(){}\[\]=,:]+")
+"""Fields of a tool's input that hold the content of a file, not its path."""
+_BETWEEN_PATHS = re.compile(r"[\s\"'`<>|;&(){}\[\]=,:]+")
 _CHANGE_OF_FOLDER = re.compile(r"(?:^|[;&|(\n])\s*(?:cd|pushd)\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
 _QUOTED = re.compile(r"\"([^\"\n]{1,1000})\"|'([^'\n]{1,1000})'")
 _MAX_WORDS = 20_000
 
 
 class Pattern(NamedTuple):
-    """One pattern: the folder it counts from, and the expression for a path from there.
+    """One pattern: its base folder, and the regular expression for a path from there.
 
-    An anchored one counts from its folder alone, an absolute one also from the root of the file system.
+    An anchored pattern applies from its base folder only, an absolute one also from the root of the file
+    system.
     """
 
     base: str
@@ -40,7 +41,7 @@ class Pattern(NamedTuple):
     is_absolute: bool
 
     def matches(self, path: str) -> bool:
-        """Whether it excludes an absolute path or a folder above it."""
+        """Whether the pattern excludes an absolute path or a folder above it."""
         below = os.path.relpath(path, self.base)
         if not below.startswith(".."):
             return self.expression.match(below) is not None
@@ -50,27 +51,30 @@ class Pattern(NamedTuple):
 
 
 class Excludes:
-    """The patterns that hold for a folder, each with the folder of the file in which it stands."""
+    """The patterns that apply to a folder, each with the folder of the settings file it is from."""
 
     def __init__(self, patterns: Sequence[tuple[Path, str]]) -> None:
-        self._patterns = [_read_pattern(os.path.realpath(base), pattern) for base, pattern in patterns]
+        self._patterns = [_compile_pattern(os.path.realpath(base), pattern) for base, pattern in patterns]
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
     def match(self, path: str | Path, *, follow: bool = True) -> bool:
-        """Whether an absolute path, or a folder above it, is excluded; also by where its links lead."""
+        """Whether an absolute path or a folder above it is excluded.
+
+        With `follow`, the path that its links lead to is checked as well.
+        """
         plain = os.path.normpath(path)
         if any(pattern.matches(plain) for pattern in self._patterns):
             return True
         return follow and (real := os.path.realpath(plain)) != plain and self.match(real, follow=False)
 
     def touched_by(self, folder: str, tool_input: Mapping[str, Any], output: str) -> bool:
-        """Whether a tool's call, made in a folder, names an excluded path."""
+        """Whether the input or output of a tool's call, made in `folder`, names an excluded path."""
         if not self:
             return False
         texts = list(_texts_that_name_paths(tool_input))
-        folders = [folder, *_folders_entered(folder, texts)]
+        folders = [folder, *_folders_changed_to(folder, texts)]
         return any(
             self.match(os.path.join(base, os.path.expanduser(word)), follow=follow)  # noqa: PTH111, PTH118
             for follow, text in (*((True, text) for text in texts), (False, output))
@@ -80,19 +84,22 @@ class Excludes:
 
 
 @lru_cache(maxsize=512)
-def _read_pattern(base: str, pattern: str) -> Pattern:
+def _compile_pattern(base: str, pattern: str) -> Pattern:
+    """A pattern of the settings as a regular expression; `base` is the folder of its file."""
     text = pattern.strip()
     is_absolute = text.startswith(("/", "~/"))
     text = os.path.expanduser(text).removeprefix("./").rstrip("/")  # noqa: PTH111
     text = text.removesuffix("/**") or "**"
     is_anchored = "/" in text
-    body = "".join(map(_translate_part, re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", text.lstrip("/"))))
+    body = "".join(
+        map(_translate_pattern_part, re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", text.lstrip("/")))
+    )
     start = "/?" if is_anchored else "(?:.*/)?"
     return Pattern(base, re.compile(rf"{start}{body}(?:/.*)?\Z", re.DOTALL), is_anchored, is_absolute)
 
 
-def _translate_part(part: str) -> str:
-    """One piece of a pattern as a piece of a regular expression."""
+def _translate_pattern_part(part: str) -> str:
+    """One part of a pattern, such as `**` or plain text, as a part of a regular expression."""
     match part:
         case "**/":
             return "(?:.*/)?"
@@ -110,7 +117,7 @@ def _translate_part(part: str) -> str:
 
 
 def _texts_that_name_paths(value: Any) -> Iterator[str]:  # noqa: ANN401  (any JSON)
-    """Every text of a tool's input but for what stands in files."""
+    """Every text of a tool's input except the content of files."""
     match value:
         case str():
             yield value
@@ -123,21 +130,21 @@ def _texts_that_name_paths(value: Any) -> Iterator[str]:  # noqa: ANN401  (any J
                     yield from _texts_that_name_paths(part)
 
 
-def _folders_entered(folder: str, texts: Sequence[str]) -> list[str]:
-    """The folders that commands change to."""
+def _folders_changed_to(folder: str, texts: Sequence[str]) -> list[str]:
+    """The folders that the commands in these texts change to with `cd` or `pushd`."""
     found = [next(filter(None, groups)) for text in texts for groups in _CHANGE_OF_FOLDER.findall(text)]
-    return [os.path.join(folder, os.path.expanduser(one)) for one in found[:20]]  # noqa: PTH111, PTH118
+    return [os.path.join(folder, os.path.expanduser(path)) for path in found[:20]]  # noqa: PTH111, PTH118
 
 
 def _words_like_paths(text: str) -> Iterator[str]:
-    """The words of a text that may be paths, and what stands in quotes: a path may have blanks in it."""
+    """The words of a text that may be paths, and its quoted parts, as a path may have blanks in it."""
     if len(text) < 1000 and "\n" not in text:
         yield text.replace("\0", "")
     quoted = [first or second for first, second in _QUOTED.findall(text)[:_MAX_WORDS]]
-    words = dict.fromkeys((*_NO_PATH.split(text)[:_MAX_WORDS], *quoted))
+    words = dict.fromkeys((*_BETWEEN_PATHS.split(text)[:_MAX_WORDS], *quoted))
     for word in words:
         plain = word.replace("\0", "").lstrip("@").rstrip(".")
         if plain:
             yield plain
-        if plain.startswith(("a/", "b/")):  # as a diff writes it
+        if plain.startswith(("a/", "b/")):  # the prefix of a diff
             yield plain[2:]

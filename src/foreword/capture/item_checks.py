@@ -1,4 +1,4 @@
-"""Checks that a text or an item can be kept, searched and shown at all; and items without their secrets."""
+"""Check that a text or an item can be stored, searched and shown, and remove the secrets of an item."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_LABEL_CHARACTERS = 4096
 
 
 def check_text(name: str, text: object, max_characters: int = MAX_CHARACTERS, *, empty: bool = False) -> str:
-    """The text, if it can be kept; else raises a ValidationError that says what is wrong with it."""
+    """The text, if it can be stored; else raises a ValidationError that states what is wrong with it."""
     if not isinstance(text, str):
         raise ValidationError(f"{name} must be text, not {type(text).__name__}")
     if not empty and not text.strip():
@@ -44,9 +44,9 @@ def check_text(name: str, text: object, max_characters: int = MAX_CHARACTERS, *,
 
 
 def redact_item(item: Item) -> Item:
-    """The item as it may reach a disk: without keys, passwords and what was marked private.
+    """The item as it may be stored: without keys, passwords and private spans.
 
-    Raises a ValidationError where nothing is left of its text.
+    Raises a ValidationError if nothing is left of its text.
     """
     text = redact(item.text)
     if not text.strip():
@@ -57,22 +57,23 @@ def redact_item(item: Item) -> Item:
         type=redact(item.type),
         about=redact(item.about),
         source=replace(item.source, name=redact(item.source.name)),
-        session=_label_without_private(item.session),
-        conversation=_label_without_private(item.conversation),
+        session=_remove_private_from_label(item.session),
+        conversation=_remove_private_from_label(item.conversation),
         metadata=redact_json(dict(item.metadata)),
     )
 
 
-def _label_without_private(label: str | None) -> str | None:
-    """A session's or a conversation's name without what was marked private; None if nothing is left."""
+def _remove_private_from_label(label: str | None) -> str | None:
+    """A session's or conversation's name without private spans; None if nothing is left."""
     return (remove_private_spans(label).strip() or None) if label and has_private_mark(label) else label
 
 
 def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
-    """Whether nothing would be taken out of any of these items; False where it is not sure.
+    """Whether these items surely have no secrets and no private spans.
 
-    Searched together, which is many times faster than field by field. Without `texts`, these are known to be
-    clean, and so is what stands in them word for word; the lists of captured metadata hold nothing else.
+    All fields are searched together, which is many times faster than one by one. With `texts=False` the texts
+    are known to be clean, and so is every field whose value is in the text word for word; lists in the
+    metadata are taken for clean too.
     """
     values: dict[str, None] = {}
     for item in items:
@@ -85,16 +86,19 @@ def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
         if texts:
             lists = [value for value in item.metadata.values() if isinstance(value, list)]
             listed = (inner for value in lists for inner in value)
-            fields += [item.text, *(one if isinstance(one, str) else json.dumps(one) for one in listed)]
+            fields += [
+                item.text,
+                *(entry if isinstance(entry, str) else json.dumps(entry) for entry in listed),
+            ]
         values.update(dict.fromkeys(value for value in fields if texts or value not in item.text))
     joined = "\n\n".join(values)
     return redact(joined) == joined
 
 
 def check_item(item: Item) -> Item:
-    """The item, if every field can be kept; else raises a ValidationError that names the field.
+    """The item, if every field can be stored; else raises a ValidationError that names the field.
 
-    Code, documents and commits are never the user's word: whoever stores them, the repository wrote them.
+    Code, documents and commits with the trust of the user get that of the repository, which wrote them.
     """
     check_text("text", item.text)
     check_kind(item.kind)
@@ -117,7 +121,7 @@ def check_item(item: Item) -> Item:
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Raise a ValidationError unless the metadata is a JSON object of bearable size."""
+    """Raise a ValidationError unless the metadata is a JSON object that is not too large."""
     if not isinstance(metadata, Mapping):
         raise ValidationError("metadata must be a mapping of names to JSON values")
     try:

@@ -1,7 +1,7 @@
-"""Items and relations as lines of JSON, and back: the form in which a workspace is exported and imported.
+"""Write items and relations as lines of JSON, and read them: the format of an exported workspace.
 
 A line is an item, or a relation (it has `from_id` and `to_id`). Vectors are not written: they can be computed
-again. Unknown fields are refused, so that a typing error does not become silent loss.
+again. Unknown fields are refused, so that a typing error does not silently lose data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMES = ("created_at", "valid_from")
 
 
 def item_line(item: Item) -> str:
-    """An item as one line; fields that hold their default are left out."""
+    """An item as one line of JSON; fields with their default value are left out."""
     body: dict[str, Any] = {}
     for field in fields(Item):
         value = getattr(item, field.name)
@@ -33,13 +33,13 @@ def item_line(item: Item) -> str:
 
 
 def relation_line(relation: Relation) -> str:
-    """A relation as one line."""
+    """A relation as one line of JSON."""
     body = {field.name: _value_for_json(getattr(relation, field.name)) for field in fields(Relation)}
     return json.dumps(body, ensure_ascii=False)
 
 
 def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[Item | Relation]:
-    """The items and relations that the lines hold; what has no time gets `now`. Raises ValidationError."""
+    """The items and relations in the lines; those without a time get `now`. Raises ValidationError."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -56,6 +56,7 @@ def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[
 
 
 def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
+    """The item in a JSON object. Raises TypeError or ValueError if a field is wrong."""
     _refuse_unknown_fields(body, Item)
     body = {name: value for name, value in body.items() if name not in _SET_WHEN_STORED}
     if "text" not in body:
@@ -72,14 +73,14 @@ def _read_relation(body: dict[str, Any], now: datetime) -> Relation:
 
 
 def _refuse_unknown_fields(body: dict[str, Any], kind: type[Item | Relation]) -> None:
-    """Raise a ValueError that names a field which the kind does not have."""
+    """Raise a ValueError if the object has a field that an item or relation does not have."""
     known = {field.name for field in fields(kind)}
     if unknown := sorted(set(body) - known):
         raise ValueError(f"unknown field {unknown[0]!r}; there are: {', '.join(sorted(known))}")
 
 
 def _read_times(body: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """The fields with their times parsed; without a time, an item or relation was created now."""
+    """The fields with their times parsed; `created_at` is `now` if it is missing."""
     times = {name: datetime.fromisoformat(body[name]) for name in _TIMES if body.get(name) is not None}
     return {"created_at": now} | body | times
 

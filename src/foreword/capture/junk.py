@@ -1,7 +1,7 @@
-"""What is said in a session and tells nothing: acknowledgements, housekeeping, boot text, progress bars.
+"""Recognise texts without information: acknowledgements, housekeeping, boot text, progress bars.
 
-Knows wordings and shapes, not worth: a short answer that says something (`use tabs`, `no, port 8081`) stays.
-A text is junk only when all of it is. Wordings are listed in `junk_phrases.toml`.
+Judges by wording and shape, not by length: a short answer with information (`use tabs`, `no, port 8081`) is
+no junk, and a text is junk only if all of it is. The wordings are listed in `junk_phrases.toml`.
 """
 
 from __future__ import annotations
@@ -94,23 +94,23 @@ _CHANGING = re.compile(
 
 @cache
 def _read_phrases() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
-    """The acknowledgements, each as its words, and the housekeeping commands; read on first use."""
+    """The acknowledgements, each split into words, and the housekeeping commands; read on first use."""
     table = tomllib.loads(Path(__file__).with_name("junk_phrases.toml").read_text(encoding="utf-8"))
-    said = re.split(r"[|\n]", table["acknowledgements"].strip())
-    return frozenset(tuple(split_words(one)) for one in said), frozenset(table["commands"].split())
+    phrases = re.split(r"[|\n]", table["acknowledgements"].strip())
+    return frozenset(tuple(split_words(phrase)) for phrase in phrases), frozenset(table["commands"].split())
 
 
 def remove_wrappers(text: str) -> str:
-    """The text without what an agent's own machinery put around it; a command's arguments stay."""
+    """The text without the tags and notes that an agent's own software adds; a command's arguments stay."""
     if "<" in text:
         text = _ARGUMENTS.sub(" ", _remove_tagged_blocks(text.strip()))
     return _BOOT_LINE.sub("", text).strip()
 
 
 def _remove_tagged_blocks(text: str) -> str:
-    """The text without tagged blocks. One that never ends counts only when the text begins with it.
+    """The text without tagged blocks; one that is not closed is removed only at the beginning of the text.
 
-    One pass over the tags: a text of a hundred thousand opening tags costs no more than any other.
+    Makes one pass over the tags, so that a text of a hundred thousand opening tags costs no more than others.
     """
     tags = list(_TAG.finditer(text))
     last = {tag.group(2): tag.end() for tag in tags if tag.group(1)}
@@ -127,57 +127,57 @@ def _remove_tagged_blocks(text: str) -> str:
 
 
 def is_progress_line(line: str) -> bool:
-    """Whether a line of output only says that something is going on."""
+    """Whether a line of output only shows progress, or nothing."""
     return _NOISE.match(line[:300]) is not None
 
 
 def junk_reason(text: str) -> str | None:
-    """Why a text tells nothing, or None when it may tell something."""
+    """Why a text has no information, or None if it may have some."""
     stripped = text.strip()
     if not stripped:
         return "empty"
-    said = remove_wrappers(stripped)
-    if not said or _BOOT_TEXT.match(said):
+    content = remove_wrappers(stripped)
+    if not content or _BOOT_TEXT.match(content):
         return "boot text"
-    if _is_housekeeping_command(said):
+    if _is_housekeeping_command(content):
         return "slash command"
-    if _is_acknowledgement(said):
+    if _is_acknowledgement(content):
         return "acknowledgement"
-    if all(map(is_progress_line, said.splitlines())):
+    if all(map(is_progress_line, content.splitlines())):
         return "no more than progress or an empty output"
     return None
 
 
 def _is_housekeeping_command(text: str) -> bool:
-    """A slash command with nothing after it, or one that only tends the agent itself."""
+    """Whether a text is a slash command without arguments, or one that only concerns the agent itself."""
     match = _COMMAND.match(text)
     _, commands = _read_phrases()
     return match is not None and (match.end() == len(text) or fold_case(match.group(1)) in commands)
 
 
 def _is_acknowledgement(text: str) -> bool:
-    """Whether the whole text is made of phrases that say yes, no, thanks or go on, or of no words at all."""
+    """Whether a text consists of phrases such as yes, no, thanks or go on, or has no words at all."""
     if len(text) > 120:
         return False
-    said = split_words(text)
-    if len(said) > _MAX_WORDS:
+    words = split_words(text)
+    if len(words) > _MAX_WORDS:
         return False
-    if len(said) <= 1 and len("".join(said)) <= 1:  # a thumb, a question mark, the number of an option
+    if len(words) <= 1 and len("".join(words)) <= 1:  # an emoji, a question mark, the number of an option
         return True
     phrases, _ = _read_phrases()
     reached = {0}
-    for end in range(1, len(said) + 1):
-        if any(tuple(said[start:end]) in phrases for start in reached):
+    for end in range(1, len(words) + 1):
+        if any(tuple(words[start:end]) in phrases for start in reached):
             reached.add(end)
-    return len(said) in reached
+    return len(words) in reached
 
 
 class RecentTexts:
-    """Remembers what a session has lately seen, so that the same text again is not kept again.
+    """The recent texts of each session, so that a repeated text is not stored again.
 
-    Bounded in both directions: the oldest texts of a session and the oldest sessions are let go. The same
-    text at the same moment is the same event, told twice, and no repeat: a second try must not be lost.
-    Safe to share between threads.
+    The number of texts and of sessions is limited; the oldest are dropped. The same text at the same moment
+    is no repeat, but the same event delivered twice: a second try must not be lost. Safe to share between
+    threads.
     """
 
     def __init__(self, texts: int = 512, sessions: int = 64) -> None:
@@ -186,13 +186,15 @@ class RecentTexts:
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, OrderedDict[bytes, datetime]] = OrderedDict()
 
-    def is_repeat(self, session: str, text: str, at: datetime, *, loosely: bool = False) -> bool:
-        """Whether this session had the same text at another moment; from now on, it had.
+    def record_and_check_repeat(
+        self, session: str, text: str, at: datetime, *, loosely: bool = False
+    ) -> bool:
+        """Record a text of a session, and return whether the session had it at another moment.
 
-        Loosely the same are texts that differ in times, durations and addresses only, as outputs do.
+        With `loosely`, texts that differ only in times, durations and addresses, as outputs do, are the same.
         """
-        gist = " ".join((_CHANGING.sub(" ", fold_case(text)) if loosely else fold_case(text)).split())
-        key = hashlib.blake2b(gist.encode(errors="replace"), digest_size=12).digest()
+        normalised = " ".join((_CHANGING.sub(" ", fold_case(text)) if loosely else fold_case(text)).split())
+        key = hashlib.blake2b(normalised.encode(errors="replace"), digest_size=12).digest()
         with self._lock:
             seen = self._seen.setdefault(session, OrderedDict())
             self._seen.move_to_end(session)

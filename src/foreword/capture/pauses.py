@@ -1,8 +1,9 @@
 """Pauses: the times in which nothing is recalled or remembered, everywhere or in one workspace.
 
-They are kept in `pauses.json` in the data folder, the past ones for a while, because what counts is when a
-thing was said and not when it reaches us. Stands on the standard library alone, as a hook without a service
-asks here, too. A file that cannot be read counts as a pause: whoever paused wanted nothing to be kept.
+They are stored in `pauses.json` in the data folder, past ones for a while too, because the time of an event
+counts and not the time at which it arrives. Uses the standard library alone, as hooks without a service use
+this module. A file that cannot be read counts as a pause, because a user who paused wanted nothing to be
+stored.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 PAUSE_FILE = "pauses.json"
 _KEPT_SECONDS = 30 * 86_400.0
-"""How long a pause that is over is remembered: nothing waits in the spool for longer."""
+"""A pause that is over is kept for this long; no event waits longer in the spool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A time without memory, in seconds since 1970: from `since` until `until`, or until it is ended.
+    """A pause from `since` to `until` in seconds since 1970, or until the user ends it.
 
-    `workspace` is empty where the pause holds everywhere. `problem` says why its file could not be read.
+    `workspace` is empty for a pause everywhere. `problem` states why the file could not be read.
     """
 
     since: float
@@ -34,7 +35,7 @@ class Pause:
     problem: str = ""
 
     def covers(self, workspace: str, at: float) -> bool:
-        """Whether what was said then and there is not to be kept."""
+        """Whether the pause applies to this workspace at this time."""
         is_here = self.workspace in ("", workspace)
         return is_here and self.since <= at and (self.until is None or at < self.until)
 
@@ -47,18 +48,18 @@ class Pause:
 
 
 def _format_moment(at: float) -> str:
-    """A moment in local time; without its date if that is today."""
+    """A moment in local time, without the date if it is today."""
     moment = datetime.fromtimestamp(at).astimezone()
     is_today = moment.date() == datetime.now().astimezone().date()
     return f"{moment:%H:%M}" if is_today else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def read_pauses(home: Path) -> tuple[Pause, ...]:
-    """Every pause that is known; one without end, with its problem, if the file cannot be read."""
+    """All stored pauses; if the file cannot be read, one pause without end that states the problem."""
     file = home / PAUSE_FILE
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(Pause(float(row["since"]), _read_end(row), str(row["workspace"])) for row in rows)
+        return tuple(Pause(float(row["since"]), _read_until(row), str(row["workspace"])) for row in rows)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -66,47 +67,49 @@ def read_pauses(home: Path) -> tuple[Pause, ...]:
         return (Pause(0.0, problem=f"{file} cannot be read ({why}); foreword resume writes it anew"),)
 
 
-def _read_end(row: dict[str, float | None]) -> float | None:
+def _read_until(row: dict[str, float | None]) -> float | None:
     return None if row["until"] is None else float(row["until"])
 
 
 def find_pause(home: Path, workspace: str, at: float) -> Pause | None:
-    """The pause that covers a moment in a workspace; None if there is none."""
-    return next((one for one in read_pauses(home) if one.covers(workspace, at)), None)
+    """A pause that applies to a workspace at this time, or None."""
+    return next((pause for pause in read_pauses(home) if pause.covers(workspace, at)), None)
 
 
 def begin_pause(home: Path, now: float, until: float | None = None, workspace: str = "") -> Pause:
-    """Pause from now on, everywhere or in one workspace; a pause of the same extent is replaced."""
+    """Begin a pause, everywhere or in one workspace; it replaces a running one of the same extent."""
     new = Pause(now, until, workspace)
-    _write_pauses(home, [*_end_pauses(read_pauses(home), {workspace}, now), new], now)
+    _write_pauses(home, [*_mark_ended(read_pauses(home), {workspace}, now), new], now)
     return new
 
 
 def end_pauses(home: Path, now: float, *workspaces: str) -> list[Pause]:
-    """End the pauses of these workspaces, "" being the one everywhere; gives those that were running."""
+    """End the running pauses of these workspaces ("" for everywhere) and return them."""
     pauses = read_pauses(home)
-    running = [one for one in pauses if one.workspace in workspaces and one.covers(one.workspace, now)]
+    running = [
+        pause for pause in pauses if pause.workspace in workspaces and pause.covers(pause.workspace, now)
+    ]
     if running:
-        _write_pauses(home, _end_pauses(pauses, set(workspaces), now), now)
+        _write_pauses(home, _mark_ended(pauses, set(workspaces), now), now)
     return running
 
 
 def running_pauses(home: Path, now: float) -> list[Pause]:
-    """The pauses that hold now, of whatever workspace."""
-    return [one for one in read_pauses(home) if one.covers(one.workspace, now)]
+    """The pauses of all workspaces that are running."""
+    return [pause for pause in read_pauses(home) if pause.covers(pause.workspace, now)]
 
 
-def _end_pauses(pauses: tuple[Pause, ...], workspaces: set[str], now: float) -> list[Pause]:
-    """The pauses, with an end for those of these workspaces; one that could not be read is left out."""
-    known = [one for one in pauses if not one.problem]
-    ended = {one for one in known if one.workspace in workspaces and one.covers(one.workspace, now)}
-    return [replace(one, until=now) if one in ended else one for one in known]
+def _mark_ended(pauses: tuple[Pause, ...], workspaces: set[str], now: float) -> list[Pause]:
+    """The readable pauses, with `now` as the end of those that are running in these workspaces."""
+    known = [pause for pause in pauses if not pause.problem]
+    ended = {pause for pause in known if pause.workspace in workspaces and pause.covers(pause.workspace, now)}
+    return [replace(pause, until=now) if pause in ended else pause for pause in known]
 
 
 def _write_pauses(home: Path, pauses: list[Pause], now: float) -> None:
-    """Replace the file, whole or not at all; OSError if that cannot be done."""
-    recent = [one for one in pauses if one.until is None or one.until > now - _KEPT_SECONDS]
-    rows = [{name: value for name, value in asdict(one).items() if name != "problem"} for one in recent]
+    """Replace the file atomically, without pauses that ended long ago. Raises OSError."""
+    recent = [pause for pause in pauses if pause.until is None or pause.until > now - _KEPT_SECONDS]
+    rows = [{name: value for name, value in asdict(pause).items() if name != "problem"} for pause in recent]
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = home / f".{PAUSE_FILE}.{os.getpid()}"
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

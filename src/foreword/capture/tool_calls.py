@@ -1,8 +1,8 @@
-"""What of a tool's call is worth keeping: what was run and how it ended, what was changed, what was answered.
+"""Choose what to store of a tool's call: the command and how it ended, the change of a file, or the answer.
 
-Files that were only read are not kept: they are there. Answers of a memory are not kept either, or a memory
-would feed on itself. Knows the tools of several agents by their names and the shape of their input, and shell
-commands by their words; in doubt a command is one that does something, and so is kept.
+Files that were only read are not stored, as they can be read again, nor are the answers of a memory, which
+would be stored twice. Knows the tools of several agents by their names and the shape of their input, and
+shell commands by their words; in doubt a command changes something, and is stored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool's call and what came of it; `outcome` is empty when the agent did not say."""
+    """A tool's call, its input (`given`) and its result; `outcome` is empty if the agent did not state it."""
 
     tool: str
     given: Mapping[str, Any]
@@ -63,14 +63,14 @@ class ToolCall:
     folder: str = ""
 
     @property
-    def went_wrong(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the call is known to have failed."""
         return self.outcome not in ("", "exit 0")
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What is kept of a call: the text, where it comes from, the file it is about, and the command run."""
+    """What is stored of a call: a text, its source, the file it is about, and a command of several lines."""
 
     text: str
     source: Source
@@ -80,7 +80,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that a tool changed, named inside the session's folder, and the texts that went and came."""
+    """A file that a tool changed, as a path in the session's folder, with the text before and after."""
 
     path: str
     before: str = ""
@@ -88,10 +88,10 @@ class FileChange:
 
 
 def read_file_changes(call: ToolCall) -> list[FileChange]:
-    """The files that a call has changed; none for a tool that changes none, or a call that failed."""
-    if call.went_wrong or not _CHANGING_TOOL.fullmatch(call.tool.lower().rpartition("__")[2]):
+    """The files that a call has changed; none if the call failed or its tool changes no files."""
+    if call.has_failed or not _CHANGING_TOOL.fullmatch(call.tool.lower().rpartition("__")[2]):
         return []
-    before, after = _texts_before_and_after_change(call.given)
+    before, after = _removed_and_added_text(call.given)
     patched = [new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))]
     first = _changed_file_path(call)
     paths = dict.fromkeys([first, *patched] if first else patched)
@@ -99,7 +99,7 @@ def read_file_changes(call: ToolCall) -> list[FileChange]:
 
 
 def read_call_record(call: ToolCall) -> CallRecord | None:
-    """What a call leaves worth keeping, or None."""
+    """What is to be stored of a call, or None if nothing is."""
     name = call.tool.lower()
     last = name.rpartition("__")[2]
     if not name or _MEMORY_TOOL.fullmatch(name) or _READING_TOOL.fullmatch(last):
@@ -112,7 +112,7 @@ def read_call_record(call: ToolCall) -> CallRecord | None:
 
 
 def _build_command_record(call: ToolCall) -> CallRecord | None:
-    """The command, how it ended, and the lines of its output that tell something."""
+    """The record of a command: itself, how it ended, and the informative lines of its output."""
     command = read_command(call.given)
     if not command or only_reads(command):
         return None
@@ -120,16 +120,16 @@ def _build_command_record(call: ToolCall) -> CallRecord | None:
     lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
     host = web_host(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
-    several = shown if "\n" in shown else ""  # where it ends cannot be seen in the text
+    several = shown if "\n" in shown else ""  # the text does not show where it ends
     return CallRecord("\n".join(filter(None, lines)), source, command=several)
 
 
 def _build_change_record(call: ToolCall) -> CallRecord | None:
-    """Which file was changed, and a few lines of what went and came. A change that failed is no change."""
+    """The record of a change: the file, and a few removed and added lines; None if the change failed."""
     path = _changed_file_path(call)
-    if call.went_wrong or not path:
+    if call.has_failed or not path:
         return None
-    before, after = _texts_before_and_after_change(call.given)
+    before, after = _removed_and_added_text(call.given)
     old, new = _nonblank_lines(before), _nonblank_lines(after)
     old_lines, new_lines = set(old), set(new)
     removed = [line for line in old if line not in new_lines]
@@ -144,7 +144,7 @@ def _build_change_record(call: ToolCall) -> CallRecord | None:
 
 
 def _changed_file_path(call: ToolCall) -> str:
-    """The file that was changed, as it is named inside the session's folder."""
+    """The path, in the session's folder, of the file that was changed; "" if there is none."""
     path = _first_text_field(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
     patched = _PATCHED.findall(_patch_in_tool_input(call.given))
     path = path or next((new or plain for new, plain in patched), "")
@@ -152,13 +152,13 @@ def _changed_file_path(call: ToolCall) -> str:
     return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path
 
 
-def _texts_before_and_after_change(tool_input: Mapping[str, Any]) -> tuple[str, str]:
-    """What a change took away and what it put there, whichever way the tool says it."""
+def _removed_and_added_text(tool_input: Mapping[str, Any]) -> tuple[str, str]:
+    """The text that a change removed and the one that it added, in whichever form the tool was given them."""
     patch = _patch_in_tool_input(tool_input)
     if patch:
         lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
-        gone = [line[1:] for line in lines if line.startswith("-")]
-        return "\n".join(gone), "\n".join(line[1:] for line in lines if line.startswith("+"))
+        removed = [line[1:] for line in lines if line.startswith("-")]
+        return "\n".join(removed), "\n".join(line[1:] for line in lines if line.startswith("+"))
     edits = tool_input.get("edits")
     changes = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
     old_names = ("old_string", "old_str", "old_source", "oldString")
@@ -169,7 +169,7 @@ def _texts_before_and_after_change(tool_input: Mapping[str, Any]) -> tuple[str, 
 
 
 def _patch_in_tool_input(tool_input: Mapping[str, Any]) -> str:
-    """The patch that a tool was given; empty when it was given none."""
+    """The patch in a tool's input; "" if there is none."""
     text = _first_text_field(tool_input, "patch", "input", "diff", "command")
     return text if "*** Begin Patch" in text or "\n+++ " in f"\n{text}" else ""
 
@@ -179,9 +179,10 @@ def _nonblank_lines(text: str) -> list[str]:
 
 
 def _build_answer_record(call: ToolCall) -> CallRecord | None:
-    """What the tool was given, in a line, and what it answered; what comes from outside is the web's.
+    """The record of an answer: the tool's input on one line, and the answer; None if that is empty.
 
-    What a subagent reports is the agent's word, and is kept without the task that it was given.
+    An answer from outside the machine has the trust of the web. The report of a subagent has that of the
+    agent, and is stored without its task.
     """
     answer = excerpt_output(call.output)
     if not answer:
@@ -192,24 +193,24 @@ def _build_answer_record(call: ToolCall) -> CallRecord | None:
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
     if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):
-        return CallRecord(text, Source(host or _tool_server_name(call.tool), "web"))
+        return CallRecord(text, Source(host or _server_name_or_web(call.tool), "web"))
     return CallRecord(text, Source(f"tool:{call.tool}", "tool"))
 
 
-def _tool_server_name(tool: str) -> str:
-    """Where an answer without an address comes from: the server of a tool, or the web at large."""
+def _server_name_or_web(tool: str) -> str:
+    """The name of the MCP server that a tool belongs to, or `web` if it has none."""
     parts = tool.split("__")
     return parts[1].lower() if len(parts) > 2 and parts[1] else "web"
 
 
 def _tool_input_as_line(tool_input: Mapping[str, Any]) -> str:
-    """A tool's input as a reader would say it."""
+    """The simple values of a tool's input on one line: `name: value; name: value`."""
     plain = ((name, value) for name, value in tool_input.items() if isinstance(value, str | int | float))
     return " ".join("; ".join(f"{name}: {value}" for name, value in plain if value != "").split())
 
 
 def _first_text_field(tool_input: Mapping[str, Any], *names: str) -> str:
-    """The first of these that is a text and says something."""
+    """The first of these fields that has a text; "" if none has."""
     return next((text for name in names if isinstance(text := tool_input.get(name), str) and text), "")
 
 
@@ -237,12 +238,12 @@ _ASKS_FOR_HELP = re.compile(r"(?:^|\s)(?:--help|--version)(?:\s|$)")
 
 
 def is_shell_tool(tool: str) -> bool:
-    """Whether a tool runs commands."""
+    """Whether a tool runs shell commands."""
     return bool(_SHELL_TOOL.fullmatch(tool.lower().rpartition("__")[2]))
 
 
 def read_command(tool_input: Mapping[str, Any]) -> str:
-    """The command in a tool's input; of a list its words, of `bash -c …` what follows."""
+    """The command in a tool's input; a list of words is joined, and `bash -c …` gives the inner command."""
     command = tool_input.get("command", tool_input.get("cmd", ""))
     if isinstance(command, list):
         words = [str(word) for word in command]
@@ -251,7 +252,7 @@ def read_command(tool_input: Mapping[str, Any]) -> str:
 
 
 def only_reads(command: str) -> bool:
-    """Whether a command changes nothing and tells only what is there to be read again."""
+    """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False
     bare = _HARMLESS_REDIRECT.sub(" ", _QUOTED.sub("_", command))
@@ -264,7 +265,7 @@ def only_reads(command: str) -> bool:
 
 
 def web_host(command: str) -> str:
-    """The host on the web whose words a command brought in; empty when there is none."""
+    """The host on the web from which a command fetched something; "" if there is none."""
     if _GITHUB.search(command):
         return "github.com"
     host = first_host(command)
@@ -272,7 +273,7 @@ def web_host(command: str) -> str:
 
 
 def first_host(text: str) -> str:
-    """The host of the first web address in a text."""
+    """The host of the first web address in a text; "" if there is none."""
     for match in _URL.finditer(text):
         try:
             host = urlsplit(match.group()).hostname

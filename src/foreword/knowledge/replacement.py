@@ -18,7 +18,7 @@ from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import may_replace
-from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
+from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
 
@@ -167,7 +167,7 @@ def _describe_pair(pair: _Pair) -> tuple[str, str]:
     now = pair.newer.created_at
     newer = describe_statement(pair.newer, pair.newer.text[:_MAX_CHARACTERS], now)
     if pair.before is not None:
-        newer += f" (after {speaker_of(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
+        newer += f" (after {speaker_word(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
     return newer, describe_statement(pair.older, pair.older.text[:_MAX_CHARACTERS], now)
 
 

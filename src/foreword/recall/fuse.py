@@ -284,7 +284,7 @@ def _blend_with_neighbours_and_time(
     best = max((own_blends[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
     neighbour = best or _UNSEEN_NEIGHBOUR * own_blends[item]
     value = (own_blends[item] + blend.beside * neighbour) / (1 + blend.beside)
-    if span is not None and span.holds(found.items[item].created_at):
+    if span is not None and span.contains(found.items[item].created_at):
         value += blend.time
     return value
 
@@ -326,7 +326,7 @@ def _matching_spaces(
 ) -> frozenset[str]:
     """The spaces in which an item matches the question."""
     inside, outside = no_match
-    others = inside if span is not None and span.holds(item.created_at) else outside
+    others = inside if span is not None and span.contains(item.created_at) else outside
     # The echo's vector is moved towards the best hits, so that it finds even unrelated ones similar.
     if scores.get("semantic", 0.0) <= UNRELATED_COSINE:
         others = others.union(_MEANING_SPACES)

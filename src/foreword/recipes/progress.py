@@ -101,7 +101,7 @@ def _answer_left(draft: SearchDraft, question: ProgressQuestion) -> list[SearchR
     """The open ends; those about the topic or of the time, where one is named."""
     ends = list_open_ends(draft.kit.store, draft.query.workspace)
     if question.span is not None:
-        ends = [end for end in ends if question.span.holds(end.item.created_at)] or ends
+        ends = [end for end in ends if question.span.contains(end.item.created_at)] or ends
     if question.topic:
         sessions = {item.session for item in _mentions(draft, question.topic) if item.session}
         about = [end for end in ends if end.words & question.topic]
@@ -161,7 +161,7 @@ def _answer_decided(draft: SearchDraft, question: ProgressQuestion) -> list[Sear
     """
     found, span = _decisions(draft), question.span
     if span is not None:
-        found = [one for one in found if any(span.holds(at.created_at) for at in (one.item, *one.before))]
+        found = [one for one in found if any(span.contains(at.created_at) for at in (one.item, *one.before))]
     if question.topic:
         shared = {one.item.id: len(one.words & question.topic) for one in found}
         most = max(shared.values(), default=0)
@@ -189,7 +189,7 @@ def _answer_did(draft: SearchDraft, question: ProgressQuestion) -> list[SearchRe
     if span is None:
         return []
     said = _statements(_recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
-    fits = [item for item in said if span.holds(item.created_at) and _tells_work(item)]
+    fits = [item for item in said if span.contains(item.created_at) and _tells_work(item)]
     about = [item for item in fits if task_words(item.text) & question.topic]
     told = [_past_result(item, question, _PAST_CHANCE) for item in about or fits]
     return _with_successors(draft, told[:MAX_TOLD])

@@ -1,8 +1,8 @@
-"""Make text safe to show to a model or a terminal, by removing what a reader could not see.
+"""Make text safe to show to a model or a terminal, by removing the characters that a reader could not see.
 
 Removes control characters, escape sequences, bidirectional overrides, zero-width, filler and tag characters,
 and variation selectors, which can carry whole hidden messages. Tabs stay, and every kind of line break
-becomes a newline. What the text says is not judged here.
+becomes a newline. The meaning of the text is not judged here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _INVISIBLE = re.compile(
     "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"  # zero width, bidi
     "\u115f\u1160\u17b4\u17b5\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # fillers
     "\ufe00-\ufe0f\U000e0000-\U000e0fff"  # variation selectors and tags
-    "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # halves of characters, and what is none
+    "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # surrogates and noncharacters
     "]"
 )
 
 
 def remove_invisible(text: str) -> str:
-    """The text without characters that a reader could not see, its line breaks as newlines."""
+    """The text without characters that a reader could not see, and with newlines for all line breaks."""
     return _INVISIBLE.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
 
 
 def indent_lines(text: str, width: int) -> str:
-    """The text with every line after the first moved right, so that no line of it looks like a new entry."""
+    """The text with every line after the first indented, so that none of them looks like a new entry."""
     return text.replace("\n", "\n" + " " * width)
 
 

@@ -1,7 +1,8 @@
-"""What the words of a date mean at a given moment: a stretch of time, or None where nobody can say.
+"""The span of time that the words of a date mean at a given moment.
 
-Knows the calendar and the English names in it. Which words of a text are a date is found by `dates`. A date
-without a year is the latest that has begun, or the first that is not over where the words look ahead.
+Knows the calendar and the English names in it. It does not find dates in a text: `dates` does. A date without
+a year means the latest one that has begun or, where the words speak of the future, the first that is not
+over.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """A stretch of time: from `since` up to, and without, `until`."""
+    """A span of time, from `since` (included) to `until` (excluded)."""
 
     since: datetime
     until: datetime
 
-    def holds(self, moment: datetime) -> bool:
-        """Whether a moment lies in the span."""
+    def contains(self, moment: datetime) -> bool:
+        """Whether a moment is inside the span."""
         return self.since <= moment < self.until
 
 
 FIRST_MOMENT, LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-"""Before everything, and after."""
+"""The earliest and the latest moment that Python can write."""
 
 
 MONTHS = (
@@ -69,27 +70,30 @@ _AN_HOUR, A_DAY = timedelta(hours=1), timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When the words are read, and whether they look ahead."""
+    """The moment at which the words of a date are read, and whether they speak of the future (`ahead`)."""
 
     now: datetime
     ahead: bool = False
 
     @classmethod
     def at(cls, now: datetime, *, ahead: bool = False) -> Moment:
-        """A moment with a time zone: UTC where it has none."""
+        """A `Moment` with a time zone; a `now` without one is taken as UTC."""
         return cls(now if now.tzinfo else now.replace(tzinfo=UTC), ahead)
 
     @property
     def today(self) -> datetime:
-        """The midnight before now."""
+        """The midnight with which the current day began."""
         return self.day(self.now.year, self.now.month, self.now.day)
 
     def day(self, year: int, month: int = 1, day: int = 1) -> datetime:
-        """The midnight at which a day begins."""
+        """The midnight with which a day begins, in the time zone of this moment."""
         return datetime(year, month, day, tzinfo=self.now.tzinfo)
 
-    def nearest(self, in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
-        """Of what comes every year, the latest that has begun; looking ahead, the first that is not over."""
+    def nearest_in_years(self, in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
+        """The latest of yearly spans that has begun or, looking ahead, the first that is not over.
+
+        `in_year` gives the span of one year; a year for which it raises a ValueError is skipped.
+        """
         now = self.today
         for distance in range(-1, 9):  # the 29th of February may be eight years away
             year = now.year + distance if self.ahead else now.year - distance
@@ -102,16 +106,19 @@ class Moment:
         return None
 
 
-def resolve_date(form: str | None, said: str, moment: Moment) -> TimeSpan | None:
-    """What the words mean; None when that cannot be said, as of the 30th of February."""
+def resolve_date(form: str | None, words: str, moment: Moment) -> TimeSpan | None:
+    """The time span that the words of a date mean, or None if there is no such date, for example 30 February.
+
+    `form` names the way the date is written, as in `dates`.
+    """
     try:
-        return _MEANINGS[form or ""](" ".join(said.split()), moment)
+        return _MEANINGS[form or ""](" ".join(words.split()), moment)
     except (ValueError, OverflowError):
         return None
 
 
-def whole_days(span: TimeSpan) -> TimeSpan | None:
-    """The days that a span touches, as a whole."""
+def widen_to_days(span: TimeSpan) -> TimeSpan | None:
+    """The span widened to whole days; None if that leaves the calendar."""
     try:
         since = span.since.replace(hour=0, minute=0, second=0, microsecond=0)
         until = span.until.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -120,125 +127,133 @@ def whole_days(span: TimeSpan) -> TimeSpan | None:
         return None
 
 
-def _one_day(start: datetime) -> TimeSpan:
+def _span_of_day(start: datetime) -> TimeSpan:
+    """The 24 hours from `start` on."""
     return TimeSpan(start, start + A_DAY)
 
 
-def _days(start: datetime, first: int, count: int) -> TimeSpan:
-    """`count` days in a row, the first of them `first` days after the start."""
+def _span_of_days(start: datetime, first: int, count: int) -> TimeSpan:
+    """A span of `count` days that begins `first` days after `start`."""
     return TimeSpan(start + first * A_DAY, start + (first + count) * A_DAY)
 
 
 def _add_months(start: datetime, months: int) -> datetime:
-    """The first day of a month, moved by months."""
+    """The first day of a month, moved by a number of months."""
     years, month = divmod(start.month - 1 + months, 12)
     return start.replace(year=start.year + years, month=month + 1)
 
 
-def _months(start: datetime, count: int) -> TimeSpan:
+def _span_of_months(start: datetime, count: int) -> TimeSpan:
+    """A span of `count` months from the first day of a month on."""
     return TimeSpan(start, _add_months(start, count))
 
 
-def _month_number(said: str) -> int:
-    """The number of the month that is named in the words."""
-    names = (word[:3] for word in re.findall(r"[a-z]+", said))
+def _month_number(words: str) -> int:
+    """The number, from 1 to 12, of the month that the words name."""
+    names = (word[:3] for word in re.findall(r"[a-z]+", words))
     return next(_MONTH_BEGINNINGS.index(name) + 1 for name in names if name in _MONTH_BEGINNINGS)
 
 
-def _read_iso(said: str, moment: Moment) -> TimeSpan:
-    written = datetime.fromisoformat(said.upper())
+def _read_iso(words: str, moment: Moment) -> TimeSpan:
+    """The day of `2026-05-03`, or the minute if a time is written after it."""
+    written = datetime.fromisoformat(words.upper())
     if written.tzinfo is None:
         written = written.replace(tzinfo=moment.now.tzinfo)
-    return _one_day(written) if len(said) == 10 else TimeSpan(written, written + timedelta(minutes=1))
+    return _span_of_day(written) if len(words) == 10 else TimeSpan(written, written + timedelta(minutes=1))
 
 
-def _read_week(said: str, moment: Moment) -> TimeSpan | None:
-    numbers = [int(number) for number in _NUMBER.findall(said)]
-    week = numbers.pop(0 if said.startswith("week") else -1)
+def _read_week(words: str, moment: Moment) -> TimeSpan | None:
+    """The calendar week of `2026-W18` or `week 18`."""
+    numbers = [int(number) for number in _NUMBER.findall(words)]
+    week = numbers.pop(0 if words.startswith("week") else -1)
 
     def in_year(year: int) -> TimeSpan:
         monday = datetime.fromisocalendar(year, week, 1)
-        return _days(moment.day(monday.year, monday.month, monday.day), 0, 7)
+        return _span_of_days(moment.day(monday.year, monday.month, monday.day), 0, 7)
 
-    return in_year(numbers[0]) if numbers else moment.nearest(in_year)
+    return in_year(numbers[0]) if numbers else moment.nearest_in_years(in_year)
 
 
-def _numeric(said: str, moment: Moment) -> TimeSpan | None:
-    """A date in numbers; None for one whose day and month could be each other."""
-    first, second, third = (int(number) for number in _NUMBER.findall(said))
+def _read_numeric(words: str, moment: Moment) -> TimeSpan | None:
+    """The day of a date such as `3.5.2026`; None if its day and month could be swapped, as in `3/5/2026`."""
+    first, second, third = (int(number) for number in _NUMBER.findall(words))
     if first > 31:
-        return _one_day(moment.day(first, second, third))
+        return _span_of_day(moment.day(first, second, third))
     year = third if third > 99 else 2000 + third
-    if "." in said or first > 12 or first == second:
-        return _one_day(moment.day(year, second, first))
-    return _one_day(moment.day(year, first, second)) if second > 12 else None
+    if "." in words or first > 12 or first == second:
+        return _span_of_day(moment.day(year, second, first))
+    return _span_of_day(moment.day(year, first, second)) if second > 12 else None
 
 
-def _part_of_year(said: str, moment: Moment) -> TimeSpan | None:
-    """A quarter, or a half of a year."""
-    months = 6 if "h" in re.sub("third|fourth", "", said.split("quarter", maxsplit=1)[0]) else 3
-    numbers = [int(number) for number in _NUMBER.findall(said)]
-    ordinal = next((number for word, number in _ORDINALS.items() if word in said), 0)
+def _read_part_of_year(words: str, moment: Moment) -> TimeSpan | None:
+    """The quarter or half year of words such as `Q3` or `second half of 2026`."""
+    months = 6 if "h" in re.sub("third|fourth", "", words.split("quarter", maxsplit=1)[0]) else 3
+    numbers = [int(number) for number in _NUMBER.findall(words)]
+    ordinal = next((number for word, number in _ORDINALS.items() if word in words), 0)
     which = ordinal or numbers.pop(-1 if numbers[0] > 99 else 0)
 
     def in_year(year: int) -> TimeSpan:
-        return _months(moment.day(year, 1 + (which - 1) * months), months)
+        return _span_of_months(moment.day(year, 1 + (which - 1) * months), months)
 
     if not numbers:
-        return moment.nearest(in_year)
+        return moment.nearest_in_years(in_year)
     return in_year(numbers[0] if numbers[0] > 99 else 2000 + numbers[0])
 
 
-def _day_month(said: str, moment: Moment) -> TimeSpan | None:
-    day, *year = (int(number) for number in _NUMBER.findall(said))
-    month = _month_number(said)
+def _read_day_month(words: str, moment: Moment) -> TimeSpan | None:
+    """The day of words such as `3 May` or `May 3, 2026`."""
+    day, *year = (int(number) for number in _NUMBER.findall(words))
+    month = _month_number(words)
     if year:
-        return _one_day(moment.day(year[0], month, day))
-    return moment.nearest(lambda year: _one_day(moment.day(year, month, day)))
+        return _span_of_day(moment.day(year[0], month, day))
+    return moment.nearest_in_years(lambda year: _span_of_day(moment.day(year, month, day)))
 
 
-def _read_month(said: str, moment: Moment) -> TimeSpan | None:
-    month, year = _month_number(said), _NUMBER.search(said)
+def _read_month(words: str, moment: Moment) -> TimeSpan | None:
+    """The month of words such as `May` or `May 2026`."""
+    month, year = _month_number(words), _NUMBER.search(words)
     if year:
-        return _months(moment.day(int(year.group()), month), 1)
-    return moment.nearest(lambda year: _months(moment.day(year, month), 1))
+        return _span_of_months(moment.day(int(year.group()), month), 1)
+    return moment.nearest_in_years(lambda year: _span_of_months(moment.day(year, month), 1))
 
 
-def _read_season(said: str, moment: Moment) -> TimeSpan | None:
-    month = next(month for name, month in SEASONS.items() if name in said)
-    year = _NUMBER.search(said)
+def _read_season(words: str, moment: Moment) -> TimeSpan | None:
+    """The three months of words such as `the summer` or `summer 2026`."""
+    month = next(month for name, month in SEASONS.items() if name in words)
+    year = _NUMBER.search(words)
     if year:
-        return _months(moment.day(int(year.group()), month), 3)
-    return moment.nearest(lambda year: _months(moment.day(year, month), 3))
+        return _span_of_months(moment.day(int(year.group()), month), 3)
+    return moment.nearest_in_years(lambda year: _span_of_months(moment.day(year, month), 3))
 
 
-def _read_year(said: str, moment: Moment) -> TimeSpan:
-    return _months(moment.day(int(said.rsplit(maxsplit=1)[-1])), 12)
+def _read_year(words: str, moment: Moment) -> TimeSpan:
+    return _span_of_months(moment.day(int(words.rsplit(maxsplit=1)[-1])), 12)
 
 
-def _read_decade(said: str, moment: Moment) -> TimeSpan:
-    return _months(moment.day(int(said[:4])), 120)
+def _read_decade(words: str, moment: Moment) -> TimeSpan:
+    return _span_of_months(moment.day(int(words[:4])), 120)
 
 
-def _day_word(said: str, moment: Moment) -> TimeSpan:
+def _read_day_word(words: str, moment: Moment) -> TimeSpan:
+    """The day, or the part of it, of words such as `yesterday` or `this morning`."""
     distances = {"yesterday": -1, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}
-    day = _days(moment.today, distances.get(said, 0), 1)
-    if said == "last night":
-        return part_of_day(_days(moment.today, -1, 1), "night")
-    if said == "tonight":
+    day = _span_of_days(moment.today, distances.get(words, 0), 1)
+    if words == "last night":
+        return part_of_day(_span_of_days(moment.today, -1, 1), "night")
+    if words == "tonight":
         return part_of_day(day, "evening")
-    return part_of_day(day, said.removeprefix("this ")) if said.startswith("this ") else day
+    return part_of_day(day, words.removeprefix("this ")) if words.startswith("this ") else day
 
 
 def part_of_day(day: TimeSpan, name: str) -> TimeSpan:
-    """The hours of a day that its `morning`, `afternoon`, `evening` or `night` has."""
+    """The hours of the `morning`, `afternoon`, `evening` or `night` of a day."""
     first, last = PARTS_OF_DAY[name]
     return TimeSpan(day.since + first * _AN_HOUR, day.since + last * _AN_HOUR)
 
 
-def _count_and_unit(said: str) -> tuple[int, str] | None:
-    """The number and the unit in words such as `a couple of weeks`; None when either is vague."""
-    *before, unit = said.split()
+def _read_count_and_unit(words: str) -> tuple[int, str] | None:
+    """The number and the unit of words such as `a couple of weeks`; None if either has no fixed size."""
+    *before, unit = words.split()
     unit, count = unit.removesuffix("s"), " ".join(before) or "a"
     known = int(count) if count.isdigit() else COUNTS.get(count)
     return None if known is None or unit in UNMEASURED_UNITS else (known, unit)
@@ -249,10 +264,10 @@ _UNIT_DAYS |= {"year": 365, "decade": 3652}
 _UNIT_HOURS = {"minute": 1 / 60, "hour": 1.0}
 
 
-def _distance(said: str, moment: Moment) -> TimeSpan | None:
-    """About then: as wide as the unit is vague."""
-    past = said.endswith(" ago")
-    counted = _count_and_unit(said.removesuffix(" ago").removesuffix(" from now").removeprefix("in "))
+def _read_distance(words: str, moment: Moment) -> TimeSpan | None:
+    """The time around words such as `3 weeks ago`: the larger the unit, the wider the span."""
+    past = words.endswith(" ago")
+    counted = _read_count_and_unit(words.removesuffix(" ago").removesuffix(" from now").removeprefix("in "))
     if counted is None:
         return None
     count, unit = counted[0] * (-1 if past else 1), counted[1]
@@ -261,13 +276,13 @@ def _distance(said: str, moment: Moment) -> TimeSpan | None:
         return TimeSpan(middle - half, middle + half)
     days = _UNIT_DAYS[unit]
     slack = max(1, days // 2)
-    return _days(moment.today, count * days - slack, 2 * slack + 1)
+    return _span_of_days(moment.today, count * days - slack, 2 * slack + 1)
 
 
-def _read_window(said: str, moment: Moment) -> TimeSpan | None:
-    """A length of time up to now, or from now on."""
-    step, _, rest = said.partition(" ")
-    counted = _count_and_unit(rest)
+def _read_window(words: str, moment: Moment) -> TimeSpan | None:
+    """The time up to now or from now on that words such as `last 3 days` or `next 2 weeks` mean."""
+    step, _, rest = words.partition(" ")
+    counted = _read_count_and_unit(rest)
     if counted is None:
         return None
     count, unit = counted
@@ -277,67 +292,69 @@ def _read_window(said: str, moment: Moment) -> TimeSpan | None:
     return TimeSpan(moment.now - length, moment.now)
 
 
-def _step(said: str, moment: Moment) -> TimeSpan | None:
-    """The last, this or the next of something; `the month` in `the end of the month` is this one."""
-    word, _, what = said.partition(" ")
+def _read_stepped(words: str, moment: Moment) -> TimeSpan | None:
+    """The span of words such as `last week`, `this May` or `next Monday`; `the month` means this month."""
+    word, _, what = words.partition(" ")
     step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
     if what in WEEKDAYS:
         return _weekday_by_step(WEEKDAYS.index(what), step, moment.today)
     if what in UNITS or what in UNMEASURED_UNITS:
         return _unit_by_step(what, step, moment.today)
     if what in SEASONS and step < 0:
-        # The latest that began in an earlier year or is over: from January on, the winter that still lasts.
-        latest = _months(moment.day(moment.today.year, SEASONS[what]), 3)
-        return latest if latest.until <= moment.today else _months(_add_months(latest.since, -12), 3)
+        # From January on, "last winter" is the one that began in December, even if it still lasts.
+        latest = _span_of_months(moment.day(moment.today.year, SEASONS[what]), 3)
+        return latest if latest.until <= moment.today else _span_of_months(_add_months(latest.since, -12), 3)
     return _yearly_by_step(what, step, moment)
 
 
 def _weekday_by_step(weekday: int, step: int, today: datetime) -> TimeSpan:
+    """The last (-1) or next (1) day of this name, or the one in the current week (0)."""
     if step == 0:
-        return _days(today, weekday - today.weekday(), 1)
+        return _span_of_days(today, weekday - today.weekday(), 1)
     if step > 0:
-        return _days(today, (weekday - today.weekday() - 1) % 7 + 1, 1)
-    return _days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
+        return _span_of_days(today, (weekday - today.weekday() - 1) % 7 + 1, 1)
+    return _span_of_days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
 
 
 def _unit_by_step(unit: str, step: int, today: datetime) -> TimeSpan | None:
+    """The last (-1), this (0) or the next (1) unit, such as a week; None for a unit without a fixed size."""
     first_of_month = today.replace(day=1)
     match unit:
         case "day" | "night":
-            return _days(today, step, 1)
+            return _span_of_days(today, step, 1)
         case "week":
-            return _days(today, 7 * step - today.weekday(), 7)
+            return _span_of_days(today, 7 * step - today.weekday(), 7)
         case "weekend":
-            return _days(today, 7 * step - today.weekday() + 5, 2)
+            return _span_of_days(today, 7 * step - today.weekday() + 5, 2)
         case "fortnight":
-            return _days(today, 14 * step - today.weekday(), 14)
+            return _span_of_days(today, 14 * step - today.weekday(), 14)
         case "month":
-            return _months(_add_months(first_of_month, step), 1)
+            return _span_of_months(_add_months(first_of_month, step), 1)
         case "quarter":
-            return _months(_add_months(first_of_month, 3 * step - (today.month - 1) % 3), 3)
+            return _span_of_months(_add_months(first_of_month, 3 * step - (today.month - 1) % 3), 3)
         case "year":
-            return _months(today.replace(year=today.year + step, month=1, day=1), 12)
+            return _span_of_months(today.replace(year=today.year + step, month=1, day=1), 12)
         case "decade":
-            return _months(today.replace(year=today.year // 10 * 10 + 10 * step, month=1, day=1), 120)
+            return _span_of_months(today.replace(year=today.year // 10 * 10 + 10 * step, month=1, day=1), 120)
     return None
 
 
 def _yearly_by_step(what: str, step: int, moment: Moment) -> TimeSpan | None:
-    """The last, this or the next month, season or feast of a name."""
+    """The last (-1), this (0) or the next (1) month, season or feast with this name."""
     if (name := what.replace("’", "'")) in MOVING_FEASTS:
         return None
     today = moment.today
 
     def in_year(year: int) -> TimeSpan:
         if what in SEASONS:
-            return _months(moment.day(year, SEASONS[what]), 3)
+            return _span_of_months(moment.day(year, SEASONS[what]), 3)
         if what[:3] in _MONTH_BEGINNINGS:
-            return _months(moment.day(year, _month_number(what)), 1)
-        return _feast_in(name, year, moment)
+            return _span_of_months(moment.day(year, _month_number(what)), 1)
+        return _feast_in_year(name, year, moment)
 
     if step == 0:
         running = (in_year(year) for year in (today.year, today.year - 1))
-        return next((span for span in running if span.holds(today)), in_year(today.year))
+        return next((span for span in running if span.contains(today)), in_year(today.year))
     for distance in range(3):
         span = in_year(today.year + step * distance)
         if span.until <= today if step < 0 else span.since > today:
@@ -345,19 +362,20 @@ def _yearly_by_step(what: str, step: int, moment: Moment) -> TimeSpan | None:
     return None
 
 
-def _read_weekday(said: str, moment: Moment) -> TimeSpan:
+def _read_weekday(words: str, moment: Moment) -> TimeSpan:
+    """The last day with this name or, looking ahead, the next one."""
     short = [weekday[:3] for weekday in WEEKDAYS]
-    weekday = WEEKDAYS_ABROAD[said] if said in WEEKDAYS_ABROAD else short.index(said[:3])
+    weekday = WEEKDAYS_ABROAD[words] if words in WEEKDAYS_ABROAD else short.index(words[:3])
     return _weekday_by_step(weekday, 1 if moment.ahead else -1, moment.today)
 
 
-def _ordinal(said: str, moment: Moment) -> TimeSpan | None:
-    """The day with this number, in the latest month that has one which has begun."""
-    day = int(_NUMBER.findall(said)[0])
+def _read_ordinal(words: str, moment: Moment) -> TimeSpan | None:
+    """The latest day of words such as `the 15th` that has begun or, looking ahead, the first not yet over."""
+    day = int(_NUMBER.findall(words)[0])
     for distance in range(3):
         month = _add_months(moment.today.replace(day=1), distance if moment.ahead else -distance)
         try:
-            span = _one_day(month.replace(day=day))
+            span = _span_of_day(month.replace(day=day))
         except ValueError:
             continue
         if span.until > moment.today if moment.ahead else span.since <= moment.today:
@@ -365,29 +383,33 @@ def _ordinal(said: str, moment: Moment) -> TimeSpan | None:
     return None
 
 
-def _read_feast(said: str, moment: Moment) -> TimeSpan | None:
-    name = said.replace("’", "'")
-    return None if name in MOVING_FEASTS else moment.nearest(lambda year: _feast_in(name, year, moment))
+def _read_feast(words: str, moment: Moment) -> TimeSpan | None:
+    """The days of a feast such as `Easter`; None for one whose date is not known here."""
+    name = words.replace("’", "'")
+    if name in MOVING_FEASTS:
+        return None
+    return moment.nearest_in_years(lambda year: _feast_in_year(name, year, moment))
 
 
-def _feast_in(name: str, year: int, moment: Moment) -> TimeSpan:
+def _feast_in_year(name: str, year: int, moment: Moment) -> TimeSpan:
+    """The days of a feast in a year."""
     match name.replace("years", "year's"):
         case "easter":  # from Good Friday to Easter Monday
-            return _days(_easter(year, moment), -2, 4)
+            return _span_of_days(_easter_sunday(year, moment), -2, 4)
         case "christmas":
-            return _days(moment.day(year, 12, 24), 0, 3)
+            return _span_of_days(moment.day(year, 12, 24), 0, 3)
         case "new year":
-            return _days(moment.day(year, 1, 1), -1, 2)
+            return _span_of_days(moment.day(year, 1, 1), -1, 2)
         case "thanksgiving" | "black friday" as feast:
             first = moment.day(year, 11, 1)
-            return _days(first, (3 - first.weekday()) % 7 + 21 + (feast == "black friday"), 1)
+            return _span_of_days(first, (3 - first.weekday()) % 7 + 21 + (feast == "black friday"), 1)
         case feast:
             fixed = {"christmas eve": (12, 24), "christmas day": (12, 25), "new year's eve": (12, 31)}
             fixed |= {"new year's day": (1, 1), "halloween": (10, 31), "valentine's day": (2, 14)}
-            return _one_day(moment.day(year, *fixed[feast]))
+            return _span_of_day(moment.day(year, *fixed[feast]))
 
 
-def _easter(year: int, moment: Moment) -> datetime:
+def _easter_sunday(year: int, moment: Moment) -> datetime:
     """Easter Sunday of a year: the Sunday after the first full moon of spring, by the Gregorian tables."""
     century, golden = year // 100, year % 19
     epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
@@ -396,9 +418,9 @@ def _easter(year: int, moment: Moment) -> datetime:
     return moment.day(year, 3, 1) + timedelta(days=epact - weekday + 27)
 
 
-def _clock(said: str, moment: Moment) -> TimeSpan:
-    """The latest time of day that has come, or the next one."""
-    span = time_on_day(_one_day(moment.today), said)
+def _read_clock(words: str, moment: Moment) -> TimeSpan:
+    """The latest time of day, such as `14:30`, that has come or, looking ahead, the next one."""
+    span = time_on_day(_span_of_day(moment.today), words)
     if moment.ahead and span.until <= moment.now:
         return TimeSpan(span.since + A_DAY, span.until + A_DAY)
     if not moment.ahead and span.since > moment.now:
@@ -406,11 +428,11 @@ def _clock(said: str, moment: Moment) -> TimeSpan:
     return span
 
 
-def time_on_day(day: TimeSpan, said: str) -> TimeSpan:
-    """A minute of a day; an hour where the words name no minute."""
-    hour, *rest = (int(number) for number in _NUMBER.findall(said))
-    if re.search(r"[ap]\.?m", said):
-        hour = hour % 12 + (12 if "p" in said else 0)
+def time_on_day(day: TimeSpan, words: str) -> TimeSpan:
+    """The minute of a day that the words name, or the whole hour if they name no minute."""
+    hour, *rest = (int(number) for number in _NUMBER.findall(words))
+    if re.search(r"[ap]\.?m", words):
+        hour = hour % 12 + (12 if "p" in words else 0)
     since = day.since.replace(hour=hour, minute=rest[0] if rest else 0)
     return TimeSpan(since, since + (timedelta(minutes=1) if rest else _AN_HOUR))
 
@@ -418,23 +440,23 @@ def time_on_day(day: TimeSpan, said: str) -> TimeSpan:
 _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
     "iso": _read_iso,
     "week": _read_week,
-    "numeric": _numeric,
-    "part": _part_of_year,
-    "day_month": _day_month,
+    "numeric": _read_numeric,
+    "part": _read_part_of_year,
+    "day_month": _read_day_month,
     "month_year": _read_month,
     "month": _read_month,
     "season": _read_season,
     "year": _read_year,
     "decade": _read_decade,
-    "day_word": _day_word,
+    "day_word": _read_day_word,
     "window": _read_window,
-    "stepped": _step,
-    "distance": _distance,
+    "stepped": _read_stepped,
+    "distance": _read_distance,
     "weekday": _read_weekday,
-    "weekdays": lambda _said, _moment: None,
+    "weekdays": lambda _words, _moment: None,
     "short_weekday": _read_weekday,
     "abroad": _read_weekday,
     "feast": _read_feast,
-    "ordinal": _ordinal,
-    "clock": _clock,
+    "ordinal": _read_ordinal,
+    "clock": _read_clock,
 }

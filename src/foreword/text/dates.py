@@ -1,9 +1,9 @@
-"""Dates and times in text, and the stretch of time that each of them means at a given moment.
+"""Dates and times in text, and the span of time that each of them means at a given moment.
 
-Knows English wordings, the weekdays of its neighbours, and the shapes of written dates. `find_dates` is for
-what items say, `date_span` and `find_event` for what a question asks about. A date without a year (`Q3`, `on
-Tuesday`) is the latest that has begun, or the first that is not over where the words before it look ahead
-(`will`, `by`, `due`). Days begin at midnight in the time zone of `now`.
+Knows English wordings, the weekdays of six more languages, and the shapes of written dates. `find_dates` is
+for the texts of items, `date_span` and `find_event` are for questions. A date without a year (`Q3`, `on
+Tuesday`) means the latest one that has begun or, where the words before it speak of the future (`will`, `by`,
+`due`), the first that is not over. Days begin at midnight in the time zone of `now`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.text import date_meaning as meaning
-from foreword.text.date_meaning import A_DAY, Moment, TimeSpan, part_of_day, whole_days
+from foreword.text.date_meaning import A_DAY, Moment, TimeSpan, part_of_day, widen_to_days
 from foreword.text.words import content_words, fold_case
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """Words of a text that name a time: where they stand, and what they mean; None where that is open.
+    """Words of a text that name a time, with their place and the span they mean (None if it is unknown).
 
-    `form` is the name of the form they are written in: `iso`, `weekday`, `clock` for a bare time of day…
+    `form` names the way they are written: `iso`, `weekday`, `clock` for a bare time of day…
     """
 
     start: int
@@ -36,7 +36,7 @@ class DateMention:
 
 
 def date_span(text: str, now: datetime) -> TimeSpan | None:
-    """The time that a question speaks of, in whole days; None if it names none.
+    """The time that a question asks about, in whole days; None if it names none.
 
     The first complete date or past time (`May 2023`, `last week`, `3 days ago`) wins over forms whose meaning
     is guessed (`in March`, `on Tuesday`).
@@ -44,8 +44,8 @@ def date_span(text: str, now: datetime) -> TimeSpan | None:
     plain = _PLAIN.search(fold_case(text))
     if plain is not None:
         span = meaning.resolve_date(plain.lastgroup, plain.group(), Moment.at(now))
-        return span and whole_days(span)
-    return next((whole_days(found.span) for found in find_dates(text, now) if found.span), None)
+        return span and widen_to_days(span)
+    return next((widen_to_days(found.span) for found in find_dates(text, now) if found.span), None)
 
 
 _EVENT = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
@@ -63,7 +63,7 @@ def find_event(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def find_dates(text: str, now: datetime) -> list[DateMention]:
-    """The times that a text names, in order and apart."""
+    """The times that a text names, in order, without overlaps."""
     folded, positions = _fold_with_positions(text)
     mentions: list[DateMention] = []
     place = 0
@@ -75,15 +75,15 @@ def find_dates(text: str, now: datetime) -> list[DateMention]:
         ahead = bool(_LOOKS_AHEAD.search(before)) and not _LOOKS_BACK.search(before)
         moment = Moment.at(now, ahead=ahead)
         span = meaning.resolve_date(match.lastgroup, match.group(), moment)
-        start, span = _with_prefix(before, match.start(), span, moment)
-        place, span = _with_suffix(folded, match.end(), span)
+        start, span = _apply_words_before(before, match.start(), span, moment)
+        place, span = _apply_words_after(folded, match.end(), span)
         first, last = positions[start], positions[place - 1] + 1
         mentions.append(DateMention(first, last, text[first:last], span, match.lastgroup or ""))
     return mentions
 
 
 def _fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
-    """The folded text, and for each of its characters the position of the one that it was made of."""
+    """The text with case and accents folded, and for each of its characters the position in the original."""
     if text.isascii():
         return text.lower(), range(len(text))
     pieces = {character: fold_case(character) for character in set(text)}
@@ -138,7 +138,7 @@ _FORMS = {
 
 _ANY_FORM = "|".join(f"(?P<{name}>{form})" for name, form in _FORMS.items()).replace(" ", r"(?:\s{1,4})")
 _DATE = re.compile(rf"(?:(?<![\w.-])|(?<=\bmid-))(?=\w)(?:{_ANY_FORM})(?![\w-]|\.\d)")
-"""Any of the forms, as a word of its own; a blank in a form is any white space."""
+"""Any of the forms, but not as a part of a longer word; a blank in a form matches any white space."""
 
 _PLAIN_MONTH = "|".join(f"{name}|{name[:3]}" for name in meaning.MONTHS)
 _PLAIN = re.compile(
@@ -154,7 +154,7 @@ _PLAIN = re.compile(
     )\b""",
     re.VERBOSE,
 )
-"""Complete dates and past times; the first of these is what a question is about."""
+"""Complete dates and past times; a question is about the first of these."""
 
 _NEAR_CHARACTERS = 40
 _LOOKS_AHEAD = re.compile(r"(?:\b(?:will|shall|going to|due|by|until|till)\b|['’]ll\b)[^.!?;\n]*$")
@@ -182,8 +182,8 @@ _ALSO_SHORT = ("sat", "sun")
 
 
 def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool]) -> bool:
-    """Whether words that look like a date are one, by the capital they begin with and the word before."""
-    said, start = match.group(), match.start()
+    """Whether words that look like a date are one, judged by their capital letter and the word before."""
+    words, start = match.group(), match.start()
     found = _WORD_BEFORE.search(folded, max(0, start - 14), start)
     before, capital = found[1] if found else "", is_capital(start)
     match match.lastgroup:
@@ -193,47 +193,50 @@ def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool
         case "month" if not capital:
             return before in _INTRODUCE_LOWER_CASE
         case "month":
-            return said.rstrip(".") not in _ALSO_WORDS or before in _INTRODUCE - {"to", "and"}
+            return words.rstrip(".") not in _ALSO_WORDS or before in _INTRODUCE - {"to", "and"}
         case "day_month":
-            return capital or not said.startswith(("may", "mar")) or before in {*_INTRODUCE_LOWER_CASE, "on"}
+            return capital or not words.startswith(("may", "mar")) or before in {*_INTRODUCE_LOWER_CASE, "on"}
         case "stepped":
-            return said.split()[-1] != "may" or is_capital(match.end() - 3)
+            return words.split()[-1] != "may" or is_capital(match.end() - 3)
         case "short_weekday":
-            return capital and (said not in _ALSO_SHORT or before in ("on", "this", "last", "next"))
-        case "abroad":  # Maria Domingo is somebody
+            return capital and (words not in _ALSO_SHORT or before in ("on", "this", "last", "next"))
+        case "abroad":  # Maria Domingo is a person
             return found is None or len(before) < 3 or not is_capital(found.start(1))
     return True
 
 
-# What stands before and after ------------------------------------------------------------------------------
+# Words before and after a date ---------------------------------------------------------------------------
 
 
-def _with_prefix(
+def _apply_words_before(
     before: str, start: int, span: TimeSpan | None, moment: Moment
 ) -> tuple[int, TimeSpan | None]:
-    """Where the mention begins and what it means, with `early`, `the end of` or `since` before it."""
+    """The start and the span of a mention, changed by `early`, `the end of` or `since` before it."""
     found = _THIRD.search(before)
     if found is not None:
         start -= len(before) - found.start()
-        span = span and _part_named(span, found["adverb"] or found["noun"], moment)
+        span = span and _named_part_of_span(span, found["adverb"] or found["noun"], moment)
         before = before[: found.start()]
     if span is not None and span.since < moment.now and _SINCE.search(before):
         span = TimeSpan(span.since, max(span.until, moment.now))
     return start, span
 
 
-def _part_named(span: TimeSpan, word: str, moment: Moment) -> TimeSpan | None:
-    """The part of a span that the word names; of what is running, what is over or still to come."""
+def _named_part_of_span(span: TimeSpan, word: str, moment: Moment) -> TimeSpan | None:
+    """The third of a span that a word such as `early` names.
+
+    `earlier` and `later` divide a span that is running at the present moment.
+    """
     if word in ("earlier", "later") and span.since < moment.now < span.until:
         return TimeSpan(span.since, moment.now) if word == "earlier" else TimeSpan(moment.now, span.until)
     third = _THIRDS[{"earlier": "early", "later": "late"}.get(word, word)]
     length = (span.until - span.since) / 3
     part = TimeSpan(span.since + third * length, span.since + (third + 1) * length)
-    return whole_days(part) if length >= A_DAY else part
+    return widen_to_days(part) if length >= A_DAY else part
 
 
-def _with_suffix(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:
-    """Where the mention ends and what it means, with a part of the day or a time of day after it."""
+def _apply_words_after(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:
+    """The end and the span of a mention, changed by a part of the day or a time of day after it."""
     if span is None or span.until - span.since != A_DAY:
         return end, span
     part = _PART_OF_DAY.match(folded, end)

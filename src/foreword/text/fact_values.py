@@ -1,4 +1,4 @@
-"""Values that are written in several words, or in one of many ways, brought to one form.
+"""Bring values that are written in several words, or in different ways, to one form.
 
 60 seconds, 60s, 1 min          60 s
 Nov 11, November 11th           -11-11
@@ -16,7 +16,7 @@ from foreword.text.fact_vocabulary import MONTH_NUMBERS, PERIODS, SECONDS, UNITS
 from foreword.text.words import fold_case
 
 Chunk = tuple[str, str]
-"""A word in its one spelling and as it is written. Words that say nothing, and stops, have no spelling."""
+"""A word in its normal spelling and as it is written. Filler words and stops have an empty spelling."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NUMBER_UNIT = re.compile(r"([€$£]?)(-?\d[\d,.]*)(%|[^\W\d_]{1,12}|[€$£])?")
@@ -30,7 +30,7 @@ _THOUSANDS, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?"), 
 
 
 def join_values(chunks: list[Chunk]) -> list[Chunk]:
-    """The chunks, with values that are written in several words or in one of many ways as one."""
+    """The chunks, with every number, date and frequency joined into one chunk in its normal form."""
     joined: list[Chunk] = []
     at = 0
     while at < len(chunks):
@@ -48,14 +48,14 @@ def join_values(chunks: list[Chunk]) -> list[Chunk]:
 
 
 def _join_every(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """`every` with the day or the period after it."""
+    """How many chunks `every` and the day or period after it take, and their value."""
     follows = chunks[at + 1][0] if at + 1 < len(chunks) else ""
     is_named = follows in WEEKDAYS or follows in PERIODS
     return (2, f"every {follows}") if is_named else (1, "every")
 
 
 def _join_month(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """A month with the day and the year after it."""
+    """How many chunks a month, with the day and year after it, takes, and its value."""
     month = MONTH_NUMBERS[fold_case(chunks[at][1]).rstrip(".")]
     places = [place for place in range(at + 1, min(at + 4, len(chunks))) if chunks[place][0]][:2]
     day = _DAY.fullmatch(chunks[places[0]][0]) if places else None
@@ -68,7 +68,7 @@ def _join_month(chunks: list[Chunk], at: int) -> tuple[int, str]:
 
 
 def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """A number with its unit, or with the month after it; a date or a time in one form."""
+    """How many chunks a number, with the unit or month after it, takes, and its value."""
     key = chunks[at][0]
     follows = fold_case(chunks[at + 1][1]).replace(".", "") if at + 1 < len(chunks) else ""
     if day := _DAY.fullmatch(key):
@@ -78,25 +78,25 @@ def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
     if follows in _HALVES and (clock := _CLOCK.fullmatch(key + follows)):
         return 2, _time_of_day(clock)
     if _NUMBER.fullmatch(key) and follows in UNITS:
-        return 2, _measure(key, UNITS[follows])
+        return 2, _number_with_unit(key, UNITS[follows])
     return 1, _normal_form(key)
 
 
 def _normal_form(key: str) -> str:
-    """The one spelling of a date, a time of day or a number with its unit that is written as one word."""
+    """The normal form of a date, a time of day or a number with its unit that is written as one word."""
     if date := _ISO.fullmatch(key):
         return f"{date[1]}-{int(date[2])}-{int(date[3])}"
     if date := _NUMERIC_DATE.fullmatch(key):
         return f"{date[3]}-{int(date[2])}-{int(date[1])}"
     if (clock := _CLOCK.fullmatch(key)) and (clock[2] or clock[3]):
         return _time_of_day(clock)
-    one = _NUMBER_UNIT.fullmatch(key)
-    unit = UNITS.get(one[1] or one[3] or "") if one else None
-    return _measure(plain_number(one[2]), unit) if one and unit else key
+    amount = _NUMBER_UNIT.fullmatch(key)
+    unit = UNITS.get(amount[1] or amount[3] or "") if amount else None
+    return _number_with_unit(plain_number(amount[2]), unit) if amount and unit else key
 
 
 def _join_day_month(chunks: list[Chunk], at: int, day: int) -> tuple[int, str]:
-    """The day with the month, and perhaps the year, that follow."""
+    """How many chunks a day, with the month and perhaps the year after it, takes, and its value."""
     for place in range(at + 1, min(at + 3, len(chunks))):
         month = MONTH_NUMBERS.get(fold_case(chunks[place][1]).rstrip("."))
         if month is not None:
@@ -109,21 +109,22 @@ def _join_day_month(chunks: list[Chunk], at: int, day: int) -> tuple[int, str]:
 
 
 def _time_of_day(clock: re.Match[str]) -> str:
+    """A time on the 24-hour clock, such as `14:00`."""
     hour, half = int(clock[1]), clock[3]
     if half in ("am", "pm") and hour <= 12:
         hour = hour % 12 + (12 if half == "pm" else 0)
     return f"{hour}:{clock[2] or '00'}"
 
 
-def _measure(number: str, unit: str) -> str:
-    """A number with its unit; spans of time of a fixed length are counted in seconds."""
+def _number_with_unit(number: str, unit: str) -> str:
+    """A number with its unit; a span of time with a fixed length is given in seconds."""
     if unit not in SECONDS or not _NUMBER.fullmatch(number):
         return f"{number} {unit}"
     return f"{Fraction(number) * SECONDS[unit]} s"
 
 
 def plain_number(folded: str) -> str:
-    """A number without its separators of thousands, and with a decimal point; any other text as it is."""
+    """A number without thousands separators and with a decimal point; any other text unchanged."""
     if _THOUSANDS.fullmatch(folded):
         return re.sub("[,'’]", "", folded)
     decimal = _DECIMAL_COMMA.fullmatch(folded)

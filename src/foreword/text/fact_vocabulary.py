@@ -1,7 +1,7 @@
-"""The words of four languages that make a fact what it is, as data: `fact_words` reads them.
+"""Tables of the words that `fact_words` compares facts by, in English, German, French and Spanish.
 
-English, German, French and Spanish stand in one table each, without accents. Words that mean the same in two
-of them share a line; a word that means two things in two languages is left out, or has the more frequent one.
+Words are written without accents. A line lists the words of all languages with the same meaning. A word with
+different meanings in two languages is left out, or listed under the more frequent one.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from foreword.text.date_meaning import MONTHS, WEEKDAYS, WEEKDAYS_ABROAD
 from foreword.text.words import STOPWORDS
 
 
-def _spell_alike(groups: dict[str, str]) -> dict[str, str]:
-    """Each name with the one spelling that stands for its group."""
-    return {name: one for one, names in groups.items() for name in names.split()}
+def _spelling_by_name(groups: dict[str, str]) -> dict[str, str]:
+    """For each name in the groups, the normal spelling of its group."""
+    return {name: spelling for spelling, names in groups.items() for name in names.split()}
 
 
-# Words that say nothing, and words that only say how others belong together ------------------------------
+# Filler words, and words that only say how others belong together ----------------------------------------
 
 _CARRY = (
     "above after all any before below both can could did down each few had if more most no nor not off only "
     "or other out over same should some than under until up was were while will would because once "
     "he him his she her hers they them their theirs"
 )
-"""Stop words that change what is said, and stay."""
+"""Stop words that change the meaning of a sentence, so they are compared."""
 
 _COURTESIES = (
     "ok okay noted sure please so then btw fyi just also too well yes yeah yep thanks thank hi hello "
@@ -42,11 +42,11 @@ _PREPOSITIONS = (
     "de vers depuis pour par avec dans sur des chez desde hacia hasta para por con en del al"
 )
 EMPTY = (STOPWORDS | set(f"{_SMALL_ABROAD} {_COURTESIES} {_PREPOSITIONS}".split())) - set(_CARRY.split())
-"""Words that are left out."""
+"""Filler words, which are not compared."""
 
 ARROWS = ("->", "→", "=>", "-->")
 LINKS = {word: word for word in _PREPOSITIONS.split()} | dict.fromkeys(ARROWS, "to")
-"""Words that are left out and say what part the next word plays."""
+"""Filler words that say which part the next word plays in the sentence, with their normal spelling."""
 
 PERSONS = {
     "i": "i me my mine myself ich mich mir mein meine je moi ma yo mi",
@@ -100,7 +100,7 @@ _UNITS = {
     "m": "m metre metres meter meters",
     "cm": "cm centimetre centimetres centimeter centimeters",
 }
-UNITS = _spell_alike(_UNITS)
+UNITS = _spelling_by_name(_UNITS)
 SECONDS = {
     "week": Fraction(604_800),
     "day": Fraction(86_400),
@@ -109,7 +109,7 @@ SECONDS = {
     "second": Fraction(1),
     "ms": Fraction(1, 1000),
 }
-"""How long the units of time are that have one length."""
+"""The length in seconds of the units of time that have a fixed length."""
 
 _MONTHS_ABROAD = (
     "januar februar marz april mai juni juli august september oktober november dezember",
@@ -145,16 +145,16 @@ _SAME_WORDS = {
     "development": "development dev",
 }
 SPELLINGS = {
-    **_spell_alike({**_SAME_WORDS, **PERSONS, **_FREQUENCIES, **_TENS}),
+    **_spelling_by_name({**_SAME_WORDS, **PERSONS, **_FREQUENCIES, **_TENS}),
     **{name: str(number) for number, names in enumerate(_NUMBERS.split()) for name in names.split("/")},
     **{name: WEEKDAYS[day] for name, day in WEEKDAYS_ABROAD.items()},
     **_SHORT_WEEKDAYS,
     **{f"{day}s": f"every {day}" for day in WEEKDAYS},
-    **{name: period for name, period in _spell_alike(PERIODS).items() if len(name) > 2},
+    **{name: period for name, period in _spelling_by_name(PERIODS).items() if len(name) > 2},
     **{name: f"month {at}" for name, at in MONTH_NUMBERS.items() if len(name) > 4},
     **dict.fromkeys(ARROWS, ""),
 }
-"""Words that are written in another way than they are kept."""
+"""For each word that has several spellings, the normal one."""
 
 _NEVER_ANOTHER = (
     "above after before below down off only or out over under up more most fewer less least all any some "
@@ -164,4 +164,4 @@ _NEVER_ANOTHER = (
     "abandoned"
 )
 VALUES = frozenset((*_NEVER_ANOTHER.split(), *WEEKDAYS, *_UNITS))
-"""Words that a text may not have more than another that says the same."""
+"""Words that change a fact: a text with one of them never says the same as a text without it."""

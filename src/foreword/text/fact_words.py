@@ -1,12 +1,13 @@
-"""The words of a sentence that make it one fact and not another, each in one spelling.
+"""The words of a sentence by which one fact differs from another, each in its normal spelling.
 
     The TTL is 60 seconds.         ttl, 60 s
     we don't deploy on Fridays     not, deploy, every friday
     Prod läuft täglich             production, lauft, every day
 
-Articles, pronouns, courtesies and most of the small words say nothing and are left out. Numbers with their
-units, times, dates, weekdays, frequencies, denials and environments are brought to one form each, in English,
-German, French and Spanish; a plural is its singular. What differs in any word that is left is another fact.
+Articles, pronouns, courtesies and most other filler words are left out. Numbers with their units, times,
+dates, weekdays, frequencies, denials and environments are brought to one form each, in English, German,
+French and Spanish; a plural becomes its singular. Two sentences that differ in any remaining word are
+different facts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 
 
 class FactWord(NamedTuple):
-    """A word in its one spelling, and how it was written.
+    """A word in its normal spelling (`key`) and as it was written.
 
-    `is_plain` is false of numbers, days, identifiers and whatever else must agree to the letter. `opens` is
-    true after a stop or a preposition. `link` is the preposition or denial before it that says what part it
-    plays.
+    `is_plain` is false for numbers, days, identifiers and other words that must agree to the letter. `opens`
+    is true after a stop or a preposition. `link` is the preposition or denial before the word.
     """
 
     key: str
@@ -40,39 +40,39 @@ class FactWord(NamedTuple):
 
 
 def fact_words(sentence: str) -> list[FactWord]:
-    """The words of a sentence that carry something, in order; a question has a `?` among them."""
+    """The words of a sentence by which its fact is compared, in order; a question has a `?` among them."""
     found: list[FactWord] = []
     opens, link, is_first = True, "", True
-    for key, written in join_values(_chunks(sentence)):
+    for key, written in join_values(_split_into_chunks(sentence)):
         if not key:
             link = LINKS.get(written, "")
             opens = opens or bool(link) or not written
             continue
-        folded, is_plain, begins_like_name, is_identifier = _looks(key, written)
+        folded, is_plain, begins_like_name, is_identifier = _classify_word(key, written)
         is_name = is_identifier or (begins_like_name and not is_first)
         found.append(FactWord(key, folded, is_plain, is_name, opens, link))
         opens, link, is_first = False, "not" if key == "not" else "", False
-    return _without_one_person(found)
+    return _drop_lone_person(found)
 
 
-def _without_one_person(words: list[FactWord]) -> list[FactWord]:
-    """The words without `my` or `your`: two who talk to each other mean the same person by them.
+def _drop_lone_person(words: list[FactWord]) -> list[FactWord]:
+    """The words without `my` or `your`: two people who talk to each other mean the same person by them.
 
-    Where both stand in one sentence, they say who does what, and stay.
+    A sentence with both keeps them, as they tell the two people apart.
     """
     persons = {word.key for word in words if word.key in PERSONS}
     return [word for word in words if word.key not in PERSONS] if len(persons) == 1 else words
 
 
 @lru_cache(maxsize=50_000)
-def _looks(key: str, written: str) -> tuple[str, bool, bool, bool]:
-    """The folded word; whether it is a plain one, begins like a name, and has capitals like an identifier."""
+def _classify_word(key: str, written: str) -> tuple[str, bool, bool, bool]:
+    """The folded word, and whether it is plain, begins like a name, and has capitals like an identifier."""
     is_plain = key.isalpha() and key not in VALUES
     is_identifier = is_plain and bool(_INNER_CAPITAL.search(written))
     return fold_case(written), is_plain, is_plain and written[:1].isupper(), is_identifier
 
 
-# Chunks: what stands between blanks ----------------------------------------------------------------------
+# Chunks: the text between two blanks ---------------------------------------------------------------------
 
 _COURTESIES = re.compile(
     r"\b(?:by the way|got it|just to remind you|to be clear|as agreed|for the record|keep in mind"
@@ -92,13 +92,13 @@ _CONTRACTION = re.compile(
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _PREFIXED = re.compile(r"[^\W\d_]{1,3}-")
 _SYMBOL = re.compile(r"[^\w+/<>=%&€$£]+|[-=_]{2,}")
-"""Stops, bullets, quotation marks and rules; other signs may be operators."""
+"""Stops, bullets, quotation marks and rules, which are skipped; other signs may be operators."""
 
 _STOP = ("", "")
 
 
-def _chunks(sentence: str) -> list[Chunk]:
-    """The words of a sentence with what parts them, contractions taken apart."""
+def _split_into_chunks(sentence: str) -> list[Chunk]:
+    """The words and stops of a sentence, with contractions such as `don't` split in two."""
     chunks: list[Chunk] = []
     for raw in _SPLIT.findall(_COURTESIES.sub(" , ", sentence)):
         rest = raw if raw in ARROWS else raw.lstrip(_BEFORE)
@@ -106,7 +106,7 @@ def _chunks(sentence: str) -> list[Chunk]:
         if rest != raw:
             chunks.append(_STOP)
         if core:
-            chunks += _parts(core)
+            chunks += _split_into_words(core)
         elif chunks and not _SYMBOL.fullmatch(raw):
             chunks.append(_make_word_chunk(raw))
         after = rest[len(core) :]
@@ -117,8 +117,8 @@ def _chunks(sentence: str) -> list[Chunk]:
     return chunks
 
 
-def _parts(core: str) -> list[Chunk]:
-    """A chunk as one word or as the words it is made of."""
+def _split_into_words(core: str) -> list[Chunk]:
+    """The words of a chunk: the parts of a hyphenated word or a contraction, else the chunk itself."""
     if core.isalpha():
         return [_make_word_chunk(core)]
     if _HYPHENATED.fullmatch(core) and not _PREFIXED.match(core):
@@ -134,13 +134,14 @@ def _parts(core: str) -> list[Chunk]:
 
 
 def _make_word_chunk(written: str) -> Chunk:
-    key = _one_spelling(written)
+    """A word as a chunk; a filler word has an empty spelling."""
+    key = _normal_spelling(written)
     return (key, written) if key else ("", fold_case(written))
 
 
 @lru_cache(maxsize=50_000)
-def _one_spelling(written: str) -> str:
-    """The spelling that stands for all forms of a word; nothing for a word that says nothing."""
+def _normal_spelling(written: str) -> str:
+    """The normal spelling, common to all forms of a word; "" for a filler word."""
     folded = fold_case(written).replace("ß", "ss")
     if folded in SPELLINGS:
         return SPELLINGS[folded]
@@ -156,7 +157,7 @@ _INNER_CAPITAL = re.compile(r"[a-z][A-Z]")
 
 
 def _singular(word: str) -> str:
-    """A word without the s of its plural, or of the third person."""
+    """A word without the s of a plural or of the third person."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

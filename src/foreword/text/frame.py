@@ -1,14 +1,14 @@
 """The frame around what Foreword injects, and the escaping that keeps entries inside it.
 
 A context is one block between `<foreword-context>` and `</foreword-context>`, with one entry a line. What was
-remembered may come from a web page or a tool, so it is data and never structure: `escape_entry` puts it on
-one line and removes whatever could end the block, open another, or pass for a turn of the conversation. The
-caller writes something before it ("- "), so it never begins a line, and `Human:` or `# Rules` inside it are
-ordinary words. What the words ask for is not judged here: no filter of words stops an instruction. Whose
-words they are is said by `provenance`.
+remembered may come from a web page or a tool, so an entry is data and never structure: `escape_entry` puts it
+on one line and removes whatever could end the block, open another, or pass for a turn of the conversation.
+The caller writes something before the entry ("- "), so that it never begins a line, and `Human:` or `# Rules`
+inside it are ordinary words. Instructions inside an entry are not detected here, as no filter of words can do
+that; `provenance` attributes the words to their author.
 
-Agents hand hooks what the model has read. `remove_frames` takes out of it what Foreword had injected, so that
-nothing is stored a second time because it was recalled.
+Agents pass to hooks what the model has read. `remove_frames` removes from it what Foreword had injected, so
+that a recalled text is not stored again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPENING, _CLOSING = f"<{_NAME}>", f"</{_NAME}>"
 _ANGLE = r"(?:<|&(?:amp;){0,3}(?:lt|#0{0,6}60|#x0{0,6}3c);|\\{1,8}u003c|%3c)"
 _END = r"(?:>|&(?:amp;){0,3}(?:gt|#0{0,6}62|#x0{0,6}3e);|\\{1,8}u003e|%3e)"
 _TAG = re.compile(
-    # An unfinished tag counts as one, so that no cut and no removal can put a new tag together.
+    # An unfinished tag also matches, so that cutting or removing text never creates a new tag.
     rf"{_ANGLE}(?P<closing>\\{{0,8}}(?:/|%2f))?{_NAME}(?![\w-])(?:[^<>&\\%]{{0,100}}?{_END})?",
     re.IGNORECASE,
 )
@@ -40,8 +40,8 @@ _IMAGE = re.compile(r"!+\[")
 
 
 def wrap_in_frame(text: str) -> str:
-    """The text between the marks of a frame, with no such mark inside; "" for blank text."""
-    return f"{_OPENING}\n{_break_frame_marks(text)}\n{_CLOSING}" if text.strip() else ""
+    """The text between the tags of a frame, with no such tag inside; "" for blank text."""
+    return f"{_OPENING}\n{_break_frame_tags(text)}\n{_CLOSING}" if text.strip() else ""
 
 
 def escape_entry(text: str) -> str:
@@ -50,14 +50,14 @@ def escape_entry(text: str) -> str:
     text = _TAG_LIKE.sub("&lt;", text)
     text = _CONTROL.sub(r"(\1)", text)
     text = _IMAGE.sub("[", _FENCE.sub(r"\1", text))
-    return _break_frame_marks(text)
+    return _break_frame_tags(text)
 
 
 def remove_frames(text: str) -> str:
-    """The text without any frame; as it was if there is none.
+    """The text without the frames in it; unchanged if there are none.
 
-    A frame that was cut off ends with the text. Of a closing mark without an opening one, only the mark is
-    removed. Marks are also recognised when they were escaped for HTML, for JSON or for a URL.
+    A frame without a closing tag ends with the text. A closing tag without an opening one is removed alone.
+    Tags are also recognised when they are escaped for HTML, for JSON or for a URL.
     """
     kept: list[str] = []
     at, inside = 0, False
@@ -71,13 +71,13 @@ def remove_frames(text: str) -> str:
     return text if at == 0 else _join_with_white_space(kept)
 
 
-def _break_frame_marks(text: str) -> str:
-    """The text with a blank in place of the hyphen wherever it has the name of the frame."""
+def _break_frame_tags(text: str) -> str:
+    """The text with the hyphen in the frame's name replaced by a blank, so that no tag is left."""
     return _OUR_NAME.sub(lambda match: match[0].replace("-", " "), text)
 
 
 def _join_with_white_space(parts: list[str]) -> str:
-    """The parts with white space between them, so that two halves of a mark cannot meet."""
+    """The parts with white space between them, so that two halves of a tag cannot meet."""
     text = [""]
     for part in filter(None, parts):
         if not text[-1][-1:].isspace() and not part[0].isspace():

@@ -1,9 +1,9 @@
-"""Whose words an item holds: how far they are trusted, how they are attributed, and how they are quoted.
+"""Who wrote the words of an item: how far they are trusted, how they are attributed, and how they are quoted.
 
-Trust is an order: the user, the agent, the repository (files, documents, commits), tools, the web. What the
-last three wrote is *foreign*: it is never told as anybody's statement, but as a quotation after the words
-that say where it stands, whatever it asks for. No filter of words tells an instruction from a fact; a reader
-who knows that "the user wants …" is a line of a README can.
+Trust is an order: the user, the agent, the repository (files, documents, commits), tools, the web. The words
+of the last three are *foreign*: they are never shown as a statement, but as a quotation after its
+attribution. No filter of words tells an instruction from a fact; a reader who sees that "the user wants …" is
+a line of a README can.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from foreword.types import Source, Trust
 
 FOREIGN: tuple[Trust, ...] = ("repository", "tool", "web")
-"""The trusts of what neither the user nor the agent said."""
+"""The trusts of words that neither the user nor the agent wrote."""
 
 FILED_KINDS = ("code", "document", "commit")
 """Kinds of items that come from files and their history; they are never the user's word."""
 
 _REPLACING_RANKS = {"user": 0, "agent": 1, "repository": 1, "tool": 2, "web": 3}
-"""Whose later word may stand in the place of whose: of a lower or the same number in that of a higher."""
+"""A later statement may replace an earlier one whose author has the same or a higher number."""
 
 _MAX_NAME_CHARACTERS = 80
 _MAX_COMMAND_WORDS, _MAX_COMMAND_CHARACTERS = 3, 40
@@ -40,21 +40,21 @@ _BEFORE_COMMAND = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|nohup)\s+)*")
 
 
 def is_foreign(source: Source) -> bool:
-    """Whether neither the user nor the agent wrote what has this source."""
+    """Whether this source is neither the user nor the agent."""
     return source.trust in FOREIGN
 
 
 def least_trust(sources: Iterable[Source], otherwise: Trust = "agent") -> Trust:
-    """The trust of the least trusted source; of none at all, the one given."""
+    """The trust of the least trusted source; `otherwise` if there are no sources."""
     ranks = [TRUSTS.index(source.trust) for source in sources]
     return TRUSTS[max(ranks)] if ranks else otherwise
 
 
 def may_replace(newer: Source, older: Source) -> bool:
-    """Whether a later word of one may stand in the place of an earlier one of the other.
+    """Whether a later statement from one source may replace an earlier one from the other.
 
-    Who is trusted less never replaces who is trusted more. The agent and the repository are equals here:
-    what the agent said of a value is outdated by the commit that changed it.
+    A less trusted source never replaces a more trusted one. The agent and the repository are equals here: a
+    commit that changes a value outdates what the agent said about it.
     """
     return _REPLACING_RANKS[newer.trust] <= _REPLACING_RANKS[older.trust]
 
@@ -63,7 +63,7 @@ def may_replace(newer: Source, older: Source) -> bool:
 
 
 def attribution(item: Item) -> str:
-    """Whose words an item holds, to stand before them: `commit 3f2a1c0 by Ana`; "" for the user's own."""
+    """The author of an item's words, as shown before them: `commit 3f2a1c0 by Ana`; "" for the user."""
     match item.source.trust:
         case "user":
             return ""
@@ -81,7 +81,7 @@ def attribution(item: Item) -> str:
 
 
 def source_attribution(source: Source) -> str:
-    """The same where nothing is known but the source."""
+    """The attribution of words of which only the source is known; "" for the user."""
     return attribution(Item("", "", source=source))
 
 
@@ -89,6 +89,7 @@ _SUMMED_UP = {"repository": "files", "tool": "what tools printed", "web": "web p
 
 
 def _repository_attribution(item: Item) -> str:
+    """The attribution of a commit, a file or a document: `file docs/setup.md says`."""
     facts, name = item.metadata, item.source.name
     if item.kind == "commit":
         sha = _plain_name(str(facts.get("sha") or ""))[:_SHORT_SHA]
@@ -103,7 +104,7 @@ def _repository_attribution(item: Item) -> str:
 
 
 def _web_attribution(name: str) -> str:
-    """A page by its host alone, as the rest of an address can be made to say anything."""
+    """The attribution of a web page, by its host alone, as anybody can write anything into the rest."""
     try:
         host = urlsplit(name).hostname or name
     except ValueError:
@@ -113,7 +114,7 @@ def _web_attribution(name: str) -> str:
 
 
 def _command_name(item: Item) -> str:
-    """The first words of the command whose output a turn holds; "" if it holds none."""
+    """The first words of the command whose output is the text of a turn; "" for other items."""
     if item.kind != "turn" or not item.text.startswith("$ "):
         return ""
     command = remove_invisible(item.text[2:].partition("\n")[0])
@@ -123,7 +124,7 @@ def _command_name(item: Item) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """A name without punctuation that could end the attribution or begin a quotation, and not too long."""
+    """A name, shortened, without punctuation that could end the attribution or begin a quotation."""
     return join_lines(_NOT_IN_NAME.sub(" ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()
 
 
@@ -131,12 +132,12 @@ def _plain_name(name: str) -> str:
 
 
 def quote_entry(text: str) -> str:
-    """The text on one line between quotation marks, which nothing in it can close."""
+    """The text on one line between quotation marks, which no character inside can close."""
     return f"“{_QUOTATION_MARKS.sub(chr(34), escape_entry(text))}”"
 
 
 def quote_lines(text: str) -> str:
-    """The same, with its lines and their indentation, each after the first behind the mark of a quotation."""
+    """The text between quotation marks, with its lines and indentation; from the second on behind a `>`."""
     lines = remove_invisible(text).strip("\n").split("\n")
     inside = "\n> ".join(f"{_indentation(line)}{escape_entry(line)}" for line in lines)
     return f"“{_QUOTATION_MARKS.sub(chr(34), inside).strip()}”"

@@ -1,8 +1,8 @@
-"""What a message asks: the sentences that do, wherever they stand, in words or beside what was pasted.
+"""Find the sentences of a message that ask something, and separate them from pasted text.
 
-People paste logs, tracebacks and diffs into a question, before it, after it, around it. Whoever searches or
-reads takes the beginning of a long text for its subject; `question_first` puts there what is asked. Lines are
-told apart by their form alone: nothing is known of the languages in which programs write.
+People paste logs, tracebacks and diffs before, after and around a question. A search and a model give most
+weight to the beginning of a long text, so `question_first` puts the question there. Pasted lines are
+recognised by their form alone; no programming language is known here.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 from foreword.text.sentences import split_sentences
 
 MAX_QUESTION_CHARACTERS = 2_000
-"""At most this much of a message is asked about: more words blur what is meant."""
+"""A search is made with at most this many characters of a message; more words would blur its meaning."""
 
 MAX_SHORT_CHARACTERS = 400
-"""At most this long is a message that is taken as it stands."""
+"""A message of at most this length is used unchanged."""
 
 _MAX_LOOKED_AT = 100_000
-"""At most how many characters of a message are looked at for a question: its two halves."""
+"""At most this many characters of a message, from its two ends, are examined for a question."""
 
 _MAX_QUESTION_SHARE = 0.5
-"""At most this share of what is kept of a long message is the question; the rest is what it is about."""
+"""At most this share of a shortened message is the question; the rest is text around it."""
 
 _QUESTION_MARK = re.compile(r"[?？؟]!*[\"'”’»)\]*_]*\s*(?:[:;]-?[)(D])?\s*\Z")
 _BEGINS_LIKE_A_QUESTION = re.compile(
@@ -62,7 +62,7 @@ _PRINTED = re.compile(
 )
 _PROSE_CHARACTER = re.compile(r"[^\W\d_]|[\s,.'’?!\"¿¡。、，！？-]")
 _MIN_PROSE_SHARE = 0.86
-"""At least this share of a line that somebody wrote is letters, blanks and plain punctuation."""
+"""A line with a smaller share of letters, blanks and plain punctuation was not written by a person."""
 
 
 def asks(text: str) -> bool:
@@ -71,31 +71,32 @@ def asks(text: str) -> bool:
 
 
 def asking_sentences(text: str) -> list[str]:
-    """The sentences of a message that ask or request something, in order, without what was pasted."""
-    return [sentence for sentence in split_sentences(_written_lines(text)) if _is_question(sentence)]
+    """The sentences of a message that ask or request something, in order, without pasted text."""
+    return [sentence for sentence in split_sentences(_blank_pasted_lines(text)) if _is_question(sentence)]
 
 
 def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
-    """A long message in at most `max_characters`, with what is asked on its first line; else as it is.
+    """A long message, shortened to `max_characters`, with its question on the first line; else unchanged.
 
-    Without a question, what somebody wrote beside a pasted text is taken for it. Of the rest its two ends are
-    kept.
+    If nothing is asked, the text that a person wrote beside pasted text counts as the question. Of the rest,
+    the two ends are kept.
     """
     text = text.strip()
     if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
         return text
-    text = _keep_ends(text, _MAX_LOOKED_AT)
-    written = _written_lines(text)
+    text = _keep_two_ends(text, _MAX_LOOKED_AT)
+    written = _blank_pasted_lines(text)
     asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:
-        return _keep_ends(text, max_characters)
-    asked = _keep_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
+        return _keep_two_ends(text, max_characters)
+    asked = _keep_two_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
     if text.startswith(asked):
-        return _keep_ends(text, max_characters)
-    return f"{asked}\n{_keep_ends(text, max_characters - len(asked) - 1)}"
+        return _keep_two_ends(text, max_characters)
+    return f"{asked}\n{_keep_two_ends(text, max_characters - len(asked) - 1)}"
 
 
 def _is_question(sentence: str) -> bool:
+    """Whether a sentence asks or requests something."""
     if _QUESTION_MARK.search(sentence):
         return True
     if sentence.rstrip().endswith("!"):
@@ -103,8 +104,8 @@ def _is_question(sentence: str) -> bool:
     return bool(_BEGINS_LIKE_A_QUESTION.match(sentence) or _REQUEST.search(sentence))
 
 
-def _written_lines(text: str) -> str:
-    """The lines that somebody wrote, blank lines where something was pasted; the text itself if all are."""
+def _blank_pasted_lines(text: str) -> str:
+    """The text with blank lines in place of fenced code, diffs and lines that a program printed."""
     if "\n" not in text:
         return text
     is_diff, fenced = bool(_DIFF.search(text)), False
@@ -114,13 +115,13 @@ def _written_lines(text: str) -> str:
             fenced = not fenced
             kept.append("")
             continue
-        pasted = fenced or (is_diff and _DIFF_LINE.match(line)) or _is_printed(line)
+        pasted = fenced or (is_diff and _DIFF_LINE.match(line)) or _is_code_or_output(line)
         kept.append("" if pasted else line)
     return "\n".join(kept).strip()
 
 
-def _is_printed(line: str) -> bool:
-    """Whether a line looks as if a program had printed it, or as if it were code."""
+def _is_code_or_output(line: str) -> bool:
+    """Whether a line looks like code or like the output of a program."""
     if not line.strip():
         return False
     if _PRINTED.match(line):
@@ -130,9 +131,9 @@ def _is_printed(line: str) -> bool:
     return len(_PROSE_CHARACTER.findall(line)) < _MIN_PROSE_SHARE * len(line)
 
 
-def _keep_ends(text: str, most: int) -> str:
-    """A text, or if it is too long its two ends."""
-    if len(text) <= most:
+def _keep_two_ends(text: str, max_characters: int) -> str:
+    """The text, or its two ends with an ellipsis between them if it is too long."""
+    if len(text) <= max_characters:
         return text
-    half = (most - 3) // 2
-    return f"{text[:half]} … {text[-half:]}" if half > 0 else text[: max(0, most)]
+    half = (max_characters - 3) // 2
+    return f"{text[:half]} … {text[-half:]}" if half > 0 else text[: max(0, max_characters)]

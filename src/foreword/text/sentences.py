@@ -2,7 +2,7 @@
 
 A sentence ends at a stop that is not part of an abbreviation, a number or a name, at a blank line, before a
 list item or a quoted line, and around a heading or a row of a table. Code between backticks is never cut, and
-a fenced block of code is one sentence. What a sentence says is left to others.
+a fenced block of code is one sentence. The meaning of a sentence is not judged here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _BOUNDARY = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _BLOCK = re.compile(r"[^\S\n]*(?:[-*+•>|]\s|\|\S|\#{1,6}\s|\d{1,3}[.)]\s|```|~~~|$)", re.MULTILINE)
-"""How a line begins that is not the continuation of the line before: a list item, a heading, a blank…"""
+"""The beginning of a line that does not continue the line before: a list item, a heading, a blank…"""
 
 _ONE_LINE_BLOCK = re.compile(r"[^\S\n]*(?:\#{1,6}\s|\||[=*_-]{3,}\s*$)")
-"""A line that ends with itself: a heading, a row of a table, a rule."""
+"""A line whose sentence ends with it: a heading, a row of a table, a rule."""
 
 _MARKER = re.compile(r"[^\S\n]*(?:(?:[-*+•>]|\#{1,6})\s+)*\**(?:\d{1,3}|[a-z])\Z")
 _WORD_BEFORE = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.)*[^\W_]+\Z")
@@ -32,7 +32,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _NEXT = re.compile(r"""\s*+["'“‘«(\[*_`]{0,3}(\S?)""")
 
 MIN_WRAPPED_CHARACTERS = 50
-"""At least this long is a line that was broken because it was full, not because its sentence was over."""
+"""A line of at least this length was broken because it was full, not because its sentence was over."""
 
 _LONGEST_ABBREVIATION = 12
 _CONTINUES = frozenset(
@@ -42,10 +42,10 @@ _CONTINUES = frozenset(
         *("dept", "govt", "est"),
     }
 )
-"""Abbreviations that something always follows."""
+"""Abbreviations that never end a sentence."""
 
 _BEFORE_NUMBER = frozenset({"no", "nos", "nr", "art", "par", "tab", "sec", "pt"})
-"""Abbreviations only before a number; elsewhere they are words like others."""
+"""Words that are abbreviations only before a number."""
 
 _MAY_END = frozenset(
     {
@@ -55,16 +55,16 @@ _MAY_END = frozenset(
         *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
     }
 )
-"""Abbreviations that end a sentence only where another one visibly begins, with a capital."""
+"""Abbreviations that end a sentence only if neither a small letter nor a digit follows."""
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text in order, each as it stands, without the white space around it."""
+    """The sentences of a text in order, unchanged, without the white space around them."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends: in order, apart, and all that is not blank is in one of them."""
+    """The start and end of each sentence, in order, without overlaps; every word is in one of them."""
     ends: list[int] = []
     place, line_start = 0, 0
     while (match := _BOUNDARY.search(text, place)) is not None:
@@ -88,7 +88,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _end_of_fence(text: str, opening: re.Match[str]) -> int:
-    """Where a block of code is over: after its closing mark, or with the text if that is missing."""
+    """The end of a fenced block of code: after its closing mark, or the end of the text if there is none."""
     at = opening.end()
     while (at := text.find("\n", at)) >= 0:
         at += 1
@@ -100,7 +100,7 @@ def _end_of_fence(text: str, opening: re.Match[str]) -> int:
 
 
 def _ends_at_break(text: str, line_start: int, at: int) -> bool:
-    """Whether a sentence ends with its line; otherwise the line was only full."""
+    """Whether a sentence ends with its line; if not, it continues on the next one."""
     if _BLOCK.match(text, at + 1) or _ONE_LINE_BLOCK.match(text, line_start, at):
         return True
     follows = _NEXT.match(text, at)
@@ -109,6 +109,7 @@ def _ends_at_break(text: str, line_start: int, at: int) -> bool:
 
 
 def _ends_at_stop(text: str, line_start: int, match: re.Match[str]) -> bool:
+    """Whether a sentence ends at this stop, by its kind and by the text that follows."""
     end = match.end()
     if end < len(text) and not text[end].isspace():
         return False
@@ -142,12 +143,13 @@ def _ends_at_full_stop(text: str, line_start: int, at: int, next_begins: str) ->
 
 
 def _spans_between(text: str, ends: list[int]) -> list[tuple[int, int]]:
+    """The spans between these ends, without the white space around them and without empty ones."""
     spans: list[tuple[int, int]] = []
     start = 0
     for end in (*ends, len(text)):
         part = text[start:end]
-        if said := part.strip():
+        if sentence := part.strip():
             first = start + len(part) - len(part.lstrip())
-            spans.append((first, first + len(said)))
+            spans.append((first, first + len(sentence)))
         start = end
     return spans

@@ -1,7 +1,7 @@
-"""The smallest things that can be said alone: a short text whole, a long one in a few sentences at a time.
+"""Statements: the smallest parts of a text that make sense alone, usually a few sentences.
 
-Says where a text may be cut, whether it states anything at all, and how a statement is put to the reader.
-What a statement is worth is decided elsewhere.
+Splits a text into statements, recognises texts that only ask, and words a statement for the reader model. The
+relevance of a statement is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MAX_STATEMENT_CHARACTERS = 320
-"""At most this long is a text that is told whole; longer ones are cut into statements of about this size."""
+"""A text of at most this length is one statement; a longer one is cut into statements of about this size."""
 
-_FULL_SHARE = 0.75
-"""A statement takes in one more sentence while it is shorter than this share of the most."""
+_MAX_FILLED_SHARE = 0.75
+"""A sentence is added to a statement as long as the two stay below this share of the maximum."""
 
 _QUESTION_MARK = re.compile(r"[?？؟]")
 _QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
-"""A word, or a character of a script that does not part its words."""
+"""A word, or a character of a script that has no blanks between words."""
 
 _MAX_WORDS_BESIDE = 3
 _MAX_HISTORY_CHARACTERS = 160
@@ -38,8 +38,8 @@ def split_statements(text: str) -> list[str]:
     if len(text) <= MAX_STATEMENT_CHARACTERS:
         return [text.strip()] if text.strip() else []
     statements: list[str] = []
-    for piece in _short_pieces(text):
-        full = MAX_STATEMENT_CHARACTERS * _FULL_SHARE
+    for piece in _split_into_pieces(text):
+        full = MAX_STATEMENT_CHARACTERS * _MAX_FILLED_SHARE
         if statements and len(statements[-1]) + len(piece) < full:
             statements[-1] += f" {piece}"
         else:
@@ -48,9 +48,9 @@ def split_statements(text: str) -> list[str]:
 
 
 def only_asks(text: str) -> bool:
-    """Whether a text only asks: a question, with at most a few words beside it."""
+    """Whether a text is a question with at most a few other words."""
     if not _QUESTION_MARK.search(text):
-        return False  # by far the most, and splitting sentences takes time
+        return False  # a quick answer for most texts, as splitting sentences takes time
     sentences = split_sentences(text)
     stated = [sentence for sentence in sentences if not _QUESTION_END.search(sentence)]
     words = _WORD.findall(" ".join(stated))
@@ -59,13 +59,13 @@ def only_asks(text: str) -> bool:
 
 
 def describe_statement(item: Item, statement: str, now: datetime) -> str:
-    """A statement of an item with who said it and when, in the words that the reader was taught with."""
+    """A statement of an item with its author and age, worded as in the training data of the reader model."""
     about = f"{item.about}: " if item.about and item.kind in ("code", "document", "commit") else ""
-    return f"{speaker_of(item)}, {_describe_age(item, now)}: {about}{statement}"
+    return f"{speaker_word(item)}, {_describe_age(item, now)}: {about}{statement}"
 
 
-def speaker_of(item: Item) -> str:
-    """Who says what an item holds, in one word that the reader knows."""
+def speaker_word(item: Item) -> str:
+    """The author of an item in one word that the reader model knows, such as `user` or `file`."""
     match item.kind:
         case "code" | "document":
             return "file"
@@ -83,15 +83,15 @@ _SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "too
 
 
 def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
-    """What a statement replaced, and what contradicts it since, with dates: "(before, 3 May 2026: …)".
+    """The older statements that one replaced and later ones that contradict it: "(before, 3 May 2026: …)".
 
-    What tools printed and pages say is no history: outdated, it would only take room.
+    Older outputs of tools and web pages are left out, as they are useless once they are outdated.
     """
-    said = [item for item in older if item.source.trust not in ("tool", "web")]
-    told = [("before", item) for item in said] + [("later", item) for item in later]
+    stated = [item for item in older if item.source.trust not in ("tool", "web")]
+    dated = [("before", item) for item in stated] + [("later", item) for item in later]
     return " ".join(
-        f"({when}, {_describe_day(item)}{_describe_author(item)}: {_describe_words(item)})"
-        for when, item in told
+        f"({when}, {_describe_day(item)}{_describe_author(item)}: {_shorten_and_quote(item)})"
+        for when, item in dated
     )
 
 
@@ -100,8 +100,11 @@ def _describe_author(item: Item) -> str:
     return f", {author}" if author else ""
 
 
-def _describe_words(item: Item) -> str:
-    words = _shorten(str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text)
+def _shorten_and_quote(item: Item) -> str:
+    """The text of an item, or the message of a commit, shortened; foreign words are quoted."""
+    words = _shorten_to_line(
+        str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
+    )
     return quote_entry(words) if is_foreign(item.source) else words
 
 
@@ -109,7 +112,7 @@ def _describe_day(item: Item) -> str:
     return f"{item.created_at.day} {item.created_at:%B %Y}"
 
 
-def _shorten(text: str) -> str:
+def _shorten_to_line(text: str) -> str:
     line = " ".join(text.split())
     return (
         line if len(line) <= _MAX_HISTORY_CHARACTERS else f"{line[: _MAX_HISTORY_CHARACTERS - 1].rstrip()}…"
@@ -117,22 +120,24 @@ def _shorten(text: str) -> str:
 
 
 def _describe_age(item: Item, now: datetime) -> str:
+    """The age of an item in days: `today`, `yesterday` or `5 days ago`."""
     days = (now.date() - item.created_at.astimezone(now.tzinfo).date()).days
     return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
 
 
-def _short_pieces(text: str) -> list[str]:
-    """Sentences; and of one that is too long (a block of code, a table), groups of its lines."""
+def _split_into_pieces(text: str) -> list[str]:
+    """The sentences of a text; one that is too long, such as a block of code, in groups of its lines."""
     pieces: list[str] = []
     for sentence in split_sentences(text):
         if len(sentence) <= MAX_STATEMENT_CHARACTERS:
             pieces.append(sentence)
         else:
-            pieces += _groups_of_lines(sentence)
+            pieces += _group_lines(sentence)
     return pieces
 
 
-def _groups_of_lines(block: str) -> list[str]:
+def _group_lines(block: str) -> list[str]:
+    """The lines of a block, joined into groups that are no longer than a statement."""
     groups: list[str] = []
     for line in block.splitlines():
         short = line.rstrip()[:MAX_STATEMENT_CHARACTERS]

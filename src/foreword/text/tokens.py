@@ -1,7 +1,7 @@
 """Count and cut tokens: exactly (o200k, cl100k, from bundled ranks), by words × 1.3, or by characters / 4.
 
-Knows nothing of budgets. Never touches the network: tiktoken's own loader would, so the ranks are read from
-the package and handed to it.
+Knows nothing of budgets. Never uses the network: tiktoken's own loader would, so the ranks are read from the
+package and passed to it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Anything that counts, encodes and decodes."""
+    """Anything that counts the tokens of a text, and converts between text and token ids."""
 
     def count(self, text: str) -> int:
-        """How many tokens the text is."""
+        """How many tokens the text has."""
 
     def encode(self, text: str) -> list[int]:
         """The text as token ids."""
@@ -64,7 +64,7 @@ _PATTERNS = {
 _CL100K_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding")
 
 
-def encoding_of_model(model: str) -> str:
+def encoding_for_model(model: str) -> str:
     """The name of the encoding that a model (or an encoding's own name) uses."""
     if model in _PATTERNS:
         return model
@@ -85,7 +85,7 @@ def _read_bundled_ranks(encoding: str) -> dict[bytes, int]:
 
 @functools.cache
 def _load_encoding(name: str) -> tiktoken.Encoding:
-    """An encoding of tiktoken, made from bundled ranks."""
+    """An encoding of tiktoken, built from the bundled ranks and cached."""
     import tiktoken
 
     return tiktoken.Encoding(
@@ -94,25 +94,25 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
 
 
 _LINE_START = re.compile(r"(?<=\n)(?=[^\s/])")
-"""Where a text can be cut so that the tokens of its parts add up exactly: both patterns end a token at a line
+"""Where a text can be cut so that the tokens of its parts add up exactly. Both patterns end a token at a line
 break, unless blanks follow it or, after punctuation, a slash."""
 
 _MAX_COUNTED_LINES, _MAX_LINE_CHARACTERS = 8192, 2000
-"""Of how many lines the counts are remembered, and how long these may be."""
+"""At most how many lines have their counts cached, and how long such a line may be."""
 
 
 class TiktokenTokenizer:
     """Exact counts, as OpenAI's models make them; the ranks are loaded on first use.
 
-    A prompt is counted many times while it grows, and most of its lines come again in the next one: so lines
-    are counted one by one, and each once.
+    A prompt is counted many times while it grows, and most of its lines come again in the next one. So lines
+    are counted one by one, and the counts are cached.
     """
 
     def __init__(self, model: str = "o200k_base") -> None:
-        self.encoding = encoding_of_model(model)
+        self.encoding = encoding_for_model(model)
 
     def count(self, text: str) -> int:
-        """How many tokens the text is."""
+        """How many tokens the text has."""
         return sum(
             _count_line(self.encoding, line) if len(line) <= _MAX_LINE_CHARACTERS else len(self.encode(line))
             for line in _LINE_START.split(text)
@@ -129,19 +129,19 @@ class TiktokenTokenizer:
 
 @functools.lru_cache(_MAX_COUNTED_LINES)
 def _count_line(encoding: str, line: str) -> int:
-    """How many tokens a line is."""
+    """How many tokens a line has."""
     return len(_load_encoding(encoding).encode_ordinary(line))
 
 
 class CharacterTokenizer:
-    """A token is four characters."""
+    """Counts a token for every four characters."""
 
     def count(self, text: str) -> int:
         """A quarter of the characters, rounded up."""
         return math.ceil(len(text) / 4)
 
     def encode(self, text: str) -> list[int]:
-        """The characters' code points."""
+        """The code points of the characters, as token ids."""
         return [ord(character) for character in text]
 
     def decode(self, tokens: list[int]) -> str:
@@ -150,7 +150,7 @@ class CharacterTokenizer:
 
 
 class WordTokenizer(CharacterTokenizer):
-    """A token is 1/1.3 of a word; `encode` numbers the characters, as there is no vocabulary."""
+    """Counts 1.3 tokens a word; `encode` gives code points, as there is no vocabulary."""
 
     def count(self, text: str) -> int:
         """Words × 1.3, rounded up."""
@@ -175,7 +175,7 @@ def cut_to_tokens(text: str, max_tokens: int, counter: Tokenizer) -> str:
     if counter.count(text) <= max_tokens:
         return text
     low, high = 0, len(text)
-    while low < high:  # counts grow with length, near enough; the loop below mends where they do not
+    while low < high:  # counts nearly always grow with length; the loop below handles the exceptions
         middle = (low + high + 1) // 2
         low, high = (middle, high) if counter.count(text[:middle]) <= max_tokens else (low, middle - 1)
     while low and counter.count(text[:low]) > max_tokens:

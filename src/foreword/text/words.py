@@ -1,4 +1,4 @@
-"""Split text into words, the same way for what is stored and for what is asked.
+"""Split text into words, in the same way for items and for questions.
 
 Knows the alphabet of the word index (letters and digits, case and accents folded) and nothing of meaning.
 """
@@ -20,11 +20,11 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3400-\u9fff]+"
 _KANA = re.compile("[\u3041-\u30ff]")
 
 _MIN_STEM, _MAX_ENDING = 4, 2
-"""From how many letters on a word also counts with an ending, and how long that may be."""
+"""A word of at least this many letters also matches with an ending, of at most this many letters."""
 
 
 def fold_case(text: str) -> str:
-    """Lower case, without accents."""
+    """The text in lower case and without accents."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text)
@@ -32,7 +32,7 @@ def fold_case(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, folded, in order, repeats kept."""
+    """The words of a text in order, with case and accents folded and repeats kept."""
     if text.isascii():  # most text and nearly all code, in half the time
         return text.encode().translate(_ASCII).decode().split()
     return _WORD.findall(fold_case(text))
@@ -48,11 +48,11 @@ _STOPWORDS = (
     "which while who whom why will with would y you your yours yourself yourselves"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
-"""Words that say nothing about the subject of a sentence."""
+"""Frequent words that do not show the subject of a sentence."""
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of a text that are no stop words, each once, in order; all words if it has only those."""
+    """The words of a text that are no stop words, each once, in order; all words if there are no others."""
     distinct = tuple(dict.fromkeys(split_words(text)))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
 
@@ -64,7 +64,7 @@ def is_unspaced(text: str) -> bool:
 
 
 def letter_pairs(text: str) -> frozenset[str]:
-    """The pairs of neighbouring letters in a text of such a script, which stand in for its words."""
+    """The pairs of neighbouring letters in a script without blanks between words, used in place of words."""
     runs = _UNSPACED.findall(text)
     return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
 
@@ -72,17 +72,21 @@ def letter_pairs(text: str) -> frozenset[str]:
 def has_all_words(text: str, words: Iterable[str]) -> bool:
     """Whether a text has every word, case and accents aside, or a form with an ending of up to two letters.
 
-    A word of a script without blanks between words may stand anywhere.
+    A word with letters beyond ASCII may be anywhere in the text, as some scripts have no blanks between
+    words.
     """
-    there = set(split_words(text))
+    text_words = set(split_words(text))
     folded = fold_case(text)
     return all(
-        word in there if len(word) < _MIN_STEM and word.isascii() else _has_form(word, there, folded)
+        word in text_words
+        if len(word) < _MIN_STEM and word.isascii()
+        else _has_word_with_ending(word, text_words, folded)
         for word in map(fold_case, words)
     )
 
 
-def _has_form(word: str, there: set[str], folded: str) -> bool:
+def _has_word_with_ending(word: str, text_words: set[str], folded: str) -> bool:
+    """Whether the words of a text have this word with a short ending; beyond ASCII, the text itself."""
     if not word.isascii():
         return word in folded
-    return any(other.startswith(word) and len(other) <= len(word) + _MAX_ENDING for other in there)
+    return any(other.startswith(word) and len(other) <= len(word) + _MAX_ENDING for other in text_words)

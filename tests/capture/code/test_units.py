@@ -356,7 +356,7 @@ def test_a_path_that_no_field_could_hold_is_shown_by_its_end():
 
 def test_a_file_that_takes_too_long_is_cut_into_windows(monkeypatch, caplog):
     monkeypatch.setattr(grammars, "PARSE_SECONDS", 0.000_1)
-    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
+    monkeypatch.setattr(grammars, "_thread_parsers", type(grammars._thread_parsers)())
     items = read("".join(f"value_{number} = f({number})\n" for number in range(20_000)))
     assert {item.metadata["unit"] for item in items} == {"window"}
     assert "windows" in caplog.text
@@ -381,14 +381,14 @@ def test_what_nobody_writes_is_not_parsed(text, caplog):
 
 def test_what_people_write_is_parsed(monkeypatch):
     monkeypatch.setattr(grammars, "PARSE_SECONDS", 60.0)  # a busy machine is not what is asked about
-    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
+    monkeypatch.setattr(grammars, "_thread_parsers", type(grammars._thread_parsers)())
     rows = [f"    if (count_{number} < most && lines[{number}] > 0) {{ go(); }}" for number in range(3_000)]
     text = "function all() {\n" + "\n".join(rows) + "\n}\n"
     assert read(text, "long.js")[0].metadata["unit"] == "function"
 
 
 def test_without_the_grammars_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
+    monkeypatch.setattr(grammars, "_thread_parsers", type(grammars._thread_parsers)())
     monkeypatch.setitem(grammars._GRAMMARS, "python", ("tree_sitter_of_nobody", "language"))
     with pytest.raises(MissingExtra, match=r"foreword\[code\]"):
         read("x = 1\n")

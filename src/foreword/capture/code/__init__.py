@@ -1,1 +1,1 @@
-"""Source files become items."""
+"""Cut source files into items."""

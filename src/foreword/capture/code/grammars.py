@@ -1,11 +1,11 @@
-"""How each language is parsed: its grammar, and a query (`queries/*.scm`) for definitions and references.
+"""Parse each language: its grammar, and a query (`queries/*.scm`) for definitions and references.
 
-A query captures `function` and `class` (a whole definition), `scope` (it only lends its name to what is in
-it), `rest` (a scope without braces, which reaches to the next one or to the end), `value` (a function held by
-a member of an object, which is a definition once it has a few lines), `import` (a statement that only brings
-names) and `reference` (a name that is called, created, inherited or imported). Queries have no predicates and
-no wildcards: they run at a million nodes a second, and the binding has crashed on both. Positions are asked
-for in bytes only, for the same reason.
+A query captures `function` and `class` (a whole definition), `scope` (it only adds its name to the names
+inside it), `rest` (a scope without braces, which reaches to the next one or to the end of the file), `value`
+(a function in a member of an object, which is a definition once it has a few lines), `import` (a statement
+that only imports names) and `reference` (a name that is called, created, inherited or imported). Queries have
+no predicates and no wildcards, because the binding has crashed on both, and positions are read in bytes only
+for the same reason. Such queries run at a million nodes a second.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, QueryCursor, Tree
 
 PARSE_SECONDS = 1.0
-"""How many seconds one file may be parsed for. A megabyte of real code takes a tenth of one; only text that
-is no code at all, under a code file's name, makes a parser search for longer."""
+"""At most this many seconds are spent on parsing one file. A megabyte of real code takes a tenth of a second;
+only a text that is no code, under a code file's name, takes longer."""
 
 MAX_BRACKET_DEPTH = 1_000
-"""At most how many brackets of a kind may be open at once in a source that is parsed."""
+"""A source with more open brackets of one kind at once is not parsed."""
 
 LANGUAGES = frozenset(
     "python javascript typescript tsx go rust java c cpp csharp ruby php bash".split()  # noqa: SIM905
@@ -42,7 +42,7 @@ _SHARED_QUERIES = {
     "tsx": ("ecmascript", "jsx", "typescript"),
     "cpp": ("c", "cpp"),
 }
-"""The files of `queries/` that a language is made of, where it is not its own file alone."""
+"""The files of `queries/` that make up the query of a language; others have one file of their own."""
 
 _GRAMMARS = {
     **{language: (f"tree_sitter_{language}", "language") for language in LANGUAGES},
@@ -54,35 +54,36 @@ _GRAMMARS = {
 """The package of each language, and the function in it that gives the grammar."""
 
 
-class Reader:
-    """A parser and a query of one language, kept for the next file. It belongs to one thread."""
+class LanguageParser:
+    """A parser and a query of one language, which are reused for many files. It belongs to one thread."""
 
     def __init__(self, parser: Parser, cursor: QueryCursor) -> None:
         self._parser = parser
         self._cursor = cursor
 
-    def read(self, source: bytes) -> tuple[Tree, dict[str, list[Node]]] | None:
-        """The tree of a source and the nodes that the query captures; None when parsing took too long."""
+    def parse(self, source: bytes) -> tuple[Tree, dict[str, list[Node]]] | None:
+        """The tree of a source and the nodes that the query captures; None if parsing takes too long."""
         try:
             tree = self._parser.parse(source)
         except ValueError:
-            self._parser.reset()  # otherwise it would go on with this source when given the next
+            self._parser.reset()  # otherwise it would continue with this source instead of the next
             return None
         return tree, self._cursor.captures(tree.root_node)
 
 
-_thread_readers = threading.local()
+_thread_parsers = threading.local()
 
 
-def reader_for(language: str) -> Reader:
-    """This thread's reader of a language. Raises MissingExtra where the grammar is not installed."""
-    readers: dict[str, Reader] = _thread_readers.__dict__
-    if language not in readers:
-        readers[language] = _load_reader(language)
-    return readers[language]
+def parser_for(language: str) -> LanguageParser:
+    """This thread's parser of a language, loaded on first use. Raises MissingExtra without its grammar."""
+    parsers: dict[str, LanguageParser] = _thread_parsers.__dict__
+    if language not in parsers:
+        parsers[language] = _load_parser(language)
+    return parsers[language]
 
 
-def _load_reader(language: str) -> Reader:
+def _load_parser(language: str) -> LanguageParser:
+    """A new parser of a language with its query. Raises MissingExtra if the grammar is not installed."""
     package, function = _GRAMMARS[language]
     try:
         from tree_sitter import Language, Parser, Query, QueryCursor
@@ -94,23 +95,22 @@ def _load_reader(language: str) -> Reader:
         # The announced successor, a callback, crashes the interpreter in the versions that have both.
         warnings.simplefilter("ignore", DeprecationWarning)
         parser = Parser(grammar, timeout_micros=int(PARSE_SECONDS * 1_000_000))
-    return Reader(parser, QueryCursor(Query(grammar, _read_query_text(language))))
+    return LanguageParser(parser, QueryCursor(Query(grammar, _read_query_text(language))))
 
 
 def _read_query_text(language: str) -> str:
-    """The query of a language, put together from its files."""
+    """The query of a language, joined from its files."""
     folder = resources.files("foreword.capture.code").joinpath("queries")
     names = _SHARED_QUERIES.get(language, (language,))
     return "\n".join(folder.joinpath(f"{name}.scm").read_text(encoding="utf-8") for name in names)
 
 
-# What may be given to a parser
+# Which sources are parsed
 #
-# The parser keeps every reading that is as likely as the others. Where errors repeat, or stand below
-# thousands of open brackets, it copies them all at each error: twelve kilobytes of `<a<a<a…` have taken three
-# gigabytes, and the time limit was not noticed. So a text of very long lines, of the same lines again and
-# again, or of brackets deeper than anybody writes is not parsed. Brackets in strings count too; they come in
-# pairs, or are few.
+# The parser keeps all interpretations that are equally likely. Where errors repeat, or are inside thousands
+# of open brackets, it copies them all at each error: twelve kilobytes of `<a<a<a…` took three gigabytes, and
+# the time limit did not help. So a text of very long lines, of the same lines again and again, or of brackets
+# deeper than anybody writes is not parsed. Brackets in strings count too; they come in pairs, or are few.
 
 _SHORT_SOURCE_BYTES = 4_000
 _MAX_MEAN_LINE_BYTES = 300
@@ -125,7 +125,7 @@ _STATEMENTS_END_WITH_LINES = frozenset({"python", "ruby", "bash", "go"})
 
 
 def is_parsable(source: bytes, lines: list[bytes], language: str) -> bool:
-    """Whether a source, given with its lines, looks like code that somebody wrote, without parsing it."""
+    """Whether a source looks like code that a person wrote, so that it is safe to parse."""
     if len(source) > _SHORT_SOURCE_BYTES and (
         len(source) > _MAX_MEAN_LINE_BYTES * len(lines) or max(map(len, lines)) > _MAX_LINE_BYTES
     ):
@@ -136,7 +136,7 @@ def is_parsable(source: bytes, lines: list[bytes], language: str) -> bool:
 
 
 def _has_too_deep_brackets(source: bytes, language: str) -> bool:
-    """Whether too many brackets of a kind are open at once; angles close with their statement."""
+    """Whether too many brackets of one kind are open at once; angle brackets close with their statement."""
     for opener, closer in _BRACKET_PAIRS:
         if source.count(opener) > MAX_BRACKET_DEPTH:
             brackets = source.translate(None, _ALL_BYTES.translate(None, opener + closer))
@@ -150,7 +150,7 @@ def _has_too_deep_brackets(source: bytes, language: str) -> bool:
 
 
 def _max_bracket_depth(steps: Iterable[int]) -> int:
-    """How many brackets are open at most: 1 opens one, -1 closes one, 0 closes all."""
+    """The largest number of open brackets, where a step of 1 opens one, -1 closes one and 0 closes all."""
     deepest = depth = 0
     for step in steps:
         depth = max(depth + step, 0) if step else 0

@@ -1,6 +1,6 @@
-"""Which language a file is written in, by its name and, where that does not say, by what it holds.
+"""Recognise the language of a file by its name or, if that is not enough, by its content.
 
-Knows names only: how a language is parsed, `grammars` says. A text without a language here has the name "".
+Knows only the names of languages; `grammars` parses them. An unknown language has the name "".
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 DOCUMENTS = frozenset({"markdown", "rst", "html", "pdf", "text"})
-"""What is read by headings and paragraphs (`cut_document`); everything else by `cut_code`."""
+"""The languages that `cut_document` reads by headings and paragraphs; `cut_code` reads all others."""
 
 
 def _languages_by_word(words_by_language: dict[str, str]) -> dict[str, str]:
-    """The language of each word, out of the words of each language."""
+    """The language of each word, from a table of the words of each language."""
     return {word: language for language, words in words_by_language.items() for word in words.split()}
 
 
@@ -65,12 +65,12 @@ _CPLUSPLUS = re.compile(
 _MAX_FIRST_LINE = 200
 
 MAX_SNIFFED_BYTES = 200_000
-"""At most how much of a file is searched when its name does not say its language: a header may begin with
-pages of comment, and what tells C++ from C come after them."""
+"""At most this many bytes of a file are searched if its name does not determine its language: a header may
+begin with pages of comment before the first line that shows whether it is C or C++."""
 
 
 def language_of(path: str, data: bytes = b"") -> str:
-    """The language of a file by its path, or by what it holds; "" for any other text."""
+    """The language of a file by its path, or by its content; "" if it is unknown."""
     name = path.rpartition("/")[2].lower()
     stem, dot, suffix = name.rpartition(".")
     language = _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix, "") if dot and stem else "")
@@ -80,7 +80,7 @@ def language_of(path: str, data: bytes = b"") -> str:
 
 
 def _language_by_shebang(data: bytes) -> str:
-    """The language of a script, by its first line."""
+    """The language of a script, by the interpreter in its first line; "" if there is none."""
     found = _INTERPRETER.match(data[:_MAX_FIRST_LINE] + b"\n")
     if not found:
         return ""

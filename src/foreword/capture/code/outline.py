@@ -1,8 +1,8 @@
-"""What a source file defines: functions and classes with their names, places, comments and references.
+"""Find the functions and classes of a source file, with their names, positions, comments and references.
 
-A definition is a unit, with an item of its own, when a reader would look for it: a function, a method, a
-class. One inside a function belongs to that function, unless it is long or the function is too long to be
-shown. Broken code has definitions as far as it can be parsed.
+A definition is a unit, with an item of its own, if somebody may search for it: a function, a method, a class.
+A definition inside a function belongs to that function, unless it is long or the function is too long to be
+shown. In broken code, the definitions that can be parsed are found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.code.grammars import LANGUAGES, is_parsable, reader_for
+from foreword.capture.code.grammars import LANGUAGES, is_parsable, parser_for
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 MAX_SHOWN_CHARACTERS = 6_000
-"""At most how much of a definition is shown; what is beyond is cut into windows."""
+"""At most this many characters of a definition are shown; the rest is cut into windows."""
 
 MIN_NESTED_LINES = 30
 """A definition inside a function is a unit when it has at least this many lines."""
@@ -31,7 +31,7 @@ MIN_NESTED_LINES = 30
 _MIN_VALUE_LINES = 3
 _MAX_COMMENT_LINES = 80
 _MAX_NESTING = 50
-"""At most how many definitions may stand in one another; what is deeper is part of the last."""
+"""At most this many definitions may be nested; a deeper one is part of the last of them."""
 
 _MAX_INDENT = 400
 _MAX_NAME = 200
@@ -44,7 +44,7 @@ _WRAPPERS = frozenset(
     }
 )
 _SHARED_WRAPPERS = frozenset({"lexical_declaration", "variable_declaration", "type_declaration"})
-"""Wrappers that may hold several definitions; then they belong to none of them."""
+"""Wrappers that may hold several definitions, in which case they belong to none of them."""
 
 _NEWLINE = re.compile(rb"\n")
 _HASH = (b"#",)
@@ -59,7 +59,7 @@ _COMMENT_MARKS: dict[str, tuple[bytes, ...]] = {
     "typescript": (b"//", b"@"),
     "tsx": (b"//", b"@"),
 }
-"""What a line above a definition begins with when it belongs to it: a comment, or a mark of the language."""
+"""The first characters of a line above a definition that belongs to it: a comment or an attribute."""
 
 Kind = Literal["function", "class", "scope"]
 _KINDS: dict[str, Kind] = {"function": "function", "class": "class", "scope": "scope", "value": "function"}
@@ -67,10 +67,10 @@ _KINDS: dict[str, Kind] = {"function": "function", "class": "class", "scope": "s
 
 @dataclass(slots=True, eq=False)
 class Definition:
-    """Something that has a name and a place, in bytes.
+    """A function, class or scope with its name and its position in bytes.
 
-    `start` is where its comment begins, `head` where its decorators do, `signature` where its own words do.
-    `parent` is the definition around it, `units` are the units directly inside it.
+    `start` is where its comment begins, `head` where its decorators begin, `signature` where the definition
+    itself begins. `parent` is the definition around it, `units` are the units directly inside it.
     """
 
     kind: Kind
@@ -89,7 +89,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The units of a source in order, its lines and the bytes at which they begin, and what it refers to."""
+    """The units of a source in order, its lines and their positions, its imports and its references."""
 
     source: bytes
     lines: list[bytes]
@@ -100,11 +100,11 @@ class Outline:
     reference_names: tuple[str, ...] = ()
 
     def line_at(self, byte_offset: int) -> int:
-        """The line, from 0, of a byte."""
+        """The line, from 0, that a byte is on."""
         return bisect_right(self.line_starts, byte_offset) - 1
 
     def references(self, start: int, end: int) -> tuple[str, ...]:
-        """The names referred to between two bytes, in order."""
+        """The names that are referred to between two bytes, in order."""
         places = self.reference_starts
         return self.reference_names[bisect_left(places, start) : bisect_left(places, end)]
 
@@ -118,12 +118,12 @@ class Outline:
 
 
 def parse_outline(source: bytes, language: str) -> Outline:
-    """The outline of a source; no units where the language is unknown or parsing takes too long."""
+    """The outline of a source; without units if the language is unknown or the source cannot be parsed."""
     lines = source.split(b"\n")
     line_starts = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
     if language not in LANGUAGES:
         return Outline(source, lines, line_starts)
-    parsed = reader_for(language).read(source) if is_parsable(source, lines, language) else None
+    parsed = parser_for(language).parse(source) if is_parsable(source, lines, language) else None
     if parsed is None:
         _log.warning("a file is no code that can be read; it is cut into windows", language=language)
         return Outline(source, lines, line_starts)
@@ -141,7 +141,7 @@ def parse_outline(source: bytes, language: str) -> Outline:
 
 
 class _UnitFinder:
-    """Finds which definitions of one file stand in which."""
+    """Finds the units of one file and how they are nested."""
 
     def __init__(self, source: bytes, lines: list[bytes], line_starts: list[int], language: str) -> None:
         self._source = source
@@ -151,7 +151,7 @@ class _UnitFinder:
         self._language = language
 
     def find_units(self, captured_nodes: dict[str, list[Node]]) -> list[Definition]:
-        """The units, in the order of the file."""
+        """The units among the captured nodes, in the order of the file."""
         spans: list[tuple[int, int, Kind, Node]] = [
             (node.start_byte, -node.end_byte, kind, node)
             for capture, kind in _KINDS.items()
@@ -179,7 +179,7 @@ class _UnitFinder:
         return units
 
     def _spans_of_braceless_scopes(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
-        """Namespaces without braces; each reaches to the next."""
+        """The spans of namespaces without braces, each of which reaches to the next."""
         starts = sorted(node.start_byte for node in nodes)
         for node in nodes:
             after = bisect_right(starts, node.start_byte)
@@ -187,7 +187,7 @@ class _UnitFinder:
             yield node.start_byte, -end, "scope", node
 
     def _make_definition(self, kind: Kind, node: Node, parent: Definition | None) -> Definition | None:
-        """The definition that a node is; None when it has no name."""
+        """The definition at a node; None if it has no name."""
         outer = _outermost_wrapper(node)
         name = _find_definition_name(node, outer, self._source, self._language)
         if not name:
@@ -199,7 +199,7 @@ class _UnitFinder:
             name=name.rpartition(".")[2],
             start=start,
             head=head,
-            # Python's decorators are wrapped around a definition; they are no part of its signature.
+            # In Python, decorators are a wrapper around the definition, but no part of its signature.
             signature=(node if outer.type == "decorated_definition" else outer).start_byte,
             end=outer.end_byte,
             body=_find_body_span(node) or (self._find_go_type_body(node) if self._language == "go" else None),
@@ -224,7 +224,7 @@ class _UnitFinder:
         return self._source.count(b"\n", start, end) + 1
 
     def _find_go_type_body(self, node: Node) -> tuple[int, int] | None:
-        """What Go writes between the braces of a type."""
+        """The span of the braces of a Go struct or interface; None for other types."""
         type_node = node.child_by_field_name("type")
         if type_node is None or type_node.type not in ("struct_type", "interface_type"):
             return None
@@ -232,11 +232,11 @@ class _UnitFinder:
         return (brace, type_node.end_byte) if brace >= 0 else None
 
     def _find_start_and_head(self, byte_offset: int) -> tuple[int, int]:
-        """Where a definition begins, with its comments and without; both with its indentation."""
+        """The start of a definition with and without its comments, both with its indentation."""
         row = bisect_right(self._line_starts, byte_offset) - 1
         line_start = self._line_starts[row]
         if byte_offset - line_start > _MAX_INDENT or self._source[line_start:byte_offset].strip():
-            return byte_offset, byte_offset  # something else stands before it on its line
+            return byte_offset, byte_offset  # there is other code before it on its line
         first = row
         lowest_row = max(0, row - _MAX_COMMENT_LINES)
         while first > lowest_row and (above := self._find_comment_start_above(first, lowest_row)) is not None:
@@ -244,7 +244,7 @@ class _UnitFinder:
         return self._line_starts[first], line_start
 
     def _find_comment_start_above(self, row: int, lowest_row: int) -> int | None:
-        """The row where the comment begins that ends just above a row; None when there is none."""
+        """The first row of the comment that ends just above a row; None if there is none."""
         line = self._lines[row - 1].strip()
         if line.startswith(self._comment_marks) and not line.startswith(b"#!"):
             return row - 1
@@ -257,7 +257,7 @@ class _UnitFinder:
 
 
 def _add_to_enclosing_unit(unit: Definition) -> None:
-    """Enter a unit with the nearest unit around it."""
+    """Add a unit to the `units` of the nearest unit around it, if there is one."""
     parent = unit.parent
     while parent is not None and not parent.is_unit:
         parent = parent.parent
@@ -266,7 +266,7 @@ def _add_to_enclosing_unit(unit: Definition) -> None:
 
 
 def _outermost_wrapper(node: Node) -> Node:
-    """A definition with what is written around it: its decorators, `export`, `const`, `template <…>`."""
+    """The outermost node around a definition that belongs to it: decorators, `export`, `template <…>`."""
     while (parent := node.parent) is not None and parent.type in _WRAPPERS:
         if parent.type in _SHARED_WRAPPERS and parent.named_child_count > 1:
             break
@@ -275,7 +275,7 @@ def _outermost_wrapper(node: Node) -> Node:
 
 
 def _find_body_span(node: Node) -> tuple[int, int] | None:
-    """Where the body of a definition is, or of the function that its value is."""
+    """The span of the body of a definition, or of the function that is its value; None if there is none."""
     body = node.child_by_field_name("body")
     for name in ("value", "right"):
         if body is None and (value_node := node.child_by_field_name(name)) is not None:
@@ -284,19 +284,19 @@ def _find_body_span(node: Node) -> tuple[int, int] | None:
 
 
 def _nearest_function_or_class(parent: Definition | None) -> Definition | None:
-    """The function or class around something; a scope only lends its name."""
+    """The nearest definition from `parent` outwards that is a function or class, not a scope."""
     while parent is not None and parent.kind == "scope":
         parent = parent.parent
     return parent
 
 
-# What a definition is called: its parts joined by dots, without parameters and places
+# The name of a definition: its parts joined by dots, without parameters and without `this.` and the like
 
 _NAME_FIELDS = ("name", "declarator", "left", "key", "property", "type")
 _PARAMETERS = re.compile(r"<[^<>]*>|[\[(].*|[\s&*'\"]", re.DOTALL)
 _SEPARATORS = re.compile(r"(?:::|\\|\.|->)+")
-_PLACES = re.compile(r"^(?:module\.)?(?:exports|this|self)\.|\bprototype\.")
-"""What JavaScript writes before a name to say where it is put, not what it is called."""
+_STORAGE_PREFIXES = re.compile(r"^(?:module\.)?(?:exports|this|self)\.|\bprototype\.")
+"""Prefixes in JavaScript that are no part of a name, but state where the value is stored."""
 
 _OPERATOR = re.compile(r"\boperator\s*([^\w\s]{1,3})$")
 _TEST_MACRO = re.compile(r"(?:[A-Z0-9]+_)*TEST(?:_[A-Z0-9]+)*")
@@ -305,7 +305,7 @@ _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 
 
 def _find_definition_name(node: Node, outer: Node, source: bytes, language: str) -> str:
-    """The name of a definition, which may stand in what is written around it; "" when it has none."""
+    """The name of a definition, from its node or the wrapper around it; "" if it has none."""
     name = _find_node_name(node, source) or _find_node_name(outer, source)
     if not name:
         return "default" if outer.type == "export_statement" else ""
@@ -313,7 +313,7 @@ def _find_definition_name(node: Node, outer: Node, source: bytes, language: str)
         receiver = _RECEIVER.search(_node_field_text(node, "receiver", source)[-_MAX_NAME:])
         return f"{receiver[1]}.{name}" if receiver else name
     if language == "cpp" and _TEST_MACRO.fullmatch(name):
-        # A macro defines the test: it is called by the names that the macro is given.
+        # A macro defines the test, and its arguments are the name of the test.
         declarator = node.child_by_field_name("declarator")
         arguments = _node_field_text(declarator, "parameters", source) if declarator is not None else ""
         return ".".join(_ARGUMENT.findall(arguments))[:_MAX_NAME] or name
@@ -321,7 +321,7 @@ def _find_definition_name(node: Node, outer: Node, source: bytes, language: str)
 
 
 def _find_node_name(node: Node, source: bytes) -> str:
-    """The simplified name in the first field of a node that can hold one; empty when there is none."""
+    """The simplified name in the first field of a node that can hold one; "" if there is none."""
     for field_name in _NAME_FIELDS:
         found = node.child_by_field_name(field_name)
         # C writes the name inside pointers, parameters and parentheses.
@@ -337,14 +337,14 @@ def _find_node_name(node: Node, source: bytes) -> str:
 
 
 def _simplify_name(text: str) -> str:
-    """A name without its parameters and places, its parts joined by dots."""
+    """A name without parameters and prefixes such as `this.`, its parts joined by dots."""
     if text.isidentifier():
         return text[:_MAX_NAME]
     text = text[: 10 * _MAX_NAME]
     if sign := _OPERATOR.search(text):
         return f"{_simplify_name(text[: sign.start()])}.operator{sign[1]}".lstrip(".")
     plain = _PARAMETERS.sub("", _PARAMETERS.sub("", text))
-    return _PLACES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_MAX_NAME]
+    return _STORAGE_PREFIXES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_MAX_NAME]
 
 
 def _node_field_text(node: Node, name: str, source: bytes) -> str:

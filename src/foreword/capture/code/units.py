@@ -1,8 +1,8 @@
-"""A source file becomes items: one for each function, method and class, and windows for everything else.
+"""Cut a source file into items: one for each function, method and class, and windows for everything else.
 
-A class is shown as what it promises: its head, its docstring, its fields and the signatures of its members,
-which are items themselves. A file that fits into one window is one item. Any bytes give items, none raise:
-what cannot be parsed is cut into windows. Every text is taken from the file as it stands there.
+A class is shown by its head, its docstring, its fields and the signatures of its members, which are items
+themselves. A file that fits into one window is one item. No source raises an error: one that cannot be parsed
+is cut into windows. Every text is copied from the file unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNCOVERED = re.compile(rb"\0+")
 _SIGNATURE_END = re.compile(r"(?:\s|\{|:|=>?)+$")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{2}")
 _AROUND_IMPORTS = re.compile(rb"\s*(?:try|else|finally|(?:except|if|elif)\b.*)\s*:\s*(?:#.*)?$")
-"""Lines that have no meaning without the imports beside them."""
+"""Lines that have no meaning without the imports beside them, such as `try:`."""
 
 _EMPTY_CODE = re.compile(
     rb"\s*(?:else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|default|then|begin)\W*$|"
@@ -48,7 +48,7 @@ _UNFINISHED = (b"(", b"[", b"{", b",", b"=", b":")
 
 
 def cut_code(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
-    """The items of a file. The path is from the workspace's folder; the language is `language_of` it."""
+    """The items of a file. The path starts in the workspace's folder; `language_of` gives the language."""
     text = storable_text(text)
     if not text.strip():
         return []
@@ -56,7 +56,7 @@ def cut_code(path: str, text: str, language: str, workspace: str, created_at: da
 
 
 class _FileCutter:
-    """One file while it is cut into items."""
+    """Cuts one file into items, and records which lines they show."""
 
     def __init__(self, path: str, text: str, language: str, workspace: str, created_at: datetime) -> None:
         source = text.encode()
@@ -72,7 +72,7 @@ class _FileCutter:
         self._source = file_source(path)
 
     def cut_into_items(self) -> Iterator[Item]:
-        """The whole file when it is small; else its units, then windows over what they do not show."""
+        """The whole file if it is small; else its units, then windows over the lines that no unit shows."""
         size = len(self._outline.source)
         if size <= MAX_SMALL_FILE_CHARACTERS and len(self._covered) <= WINDOW_LINES:
             yield self._make_item_without_unit("module", "", self._text_between(0, size).rstrip(), (0, size))
@@ -89,12 +89,13 @@ class _FileCutter:
         return self._outline.source[start:end].decode(errors="replace")
 
     def _mark_lines_covered(self, first_line: int, last_line: int) -> None:
-        """Remember that these lines are shown in an item."""
+        """Record that an item shows these lines."""
         self._covered[first_line : last_line + 1] = b"\1" * (last_line + 1 - first_line)
 
     # Units
 
     def _make_unit_item(self, unit: Definition) -> Item:
+        """The item of a unit; its lines are marked as covered."""
         parts = _find_shown_parts(unit)
         docstring = self._unit_docstring(unit)
         facts = {
@@ -111,11 +112,11 @@ class _FileCutter:
             self._mark_lines_covered(first, last)
         else:
             text = self._join_shown_parts(parts)
-        # Its own name stands in its text; repeated here, it drowns what the docstring says.
+        # The text has the unit's own name already; repeated here, it would outweigh the docstring.
         return self._make_item(text, unit.qualified_name.rpartition(".")[0], docstring, first, last, facts)
 
     def _join_shown_parts(self, parts: list[tuple[int, int]]) -> str:
-        """The text of a unit's parts, as far as it is shown; the lines it shows are covered."""
+        """The text of a unit's parts, up to the maximum that is shown; its lines are marked as covered."""
         texts: list[str] = []
         room = MAX_SHOWN_CHARACTERS
         for start, end in parts:
@@ -137,14 +138,14 @@ class _FileCutter:
         return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
     def _signature_line(self, unit: Definition) -> str:
-        """How a unit is written, without its body, on one line."""
+        """The signature of a unit, without comments, on one line."""
         end = unit.body[0] if unit.body else unit.end
         head = self._text_between(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
         line = " ".join(_remove_comments(head, self._language).split())
         return _cut_at_word_end(_SIGNATURE_END.sub("", line), _MAX_SIGNATURE)
 
     def _unit_docstring(self, unit: Definition) -> str:
-        """Python's docstring, or the comment above a unit, without its marks."""
+        """The docstring of a unit (in Python), or the comment above it without its marks."""
         if self._language == "python" and unit.body:
             docstring = _string_literal_at(self._outline.source, unit.body[0])
             if docstring:
@@ -152,7 +153,7 @@ class _FileCutter:
         return _remove_comment_marks(self._text_between(unit.start, unit.head))
 
     def _referenced_names(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
-        """The names referred to in these spans, sorted, without the unit's own."""
+        """The names that are referred to in these spans, sorted, without the unit's own name."""
         references = self._outline.references
         names = dict.fromkeys(chain.from_iterable(references(start, end) for start, end in parts))
         names.pop(own_name, None)
@@ -161,7 +162,7 @@ class _FileCutter:
     # Windows
 
     def _find_uncovered_windows(self) -> Iterator[tuple[int, int]]:
-        """The lines, first and last, that no unit shows, in windows that overlap and hold no imports."""
+        """The first and last line of each window over lines that no unit shows; imports are left out."""
         imported = self._find_imported_lines()
         for line in imported:
             if self._outline.unit_at(self._outline.line_starts[line]) is None:
@@ -182,7 +183,7 @@ class _FileCutter:
                     yield first + start, first + start + len(window) - 1
 
     def _find_imported_lines(self) -> set[int]:
-        """The lines of imports, and those that only stand around them."""
+        """The lines of imports, and lines such as `try:` beside them."""
         line_at, lines = self._outline.line_at, self._outline.lines
         imported = {
             line
@@ -195,13 +196,14 @@ class _FileCutter:
         }
 
     def _is_window_worth_an_item(self, line_classes: list[int], first_line: int) -> bool:
-        """Whether lines hold some code, a longer comment, or a single value with a name."""
+        """Whether a window has enough code, a longer comment, or a single line that assigns a value."""
         code = line_classes.count(_CODE)
         if code == 1:
-            return _is_assignment_or_string(self._outline.lines[first_line + line_classes.index(_CODE)])
+            return _assigns_or_ends_with_string(self._outline.lines[first_line + line_classes.index(_CODE)])
         return code > 1 or line_classes.count(_COMMENT) >= _MIN_COMMENT_LINES
 
     def _make_window_item(self, first_line: int, last_line: int) -> Item:
+        """The item of a window of lines, under the name of the unit around them."""
         starts = self._outline.line_starts
         start = starts[first_line]
         end = starts[last_line + 1] - 1 if last_line + 1 < len(starts) else len(self._outline.source)
@@ -217,7 +219,7 @@ class _FileCutter:
     def _make_item_without_unit(
         self, unit_kind: str, enclosing_name: str, text: str, span: tuple[int, int]
     ) -> Item:
-        """An item of lines that are no definition; `enclosing_name` is that of the unit around them."""
+        """An item of lines that are no unit; `enclosing_name` is the name of the unit around them, or ""."""
         docstring = "" if enclosing_name else self._docstring
         facts = {
             "unit": unit_kind,
@@ -239,6 +241,7 @@ class _FileCutter:
         last_line: int,
         facts: dict[str, Any],
     ) -> Item:
+        """An item whose `about` has the path, the enclosing name and the docstring's first line."""
         about = f"{self._path} › {enclosing_name}" if enclosing_name else self._path
         summary = _first_line_with_words(docstring)
         return Item(
@@ -253,14 +256,14 @@ class _FileCutter:
 
 
 def _classify_line(line: bytes) -> int:
-    """Whether a line is code, comment, or nothing worth showing."""
+    """The class of a line: `_CODE`, `_COMMENT`, or `_NOTHING` if it is not worth showing."""
     if not _WORD.search(line) or _EMPTY_CODE.match(line):
         return _NOTHING
     return _COMMENT if line.lstrip().startswith(_COMMENT_STARTS) else _CODE
 
 
-def _is_assignment_or_string(line: bytes) -> bool:
-    """Whether a single line gives something a name, or says something in quotes."""
+def _assigns_or_ends_with_string(line: bytes) -> bool:
+    """Whether a line assigns a value to a name, or ends with a string."""
     line = line.strip()
     if line.endswith((b'"', b"'")):
         return True
@@ -268,7 +271,7 @@ def _is_assignment_or_string(line: bytes) -> bool:
 
 
 def _find_shown_parts(unit: Definition) -> list[tuple[int, int]]:
-    """What is shown of a unit: all but the bodies and comments of the units in it."""
+    """The spans of a unit that are shown: all but the bodies and comments of the units inside it."""
     parts = []
     position = unit.start
     for inner in unit.units:
@@ -297,7 +300,7 @@ _STRING_OR_SLASH_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", r
 
 
 def _string_literal_at(source: bytes, offset: int) -> str:
-    """The string that stands at a place, without quotes and indentation; "" when something else does."""
+    """The string literal at an offset, without quotes and indentation; "" if there is none."""
     opening = _STRING_START.match(source, offset)
     if not opening:
         return ""
@@ -309,12 +312,12 @@ def _string_literal_at(source: bytes, offset: int) -> str:
 
 
 def _remove_comment_marks(comment: str) -> str:
-    """A comment without its marks, its tags and the attributes that stand among its lines."""
+    """A comment without its marks, its tags and the attributes among its lines."""
     return _strip_each_line(_TAGS.sub("", _COMMENT_MARKS.sub("", _ATTRIBUTES.sub("", comment))))
 
 
 def _remove_comments(head: str, language: str) -> str:
-    """The head of a definition without the comments in it, or between it and the body."""
+    """The head of a definition without the comments in it."""
     if language in ("python", "ruby", "bash"):
         pattern, marks = _STRING_OR_HASH_COMMENT, ["#"]
     else:
@@ -325,19 +328,27 @@ def _remove_comments(head: str, language: str) -> str:
 
 
 def _first_line_with_words(docstring: str) -> str:
-    """The first line of a docstring that is more than punctuation."""
+    """The first line of a docstring that is more than punctuation, shortened; "" if there is none."""
     lines = (line for line in docstring.split("\n") if not _RULE.match(line))
     return _cut_at_word_end(next(lines, ""), _MAX_SUMMARY)
 
 
-def _cut_at_line_end(text: str, most: int) -> str:
-    """The lines of a text that fit into `most` characters; of a longer first line its beginning."""
-    return text if len(text) <= most else text[: text.rfind("\n", 0, most) + 1 or most]
+def _cut_at_line_end(text: str, max_characters: int) -> str:
+    """The lines of a text that fit into `max_characters`; of a longer first line, its beginning."""
+    return (
+        text
+        if len(text) <= max_characters
+        else text[: text.rfind("\n", 0, max_characters) + 1 or max_characters]
+    )
 
 
-def _cut_at_word_end(line: str, most: int) -> str:
-    """The words of a line that fit into `most` characters."""
-    return line if len(line) <= most else line[: line.rfind(" ", 0, most + 1) + 1 or most].rstrip()
+def _cut_at_word_end(line: str, max_characters: int) -> str:
+    """The words of a line that fit into `max_characters`."""
+    return (
+        line
+        if len(line) <= max_characters
+        else line[: line.rfind(" ", 0, max_characters + 1) + 1 or max_characters].rstrip()
+    )
 
 
 def _strip_each_line(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Documents become items, and chunks."""
+"""Cut documents into chunks and items."""

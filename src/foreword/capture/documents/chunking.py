@@ -1,9 +1,9 @@
-"""A document is cut into chunks, each of which can be read alone; the chunks of a file become items.
+"""Cut a document into chunks, each of which can be read alone; the chunks of a file become items.
 
-Cut where the author cut: at headings, then between paragraphs and blocks of code, then, where a paragraph is
-too long, between sentences, and code between lines; inside a word only where nothing else is left. Where a
-chunk ended because it was full, the next begins with its last sentence, so that "it" and "this" keep their
-meaning. A chunk is a stretch of the document as it stands, and knows its place.
+A document is cut at its headings, then between paragraphs and blocks of code; a paragraph that is too long is
+cut between sentences, code between lines, and a word only if there is no other way. A chunk that ended
+because it was full is followed by one that begins with its last sentence, so that "it" and "this" keep their
+meaning. A chunk is an unchanged part of the document, and has its position in it.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 CHUNK_TOKENS = 320
-"""At most how many tokens a chunk has, unless its caller says otherwise."""
+"""At most how many tokens a chunk has by default."""
 
 MAX_FILE_CHUNK_CHARACTERS = 1_800
 MAX_FILE_CODE_CHARACTERS = 6_000
-"""At most how many characters a block of code in a file may have and stay whole."""
+"""A block of code in a file of at most this many characters is not cut."""
 
 _MAX_OVERLAP_CHARACTERS = 300
 _MAX_OVERLAP_SHARE = 0.15
-"""At most which share of its tokens a chunk may repeat from the one before."""
+"""At most this share of a chunk's tokens may be repeated from the chunk before."""
 
 _MIN_TOPIC_SHARE = 0.4
-"""A chunk must have at least this share of its size to end because the subject changes."""
+"""A chunk ends at a change of subject only if it has at least this share of its maximum size."""
 
 _MIN_SHARED_WORDS = 0.1
-"""A paragraph that shares fewer of its words than this with the chunk before it is about something else."""
+"""A paragraph that shares less than this part of its words with the chunk before has another subject."""
 
 _MIN_TOPIC_WORDS = 8
-"""Fewer words say nothing about a subject."""
+"""With fewer words a subject cannot be recognised."""
 
-_LATE_SHARE = 2 / 3
-"""A line that ends after this share of a piece is a better place to cut than a later word."""
+_MIN_LINE_END_SHARE = 2 / 3
+"""A line end after this share of a piece is a better place to cut than a later word end."""
 
 _MAX_TOKEN_CHARACTERS = 16
-"""A stretch with more characters than this for each token of room is not even counted."""
+"""A text with more characters than this for each allowed token is too long; its tokens are not counted."""
 
 _MAX_CHUNKS = 2_000
-"""At most how many chunks one file may have."""
+"""At most this many chunks of one file become items."""
 
 _MAX_ABOUT = 1_500
 _EMBEDDED_DATA = re.compile(r"data:[\w/+.;=-]{1,80}base64,[A-Za-z0-9+/=]{64,}")
@@ -73,7 +73,7 @@ _EMBEDDED_DATA = re.compile(r"data:[\w/+.;=-]{1,80}base64,[A-Za-z0-9+/=]{64,}")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document: its headings, its place in characters (from 0) and in lines (from 1)."""
+    """A part of a document with its headings and its position in characters (from 0) and lines (from 1)."""
 
     text: str
     headings: tuple[str, ...]
@@ -85,7 +85,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How large a chunk may be, and a block of code, and what a chunk repeats, as `counter` counts.
+    """The maximum size of a chunk, of a block of code and of an overlap, measured by `counter`.
 
     With `split_topics`, a chunk that is large enough also ends where the subject changes.
     """
@@ -97,7 +97,7 @@ class _Limits:
     split_topics: bool
 
 
-class _Characters(CharacterTokenizer):
+class _CharacterCounter(CharacterTokenizer):
     """Counts characters."""
 
     def count(self, text: str) -> int:
@@ -106,7 +106,7 @@ class _Characters(CharacterTokenizer):
 
 
 _FILE_LIMITS = _Limits(
-    _Characters(),
+    _CharacterCounter(),
     MAX_FILE_CHUNK_CHARACTERS,
     MAX_FILE_CODE_CHARACTERS,
     _MAX_OVERLAP_CHARACTERS,
@@ -115,7 +115,7 @@ _FILE_LIMITS = _Limits(
 
 
 def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[Chunk]:
-    """The chunks of a text, Markdown or plain, in order; none when it holds nothing but blanks."""
+    """The chunks of a plain or Markdown text, in order; none if it is blank."""
     limits = _Limits(counter, size, size, int(_MAX_OVERLAP_SHARE * size), split_topics=True)
     lines = text.split("\n")
     line_starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -128,10 +128,10 @@ def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[
 def cut_document(
     path: str, data: bytes, workspace: str, created_at: datetime, skipped: Counter[Any] | None = None
 ) -> list[Item]:
-    """The items of a file that is a document, read as its name says; never raises.
+    """The items of a document, whose format is recognised by its name.
 
-    Markdown and reStructuredText are read by their headings, a web page by its own, a PDF page by page and
-    plain text by its paragraphs. `skipped` counts a PDF that gives no text, by reason.
+    Markdown, reStructuredText and web pages are read by their headings, a PDF page by page and plain text by
+    its paragraphs. A PDF without text gives no items, and `skipped` counts it by reason.
     """
     language = language_of(path)
     title, sections = "", []
@@ -143,7 +143,7 @@ def cut_document(
                 skipped[str(reason)] += 1
     else:
         title, sections = _read_text(decode_text(data), language)
-    if language in ("pdf", "html"):  # their text shows only now, and a chunk may end inside a key
+    if language in ("pdf", "html"):  # their text is known only now, and a chunk may end inside a key
         sections = [
             replace(section, lines=redact_file_text("\n".join(section.lines)).split("\n"))
             for section in sections
@@ -171,15 +171,15 @@ def cut_document(
                 "headings": list(chunk.headings),
                 "chunk": number,
                 "chunks": len(found),
-                **_place_in_file(section, chunk, language),
+                **_position_in_file(section, chunk, language),
             },
         )
         for number, (section, chunk) in enumerate(found, 1)
     ]
 
 
-def _place_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
-    """Where in its file a chunk is: on a page, or on lines; a web page as it is read has neither."""
+def _position_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
+    """The page or the lines of a chunk in its file; nothing for a web page, whose lines are not known."""
     if section.page:
         return {"page": section.page}
     if language == "html":
@@ -188,7 +188,7 @@ def _place_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, i
 
 
 def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
-    """The title and the sections of a text."""
+    """The title, or "", and the sections of a text in this language."""
     if language == "html":
         title, sections = read_page(text)
         return title, [section.under_title(title) for section in sections]
@@ -211,7 +211,7 @@ def _cut_section(section: Section, limits: _Limits, offset: int = 0) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What is not cut any further: a paragraph, a sentence of a long one, a block of code or a part of it."""
+    """A part that is not cut further: a paragraph, a sentence of a long one, or code."""
 
     start: int
     end: int
@@ -221,59 +221,61 @@ class _Piece:
 
 
 class _SectionCutter:
-    """Cuts one section. Places are in characters of its text."""
+    """Cuts one section. Positions are in characters of its text."""
 
     def __init__(self, text: str, limits: _Limits) -> None:
         self._text = text
         self._limits = limits
 
     def find_spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
-        """Where the chunks begin and end."""
+        """The start and end of each chunk, in order."""
         pieces = list(self._cut_into_pieces(lines))
         at, start = 0, pieces[0].start if pieces else 0
         while at < len(pieces):
             after, is_full = self._find_chunk_end(pieces, at, start)
             yield start, pieces[after - 1].end
             if after < len(pieces):
-                start = self._overlap_start(pieces, at, after) if is_full else pieces[after].start
+                start = self._find_next_start(pieces, at, after) if is_full else pieces[after].start
             at = after
 
     def _cut_into_pieces(self, lines: list[str]) -> Iterator[_Piece]:
+        """The pieces of a section, in order, without blank ones."""
         for block_start, block_end, is_code in _find_blocks(lines):
             begins_block = True
             for part in self._cut_block(block_start, block_end, is_code=is_code):
                 start, end = self._trim_blanks(*part)
                 if start < end:
-                    yield _Piece(start, end, self._count(start, end), is_code, begins_block)
+                    yield _Piece(start, end, self._count_tokens(start, end), is_code, begins_block)
                     begins_block = False
 
     def _cut_block(self, start: int, end: int, *, is_code: bool) -> Iterator[tuple[int, int]]:
-        """A block as it is, if it fits; else its sentences, and parts of what is still too long."""
+        """The spans of a block: the block itself if it fits, else its sentences and parts of long ones."""
         size = self._limits.code_size if is_code else self._limits.size
-        ends = [] if is_code or self._fits(start, end, size) else _sentence_ends(self._text, start, end)
+        ends = [] if is_code or self._fits_size(start, end, size) else _sentence_ends(self._text, start, end)
         for sentence_end in (*ends, end):
-            while not self._fits(start, sentence_end, size):
-                part_end = self._part_end(start, sentence_end, size, is_code=is_code)
+            while not self._fits_size(start, sentence_end, size):
+                part_end = self._find_part_end(start, sentence_end, size, is_code=is_code)
                 yield start, part_end
                 start = part_end
             yield start, sentence_end
             start = sentence_end
 
-    def _fits(self, start: int, end: int, size: int) -> bool:
-        return end - start <= _MAX_TOKEN_CHARACTERS * size and self._count(start, end) <= size
+    def _fits_size(self, start: int, end: int, size: int) -> bool:
+        """Whether the text between two positions has at most `size` tokens."""
+        return end - start <= _MAX_TOKEN_CHARACTERS * size and self._count_tokens(start, end) <= size
 
-    def _part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
-        """Where the longest beginning that fits ends: after a line, a word, or a character if need be."""
+    def _find_part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
+        """The end of the longest part from `start` that fits: after a line, a word, or else a character."""
         text = self._text[start : min(end, start + _MAX_TOKEN_CHARACTERS * size)]
         part = cut_to_tokens(text, size - 1, self._limits.counter) or text[0]
         newline = part.rfind("\n")
-        if newline > (0 if is_code else _LATE_SHARE * len(part)):
+        if newline > (0 if is_code else _MIN_LINE_END_SHARE * len(part)):
             return start + newline + 1
         blank = max(part.rfind(" "), newline)
         return start + (blank + 1 if blank > 0 else len(part))
 
     def _trim_blanks(self, start: int, end: int) -> tuple[int, int]:
-        """A stretch without the blanks around it, empty if it has no more; its first line stays indented."""
+        """A span without the blanks around it; the indentation of its first line stays."""
         text = self._text[start:end]
         blank = len(text) - len(text.lstrip())
         newline = text.rfind("\n", 0, blank)
@@ -282,9 +284,9 @@ class _SectionCutter:
         return start + blank, start + len(text.rstrip())
 
     def _find_chunk_end(self, pieces: Sequence[_Piece], at: int, start: int) -> tuple[int, bool]:
-        """The unit after the last that belongs to this chunk, and whether the chunk is full."""
+        """The index of the piece after the last of this chunk, and whether the chunk is full."""
         limits = self._limits
-        after, total = at + 1, self._count(start, pieces[at].end)
+        after, total = at + 1, self._count_tokens(start, pieces[at].end)
         is_full = False
         while after < len(pieces):
             is_full = total + pieces[after].size > limits.size
@@ -296,12 +298,12 @@ class _SectionCutter:
                 break
             total += pieces[after].size
             after += 1
-        while after - at > 1 and self._count(start, pieces[after - 1].end) > limits.size:
+        while after - at > 1 and self._count_tokens(start, pieces[after - 1].end) > limits.size:
             after, is_full = after - 1, True  # tokens do not add up exactly
         return after, is_full
 
     def _changes_topic(self, pieces: Sequence[_Piece], at: int, after: int) -> bool:
-        """Whether a paragraph begins here that shares hardly a word with the chunk before it."""
+        """Whether the piece at `after` is a new paragraph that shares hardly a word with the chunk."""
         if not pieces[after].begins_block or pieces[after].is_code:
             return False
         before = self._content_words(pieces[at].start, pieces[after - 1].end)
@@ -310,25 +312,26 @@ class _SectionCutter:
             return False
         return len(before & coming) < _MIN_SHARED_WORDS * len(coming)
 
-    def _overlap_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
-        """Where the next chunk begins: at the last sentence of this one, if that is prose and it fits."""
+    def _find_next_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
+        """The start of the next chunk: at the last sentence of this one, if that is prose and fits."""
         last, coming = pieces[after - 1], pieces[after]
         if last.is_code:
             return coming.start
-        start, _ = self._trim_blanks(_last_sentence(self._text, pieces[at].start, last.end), coming.end)
-        if self._count(start, coming.start) > self._limits.overlap:
+        start, _ = self._trim_blanks(_last_sentence_start(self._text, pieces[at].start, last.end), coming.end)
+        if self._count_tokens(start, coming.start) > self._limits.overlap:
             return coming.start
-        return start if self._count(start, coming.end) <= self._limits.size else coming.start
+        return start if self._count_tokens(start, coming.end) <= self._limits.size else coming.start
 
     def _content_words(self, start: int, end: int) -> set[str]:
+        """The words between two positions that are no stop words."""
         return {word for word in split_words(self._text[start:end]) if word not in STOPWORDS}
 
-    def _count(self, start: int, end: int) -> int:
+    def _count_tokens(self, start: int, end: int) -> int:
         return self._limits.counter.count(self._text[start:end])
 
 
 def _find_blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
-    """Stretches that belong together: paragraphs with what is indented under them, and fences (True)."""
+    """The start and end of each block: a paragraph with indented text below it, or a fence (True)."""
     place = start = 0
     in_block = is_code = after_blank = False
     for line, fenced in zip(lines, flag_fenced_lines(lines), strict=True):
@@ -345,28 +348,28 @@ def _find_blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
         yield start, place - 1, is_code
 
 
-def _last_sentence(text: str, start: int, end: int) -> int:
-    """Where the last sentence of a stretch begins; its end, when that sentence is long."""
+def _last_sentence_start(text: str, start: int, end: int) -> int:
+    """The start of the last sentence in a span; the end of the span if that sentence is long."""
     last = start + len(text[start:end].rstrip())
     ends = _sentence_ends(text, max(start, last - _MAX_OVERLAP_CHARACTERS), last)
     return ends[-1] if ends else end
 
 
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
-    """Where each sentence of a stretch is over, but for the last."""
+    """The end of each sentence in a span except the last."""
     return [start + length for _, length in sentence_spans(text[start:end])[:-1]]
 
 
 # PDF -----------------------------------------------------------------------------------------------------
 #
-# Broken and encrypted files are common and the reader is strict in its own ways, so whatever it raises is a
-# reason to skip a file or a page, and is logged. Pages and characters are bounded: a small file can unfold
-# into a large one.
+# Broken and encrypted files are common, and the library may raise any error for them; such a file or page is
+# skipped, and the error is logged. Pages and characters are limited, because a small file can decompress to a
+# large one.
 
 _MAX_PAGES = 1_000
 _MAX_PAGE_CHARACTERS = 50_000
 _MAX_PAGE_BYTES = 4_000_000
-"""A page whose drawing has more bytes is a picture; looking for words in it would take minutes."""
+"""A page with more bytes of drawing commands is a picture; searching it for words would take minutes."""
 
 
 class UnreadablePdf(Exception):
@@ -374,14 +377,14 @@ class UnreadablePdf(Exception):
 
 
 def _read_pdf(path: str, data: bytes) -> list[Section]:
-    """A section for each page; one that cannot be read is empty. Raises UnreadablePdf."""
+    """A section for each page of a PDF; empty for a page that cannot be read. Raises UnreadablePdf."""
     try:
         import pypdf
     except ImportError as error:
         raise MissingExtra("pypdf", "documents") from error
     logger = logging.getLogger("pypdf")
     if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)  # it reports every oddity; what follows from them is logged below
+        logger.setLevel(logging.CRITICAL)  # it reports every oddity; real problems are logged below
     try:
         reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
@@ -391,10 +394,11 @@ def _read_pdf(path: str, data: bytes) -> list[Section]:
     except Exception as error:
         problem = str(error) if isinstance(error, UnreadablePdf) else "broken"
         _log.warning("a PDF cannot be read", path=path, problem=f"{type(error).__name__}: {error}"[:200])
-        raise UnreadablePdf(problem) from error  # a damaged file can make the reader raise anything
+        raise UnreadablePdf(problem) from error  # a damaged file can raise any error
 
 
 def _extract_page_texts(path: str, reader: PdfReader) -> Iterator[str]:
+    """The text of each page; "" for one that cannot be read, which is logged."""
     for number in range(min(len(reader.pages), _MAX_PAGES)):
         try:
             yield _extract_page_text(reader.pages[number])
@@ -404,7 +408,7 @@ def _extract_page_texts(path: str, reader: PdfReader) -> Iterator[str]:
 
 
 def _extract_page_text(page: PageObject) -> str:
-    """The text of a page; empty when it is a picture."""
+    """The text of a page; "" if it is a picture."""
     content = page.get_contents()
     if content is None or len(content.get_data()) > _MAX_PAGE_BYTES:
         return ""

@@ -1,8 +1,8 @@
-"""A marked-up text becomes sections: the path of headings above some lines, and those lines.
+"""Split a marked-up text into sections: lines, with the path of headings above them.
 
 Knows the headings of Markdown and reStructuredText, the fences in which nothing is a heading, and the front
-matter that some tools put before a document. Works line by line and forward only, so that any text is read in
-a time proportional to its length.
+matter that some tools put before a document. Works line by line and never goes back, so that the time is
+proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNDERLINES = frozenset("=-~^\"'`#*+:.<>_")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines under a path of headings; `first` is the line, from 0, at which they begin."""
+    """Lines under a path of headings; `first` is the number, from 0, of the first of them."""
 
     headings: tuple[str, ...]
     first: int
@@ -42,9 +42,9 @@ class Section:
     page: int = 0
 
     def under_title(self, title: str) -> Section:
-        """The section with a document's title above its headings, unless the first of them says the same.
+        """The section with a document's title above its headings, unless the title adds nothing to them.
 
-        A page called "Returns - Plum Bakery" says nothing more than its heading "Returns".
+        A page titled "Returns - Plum Bakery" adds nothing to its heading "Returns".
         """
         if not title or title in self.headings:
             return self
@@ -65,23 +65,23 @@ def has_words(text: str) -> bool:
 def read_sections(lines: list[str], language: str, *, under_title: bool) -> tuple[str, list[Section]]:
     """The title that the front matter names, or "", and the sections of a `markdown` or `rst` text in order.
 
-    Of the front matter, only a description is told. Lines of links and tables of contents lead elsewhere and
-    say nothing; they are left blank. With `under_title`, the title stands above all headings.
+    Of the front matter, only a description is kept. Lines of links and tables of contents have no information
+    of their own, and are blanked out. With `under_title`, the title is above all headings.
     """
-    front_lines, fields = _read_front_matter(lines)
+    front_lines, fields = _read_front_matter_fields(lines)
     title = fields.get("title", "") or fields.get("name", "")
     root = title if under_title else ""
     headings = rst_headings(lines) if language == "rst" else markdown_headings(lines)
     text_lines = _blank_out_navigation(lines) if language == "markdown" else lines
     sections = list(_cut_at_headings(text_lines, headings, front_lines, root))
-    sections[:0] = _describe_front_matter(lines[:front_lines], root)
+    sections[:0] = _description_sections(lines[:front_lines], root)
     if not any(has_words(line) for section in sections for line in section.lines):
-        sections = [Section((), 0, lines)]  # nothing but headings: they are its text
+        sections = [Section((), 0, lines)]  # it has only headings, so they are its text
     return title, sections
 
 
-def _describe_front_matter(lines: list[str], document_title: str) -> Iterator[Section]:
-    """The line of the front matter that describes the document, if there is one."""
+def _description_sections(lines: list[str], document_title: str) -> Iterator[Section]:
+    """A section for each line of the front matter that describes the document."""
     for row, line in enumerate(lines):
         field = _FIELD.match(line)
         if field and field[1].lower() in _DESCRIBING_FIELDS and has_words(field[2]):
@@ -89,7 +89,7 @@ def _describe_front_matter(lines: list[str], document_title: str) -> Iterator[Se
 
 
 def _blank_out_navigation(lines: list[str]) -> list[str]:
-    """The lines with blanks for those that are links to elsewhere and nothing else, outside of fences."""
+    """The lines, with those outside fences that are nothing but links replaced by blanks."""
     flags = flag_fenced_lines(lines)
     return [
         " " * len(line) if not fenced and _is_navigation(line) else line
@@ -109,9 +109,9 @@ def _is_navigation(line: str) -> bool:
 def _cut_at_headings(
     lines: list[str], headings: Iterator[Heading], skipped_lines: int, document_title: str
 ) -> Iterator[Section]:
-    """The sections after the first `skipped_lines`; what stands before the first heading has none above it.
+    """The sections after the first `skipped_lines`; the text before the first heading is the first of them.
 
-    A heading with nothing under it that makes a statement is a section of its own: it is said nowhere else.
+    A heading that makes a statement and has no text below it is the text of a section.
     """
     above: list[tuple[int, str]] = [(0, document_title)] if document_title else []
     found = [heading for heading in headings if heading[0] >= skipped_lines]
@@ -136,12 +136,12 @@ def _heading_texts(levels_and_texts: list[tuple[int, str]]) -> tuple[str, ...]:
 
 
 def _is_statement_heading(title: str) -> bool:
-    """Whether a heading is more than a question or the name of a part: `Usage`, `Getting started`."""
+    """Whether a heading makes a statement, and is no question and no short name such as `Usage`."""
     return len(_WORD.findall(title)) >= _MIN_STATEMENT_WORDS and not title.endswith(("?", "？"))
 
 
 def flag_fenced_lines(lines: list[str]) -> Iterator[bool]:
-    """For every line of Markdown, whether it belongs to a fence."""
+    """For every line of Markdown, whether it belongs to a fenced block of code."""
     closing = ""
     for line in lines:
         found = _FENCE.match(line) if "```" in line or "~~~" in line else None
@@ -157,7 +157,7 @@ def flag_fenced_lines(lines: list[str]) -> Iterator[bool]:
 
 
 def markdown_headings(lines: list[str]) -> Iterator[Heading]:
-    """The headings of Markdown: with hashes, underlined, or as HTML on a line of its own."""
+    """The headings of a Markdown text: with hashes, underlined, or as HTML on a line of its own."""
     fenced = list(flag_fenced_lines(lines))
     for row, line in enumerate(lines):
         if fenced[row] or not line.strip() or _indent_width(line) > 3:
@@ -173,7 +173,7 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
 
 
 def _read_hash_heading(line: str) -> tuple[int, str]:
-    """The level and the title of a line that begins with hashes; level 0 when it is no heading."""
+    """The level and the title of a line that begins with hashes; level 0 if it is no heading."""
     rest = line.lstrip("#")
     level = len(line) - len(rest)
     if level > 6 or (rest and not rest[0].isspace()):
@@ -184,7 +184,7 @@ def _read_hash_heading(line: str) -> tuple[int, str]:
 
 
 def _level_of_underlined_heading(lines: list[str], row: int) -> int:
-    """The level of the heading that a line underlines, a paragraph of one line; 0 when there is none."""
+    """The level of the heading that a line underlines; 0 if it does not underline one line of text."""
     marks = set(lines[row].strip())
     if marks not in ({"="}, {"-"}) or (row > 1 and lines[row - 2].strip()):
         return 0
@@ -193,13 +193,13 @@ def _level_of_underlined_heading(lines: list[str], row: int) -> int:
         return 0
     if marks == {"="}:
         return 1
-    # A rule of dashes below a sentence ends it, and makes no heading of it.
+    # Dashes below a sentence are a rule, and do not make it a heading.
     is_sentence = above.rstrip().endswith(".") and len(_WORD.findall(above)) >= _MIN_SENTENCE_WORDS
     return 0 if is_sentence else 2
 
 
 def rst_headings(lines: list[str]) -> Iterator[Heading]:
-    """The headings of reStructuredText: underlined; the order in which styles appear gives their level."""
+    """The underlined headings of a reStructuredText; the order in which styles appear gives their level."""
     styles: list[tuple[str, bool]] = []
     row = 1
     while row < len(lines):
@@ -216,13 +216,13 @@ def rst_headings(lines: list[str]) -> Iterator[Heading]:
 
 
 def _underline_character(line: str) -> str:
-    """The character that a whole line repeats, if it is one that underlines."""
+    """The character that a line consists of, if it can underline a heading; else ""."""
     text = line.rstrip()
     return text[0] if len(text) > 1 and text[0] in _UNDERLINES and text == text[0] * len(text) else ""
 
 
 def _can_be_title(lines: list[str], row: int, mark: str) -> bool:
-    """Whether the line above an underline can be a title: only one with a line over it may be indented."""
+    """Whether the line above an underline can be a title; an indented one must have an overline."""
     title = lines[row - 1]
     if _underline_character(title):
         return False
@@ -231,8 +231,8 @@ def _can_be_title(lines: list[str], row: int, mark: str) -> bool:
     return not title[0].isspace() and (row < 2 or not lines[row - 2].strip())
 
 
-def _read_front_matter(lines: list[str]) -> tuple[int, dict[str, str]]:
-    """How many lines the front matter has, YAML or TOML, and those of its fields that are plain."""
+def _read_front_matter_fields(lines: list[str]) -> tuple[int, dict[str, str]]:
+    """The number of lines of the YAML or TOML front matter, and its fields that are on one line."""
     ends = _FRONT_MATTER_ENDS.get(lines[0].rstrip()) if lines else None
     if not ends:
         return 0, {}
@@ -254,6 +254,6 @@ def _indent_width(line: str) -> int:
 
 
 def _remove_heading_markup(title: str) -> str:
-    """A heading as it is read, without its marks."""
+    """A heading without its markup, on one line and shortened."""
     plain = _EMPHASIS.sub("", _LINK.sub(r"\1", title[: 2 * _MAX_HEADING]))
     return " ".join(plain.split())[:_MAX_HEADING]

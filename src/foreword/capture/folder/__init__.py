@@ -1,1 +1,1 @@
-"""The files and the history of a folder."""
+"""Read the files and the history of a folder."""

@@ -1,9 +1,9 @@
-"""The history of a repository becomes items: one for each commit, newest first.
+"""Make items of the history of a repository: one for each commit, newest first.
 
-One `git log` is read as it is printed. Only what is new since a known commit is read, unless history was
-rewritten; then it is read again. Messages in any encoding, paths with newlines, empty and bare repositories
-are read as they are. Where a history was cut short (a shallow clone), its oldest commit would seem to add
-every file; there, and where files were never fetched, a commit has its message alone.
+The output of one `git log` is read as a stream. Only commits since a known one are read, unless the history
+was rewritten; then all are. Messages in any encoding, paths with newlines, and empty and bare repositories
+can be read. In a shallow clone the oldest commit seems to add every file; so there, and where files were not
+fetched, an item has only the message of the commit.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 MAX_MESSAGE_CHARACTERS = 6_000
-"""At most how much of a message is kept: its beginning and its end."""
+"""At most this many characters of a message are kept: its beginning and its end."""
 
 MAX_FILES_IN_TEXT = 15
-"""At most how many changed files are named behind the message: code rather than tests, tests rather than the
-rest. On eight histories NDCG@10 is .749 so, .740 with eight files, .728 with the files before the message and
-.692 without them."""
+"""At most this many changed files are listed after the message: code before tests, tests before the rest. On
+eight histories NDCG@10 is .749 in this form, .740 with eight files, .728 with the files before the message,
+and .692 without them."""
 
 _MAX_FILES = 50
 _MAX_RENAMES = 50
@@ -63,17 +63,20 @@ class _Commit:
 
 
 def newest_commit(root: Path) -> str:
-    """The newest commit's name, or "" where nothing was committed yet."""
+    """The SHA of the newest commit, or "" if there are no commits."""
     try:
         return run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed as failed:
         if failed.reason:
             raise
-        return ""  # there is a repository; it has no commits
+        return ""  # the repository has no commits
 
 
 def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[Item]:
-    """The commits behind HEAD, newest first; only those since `since_sha`, where that is still behind it."""
+    """The items of the commits up to HEAD, newest first.
+
+    Only commits since `since_sha` are read, if that is still an ancestor of HEAD.
+    """
     newest = newest_commit(root)
     if not newest:
         return
@@ -82,7 +85,7 @@ def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterat
     )
     with_files = () if _is_partial_clone(root) else _WITH_FILES
     without_parents = _shas_without_fetched_parents(root)
-    top = _top_folder(root)
+    top = _repository_folder(root)
     excludes = Excludes(load_project_settings(top).exclude)
     for commit in _parse_commits(stream_git_fields(root, *_LOG, *with_files, commits, "--")):
         if excludes:
@@ -94,49 +97,49 @@ def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterat
 
 
 def commit_text(message: str, files: Sequence[str]) -> str:
-    """The text of a commit: its message, then the files it changed, on one line; of many the most telling."""
+    """The text of a commit: its message, then a line with the files it changed, or the main ones of many."""
     if not files:
         return message
-    named = set(sorted(files, key=_file_sort_key)[:MAX_FILES_IN_TEXT])
-    names = _cut_to(_MAX_NAMES, ", ".join(" ".join(name.split()) for name in files if name in named))
+    named = set(sorted(files, key=_file_rank)[:MAX_FILES_IN_TEXT])
+    names = _redact_and_cut(_MAX_NAMES, ", ".join(" ".join(name.split()) for name in files if name in named))
     more = f" and {len(files) - MAX_FILES_IN_TEXT} more" if len(files) > MAX_FILES_IN_TEXT else ""
     return f"{message}\n\nfiles: {names}{more}"
 
 
-def _cut_to(max_characters: int, text: str) -> str:
-    """The beginning of a text. What is cut loses its secrets first: half of one is not known as one."""
+def _redact_and_cut(max_characters: int, text: str) -> str:
+    """The beginning of a text. Secrets are removed before the cut, as half a secret is not recognised."""
     return text if len(text) <= max_characters else redact(text)[:max_characters]
 
 
-def _file_sort_key(path: str) -> int:
-    """0 for code, 1 for what tests it, 2 for the rest."""
+def _file_rank(path: str) -> int:
+    """The rank of a file in the text of a commit: 0 for code, 1 for tests, 2 for the rest."""
     language = language_of(path)
     if not language or language in DOCUMENTS:
         return 2
     return 1 if _TEST.search(path) else 0
 
 
-def _top_folder(root: Path) -> Path:
-    """The folder that the paths of changed files begin in."""
+def _repository_folder(root: Path) -> Path:
+    """The top folder of the repository, in which the paths of changed files start."""
     try:
         return Path(run_git(root, "rev-parse", "--show-toplevel"))
     except GitFailed:
-        return root  # a repository without files of its own
+        return root  # a bare repository
 
 
 def _is_ancestor_commit(root: Path, sha: str, newest: str) -> bool:
-    """Whether a commit is behind the newest."""
+    """Whether a commit is an ancestor of the newest. Raises ValidationError unless `sha` is hexadecimal."""
     if not re.fullmatch(r"[0-9a-fA-F]{4,64}", sha):
         raise ValidationError(f"since_sha must be a commit's name in hexadecimal, not {sha[:80]!r}")
     try:
         run_git(root, "merge-base", "--is-ancestor", sha, newest)
     except GitFailed:
-        return False  # rewritten, or never heard of: everything is new
+        return False  # the history was rewritten, or the commit is unknown: everything is new
     return True
 
 
 def _is_partial_clone(root: Path) -> bool:
-    """Whether files were left out when the repository was cloned: counting lines would fetch each of them."""
+    """Whether the clone lacks files, in which case counting changed lines would fetch each of them."""
     try:
         return bool(run_git(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
     except GitFailed:
@@ -144,7 +147,7 @@ def _is_partial_clone(root: Path) -> bool:
 
 
 def _shas_without_fetched_parents(root: Path) -> frozenset[str]:
-    """The commits whose parents were not fetched."""
+    """The commits of a shallow clone whose parents were not fetched."""
     if run_git(root, "rev-parse", "--is-shallow-repository") != "true":
         return frozenset()
     listed = root / run_git(root, "rev-parse", "--git-path", "shallow")
@@ -152,7 +155,7 @@ def _shas_without_fetched_parents(root: Path) -> frozenset[str]:
 
 
 def _parse_commits(fields: Iterator[bytes]) -> Iterator[_Commit]:
-    """Commits out of git's fields: six of a header, then one for each changed file, or three when renamed."""
+    """The commits in git's fields: six for the header, then one for each file, or three if it was renamed."""
     commit: _Commit | None = None
     for field_ in fields:
         counts = _LINE_COUNTS.fullmatch(field_)
@@ -167,6 +170,7 @@ def _parse_commits(fields: Iterator[bytes]) -> Iterator[_Commit]:
 
 
 def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
+    """A commit without its files, from its SHA and the next five fields."""
     parents, author, email, seconds, message = (_decode_field(next(fields, b"")) for _ in _HEADER[1:])
     try:
         committed_at = storable_time(int(seconds))
@@ -178,6 +182,7 @@ def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
 
 
 def _add_changed_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator[bytes]) -> None:
+    """Add a changed file to a commit; the two paths of a renamed file are the next fields."""
     added, deleted, path = counts.groups()
     name = _decode_field(path)
     if not path:
@@ -193,14 +198,15 @@ def _decode_field(field_: bytes) -> str:
 
 
 def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
-    author = _cut_to(_MAX_NAME, " ".join(commit.author.split())) or "unknown"
+    """The item of a commit; its files and counts are left out unless `with_files`."""
+    author = _redact_and_cut(_MAX_NAME, " ".join(commit.author.split())) or "unknown"
     message = commit.message
     if len(message) > MAX_MESSAGE_CHARACTERS:
         message = keep_both_ends(redact(message), MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,
-        "author_email": _cut_to(_MAX_NAME, commit.email),
+        "author_email": _redact_and_cut(_MAX_NAME, commit.email),
         "parents": commit.parents,
         "message": message,
     }

@@ -1,10 +1,11 @@
-"""The items of a file: what is cut from it now, and what became of those that were cut before.
+"""Cut a file into items, and find out how stored items differ from their files now.
 
-An item of a file bears a stamp: the size, the time and the hash of the file when it was read. As long as the
-file has the first two, nothing is read, and as long as it has the third, nothing is cut. Looks only at files
-below the folder that the workspace is named after, or that the item names; follows no link, and cuts only a
-few files again, because somebody waits for the answer: the rest is marked as changed. So is what is from a
-folder that only the item names: whoever wrote the item may have made that up, and no file is shown for it.
+An item of a file has a stamp: the size, the time and the hash of the file when it was read. If size and time
+are the same, the file is not read again, and if the hash is the same, it is not cut again. Only files below
+the workspace's folder, or the folder that the item names, are read; links are not followed. Only a few files
+are cut again, because the user waits for the answer; the items of the others are marked as changed. So are
+items from a folder that only they name: their author may have invented it, so the content of its files is not
+shown.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
     Changes = dict[str, tuple[Item | None, str]]
-    """What became of items, by id: the item as it is to be shown, or None, and what to say of that."""
+    """The changes of items, by id: the item as it is to be shown, or None, and a note for the receipt."""
 
 _log = get_logger("foreword.capture")
 
@@ -55,7 +56,7 @@ _MAX_BYTES_CUT = 400_000
 
 @dataclass(frozen=True, slots=True)
 class FileItems:
-    """The items of a file. `verbatim`: their texts stand word for word in a file without secrets."""
+    """The items of a file. `verbatim`: their texts are copied unchanged from a file without secrets."""
 
     items: list[Item]
     verbatim: bool = False
@@ -64,7 +65,10 @@ class FileItems:
 def cut_file(
     file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None
 ) -> FileItems:
-    """The items of a file, under the path to show; without its keys, but each is still to be checked."""
+    """The items of a file, with `path` as the path to show.
+
+    The secrets of the file are removed, but each item must still be checked.
+    """
     created_at = storable_time(file.mtime_ns / 1e9)
     language = language_of(file.path, data)
     if language == "pdf":
@@ -78,9 +82,9 @@ def cut_file(
 
 
 def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
-    """The metadata that items need for `find_item_changes`; none if the file's name is no text.
+    """The metadata that `find_item_changes` needs; empty if the file's name is not valid text.
 
-    `root` is the folder that was read, where that is not the workspace's own.
+    `root` is the folder that was read, if that is not the workspace's own.
     """
     name = str(file.absolute)
     if storable_path(name) != name:
@@ -89,15 +93,15 @@ def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
 
 
 def _stamp_beginning(file: SourceFile) -> str:
-    """The part of a stamp before the hash: the size and the time."""
+    """The part of a stamp before the hash: the size and time of the file."""
     return f"{file.size}-{file.mtime_ns}-"
 
 
 def find_item_changes(items: Sequence[Item], expires: float | None = None) -> Changes:
-    """What became of items of files since they were read: what is to be shown, and what to say of that.
+    """The items whose files have changed since they were read, as they are to be shown now, each with a note.
 
-    None where there is no such item any more; items that have not changed are left out. After the instant
-    `expires` nothing is looked at.
+    An item that no longer exists has None. Unchanged items are left out. After the instant `expires` no more
+    files are checked.
     """
     changes: Changes = {}
     cut_until = time.monotonic() + _CUT_SECONDS
@@ -122,26 +126,26 @@ def find_item_changes(items: Sequence[Item], expires: float | None = None) -> Ch
 
 @dataclass(slots=True)
 class _CuttingBudget:
-    """Until when, and how often, files may be cut again."""
+    """The limit of time and of files for cutting files again."""
 
     until: float
     files_left: int = _MAX_FILES_CUT
 
     def take_one_file(self) -> bool:
-        """Whether one more file may be cut; if so, it is counted."""
+        """Count one more file, and return whether it may be cut."""
         self.files_left -= 1
         return self.files_left >= 0 and time.monotonic() < self.until
 
 
 @dataclass(frozen=True, slots=True)
 class _SourceFolder:
-    """Where the files of a workspace are: in the folder it is named after, or in one that items name."""
+    """The folder of a workspace's files: the one it is named after, or one that its items name."""
 
     workspace: str
     from_items: str = ""
 
     def exists(self) -> bool:
-        """Whether there is such a folder here; if not, nobody can say what became of its files."""
+        """Whether the folder exists on this machine; if not, changes of its files cannot be found."""
         folder = Path(self.from_items or self.workspace)
         is_there = folder.is_absolute() and folder.is_dir()
         if not is_there:
@@ -149,7 +153,7 @@ class _SourceFolder:
         return is_there
 
     def find_file(self, path: str) -> SourceFile | None:
-        """A file as it is now; None if there is none to read. OSError for a path that leads elsewhere."""
+        """A file as it is now; None if it is gone or excluded. Raises OSError if the path leads elsewhere."""
         root, parts = self._find_base_folder(path), PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
             raise OSError(f"{path!r} is not a path below a workspace's folder")
@@ -167,7 +171,7 @@ class _SourceFolder:
         return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
 
     def _find_base_folder(self, path: str) -> str:
-        """The folder that a path begins in. A path in another folder begins with that folder's name."""
+        """The folder in which a path starts. A path from a folder that items name starts with its name."""
         folder = Path(self.from_items or self.workspace)
         if not self.from_items or not folder.name:
             return os.path.realpath(folder)
@@ -177,7 +181,7 @@ class _SourceFolder:
 
 
 def _group_items_by_file(items: Iterable[Item]) -> dict[tuple[_SourceFolder, str], list[Item]]:
-    """Stamped items by folder and path."""
+    """The items with a stamp, by folder and path."""
     files: dict[tuple[_SourceFolder, str], list[Item]] = {}
     for item in items:
         path, root = item.metadata.get("path"), item.metadata.get(ROOT, "")
@@ -189,7 +193,7 @@ def _group_items_by_file(items: Iterable[Item]) -> dict[tuple[_SourceFolder, str
 def _find_changes_in_file(
     file: SourceFile, folder: _SourceFolder, items_of_file: Sequence[Item], budget: _CuttingBudget
 ) -> Changes:
-    """What became of the items of a file that is there."""
+    """The changes of the items of a file that exists."""
     size_and_time = _stamp_beginning(file)
     if all(item.metadata[STAMP].startswith(size_and_time) for item in items_of_file):
         return {}
@@ -207,7 +211,7 @@ def _find_changes_in_file(
 
 
 def _cut_file_again(file: SourceFile, content: FileContent, workspace: str) -> list[Item] | None:
-    """The items of a file as it is now; None when a part of it may not be shown."""
+    """The items of a file as it is now; None if one of them has no text left without its secrets."""
     cut = cut_file(file, content.data, file.path, workspace)
     stamp = file_stamp(file, content.hash)
     clean = have_no_secrets(cut.items, texts=not cut.verbatim)
@@ -219,9 +223,12 @@ def _cut_file_again(file: SourceFile, content: FileContent, workspace: str) -> l
 
 
 def _find_item_change(item: Item, current_items: list[Item] | None) -> tuple[Item | None, str] | None:
-    """What an item of a file that changed is now; None when it is the same, wherever it stands."""
+    """How an item of a changed file is to be shown, with a note; None if it is unchanged.
+
+    Without `current_items` the item is marked as changed.
+    """
     if current_items is None:
-        return _item_marked_changed(item), CHANGED
+        return _mark_as_changed(item), CHANGED
     same = next(
         (current for current in current_items if (current.text, current.about) == (item.text, item.about)),
         None,
@@ -229,26 +236,26 @@ def _find_item_change(item: Item, current_items: list[Item] | None) -> tuple[Ite
     if same is not None:
         return (replace(item, metadata=same.metadata), "") if same.metadata != item.metadata else None
     successors = [
-        current for current in current_items if _identity_in_file(current) == _identity_in_file(item)
+        current for current in current_items if _identify_in_file(current) == _identify_in_file(item)
     ]
     is_window = item.metadata.get("unit") == "window"
     if not successors and item.metadata.get("qualified_name") and not is_window:
         return None, GONE
     if len(successors) != 1 or is_window:
-        return _item_marked_changed(item), CHANGED
+        return _mark_as_changed(item), CHANGED
     new = successors[0]
     renewed = replace(item, text=new.text, about=new.about, metadata=new.metadata, created_at=new.created_at)
     return renewed, RENEWED
 
 
-def _identity_in_file(item: Item) -> tuple[object, ...]:
-    """By what a part of a file is known: its name, or the headings above it."""
+def _identify_in_file(item: Item) -> tuple[object, ...]:
+    """What identifies a part of a file: its kind and name, or the headings above it."""
     facts = item.metadata
     return item.kind, facts.get("unit"), facts.get("qualified_name"), tuple(facts.get("headings") or ())
 
 
-def _item_marked_changed(item: Item) -> Item:
-    """The item with a mark that it may not be true any more, in whichever form it is shown."""
+def _mark_as_changed(item: Item) -> Item:
+    """The item with a mark that its file has changed, in its text and its docstring."""
     metadata = dict(item.metadata)
     if metadata.get("signature"):
         metadata["docstring"] = f"{MARK} {metadata.get('docstring') or ''}".rstrip()

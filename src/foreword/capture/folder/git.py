@@ -1,7 +1,7 @@
-"""The git command line, used to read: it runs no hook, helper or pager, fetches nothing and never prompts.
+"""Run git to read a repository, without hooks, helpers, pagers, fetching and prompts.
 
-A repository's own settings are a stranger's: those that start programs or change what is printed are switched
-off. Variables that point git at another repository, as git sets them for its hooks, are not passed on.
+A repository's own settings are not trusted: those that start programs or change the output are switched off.
+Environment variables that point git to another repository, as git sets for its hooks, are not passed on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_REASON_CHARACTERS = 300
 
 
 class GitFailed(ValidationError):
-    """Git gave up; `reason` is what it printed, on one line."""
+    """Git has failed; `reason` is the first line of its error output."""
 
     def __init__(self, root: Path, reason: str) -> None:
         self.reason = reason
@@ -44,12 +44,12 @@ class GitFailed(ValidationError):
 
 
 def run_git(root: Path, *arguments: str) -> str:
-    """What git prints about a folder, where that is short. Raises GitFailed."""
+    """The output of a git command in a folder, as one text. Raises GitFailed."""
     return b"".join(_stream_git_output(root, arguments)).decode(errors="replace").strip()
 
 
 def stream_git_fields(root: Path, *arguments: str) -> Iterator[bytes]:
-    """What git prints with NUL after each field, as it comes. Raises GitFailed."""
+    """The fields that a git command prints with NUL after each, as a stream. Raises GitFailed."""
     rest = b""
     for chunk in _stream_git_output(root, arguments):
         *fields, rest = (rest + chunk).split(b"\0")
@@ -59,7 +59,7 @@ def stream_git_fields(root: Path, *arguments: str) -> Iterator[bytes]:
 
 
 def _stream_git_output(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes]:
-    """What git prints; the process ends when the caller stops reading."""
+    """The output of git as a stream; the process is killed when the caller stops reading."""
     with tempfile.TemporaryFile() as errors, _start_git_process(root, arguments, errors.fileno()) as process:
         assert process.stdout is not None  # noqa: S101  (it was asked for)
         try:
@@ -76,6 +76,7 @@ def _stream_git_output(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes
 
 
 def _start_git_process(root: Path, arguments: tuple[str, ...], errors: int) -> subprocess.Popen[bytes]:
+    """Start git in a folder, with its error output in the file `errors`. Raises GitFailed."""
     environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES_REMOVED}
     try:
         return subprocess.Popen(  # noqa: S603  (a fixed program; the folder is one argument)

@@ -1,6 +1,6 @@
-"""What the system says of files (bytes, paths, times) as values that can be stored and shown.
+"""Convert the bytes, paths and times of files to values that can be stored and shown.
 
-Whatever it says, there is a value. Whether a file is worth reading is decided in `walk`.
+Every input gives a value, and none raises an error. `walk` decides which files are worth reading.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _MAX_DISPLAY_PATH = 1_000
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next, so it is tried first
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # has the next mark as its beginning, so it is tried first
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# A day from either end of the calendar, so that every time zone can show them.
+# A day inside both ends of the calendar, so that every time zone can show these times.
 _FIRST_SECOND = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST_SECOND = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
 def byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
-    """The byte order mark that data begin with, and the encoding it stands for."""
+    """The byte order mark at the beginning of the data, and its encoding; None if there is none."""
     return next(((mark, encoding) for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
 
 
 def decode_text(data: bytes) -> str:
-    """The text of a file: by its byte order mark, else as UTF-8, else as the Latin of old files."""
+    """The text of a file, decoded by its byte order mark, else as UTF-8, else as Latin-1."""
     mark = byte_order_mark(data)
     if mark:
         return storable_text(data[len(mark[0]) :].decode(mark[1], errors="replace"))
@@ -43,7 +43,7 @@ def decode_text(data: bytes) -> str:
 
 
 def storable_text(text: str) -> str:
-    """A text whose lines end with a newline alone, without NUL and half characters."""
+    """The text with newlines for all line breaks, and without NUL characters and lone surrogates."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
@@ -52,26 +52,26 @@ def storable_text(text: str) -> str:
 
 
 def bytes_hash(data: bytes) -> str:
-    """Name a file by its content; the tag says by which algorithm."""
+    """The hash of a content, after a tag for its algorithm."""
     return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def storable_path(path: str) -> str:
-    """A path that the system gave, as text: bytes that are no characters are spelled out."""
+    """A path from the system as valid text, with escapes for bytes that are no characters."""
     return path if path.isascii() else os.fsencode(path).decode(errors="backslashreplace")
 
 
 def display_path(path: str) -> str:
-    """A path as it can be shown: on one line, and of a very long one its end."""
+    """A path as it can be shown: on one line, and only the end of a very long one."""
     line = _UNPRINTABLE.sub(" ", storable_text(path))
     return line if len(line) <= _MAX_DISPLAY_PATH else "…" + line[-_MAX_DISPLAY_PATH:]
 
 
 def file_source(path: str) -> Source:
-    """The source of a file's items: the file, which anybody may have written."""
+    """The source of a file's items, with the trust of the repository."""
     return Source(f"file:{display_path(path)}", "repository")
 
 
 def storable_time(seconds: float) -> datetime:
-    """The time this many seconds after 1970, or the nearest one that the calendar has."""
+    """The time this many seconds after 1970, or the nearest one in the calendar."""
     return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)

@@ -1,12 +1,11 @@
-"""Which files of a folder are worth reading, and what each holds.
+"""Find the files of a folder that are worth reading, and read them.
 
-In a repository git lists them; elsewhere the folder is walked, without what its `.gitignore` files name.
-Nothing outside the folder is read: a link is never followed. Left out and counted, by reason, is what people
-do not mean by "my project": what was built, bundled, locked or copied in, what is not text, what is too
-large, and what may hold a secret.
+In a repository git lists them; elsewhere the folder is walked, without the paths in its `.gitignore` files.
+Links are never followed, so nothing outside the folder is read. Files that people do not mean by "my project"
+are left out, and counted by reason: those that are built, bundled, locked or copied in, not text, too large,
+or may hold a secret.
 
-`find_files` looks at names and sizes alone, so that what did not change costs nothing; `read_file` looks
-inside.
+`find_files` uses names and sizes alone, so that unchanged files cost nothing; `read_file` reads the content.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     IgnoreFiles = tuple[tuple[str, GitIgnoreSpec], ...]
-    """The ignore files that hold for a folder, each with the folder it is in, the nearest first."""
+    """The ignore files that apply to a folder, each with the folder it is in, the nearest first."""
 
 _log = get_logger(__name__)
 
@@ -41,15 +40,15 @@ Reason = Literal[
     "ignored", "binary", "generated", "minified", "huge",
     "link", "link out", "private", "excluded", "unreadable", "repository",
 ]  # fmt: skip
-"""Why a file is left out. `link` leads to another file of the folder, which is read there; `repository` is
-another project inside this one; `excluded` is what the project's own settings name."""
+"""Why a file is left out. `link`: a link to another file of the folder, which is read itself; `repository`:
+another project inside this one; `excluded`: by the project's own settings."""
 
 Skipped = Counter[Reason]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file worth reading: `path` from the folder, with slashes; `language` as far as its name says it."""
+    """A file worth reading. `path` starts in the folder, with slashes; `language` is that of its name."""
 
     path: str
     absolute: Path
@@ -60,7 +59,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """What a file holds, and the hash that names it."""
+    """The content of a file, and its hash."""
 
     data: bytes
     hash: str
@@ -75,10 +74,10 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 
 
 def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = None) -> Iterator[SourceFile]:
-    """The files of a folder that are worth reading, in the order of their names; the rest is counted.
+    """The files of a folder that are worth reading, ordered by name; `skipped` counts the others by reason.
 
-    What is in the folder `apart`, if that is in this one, is left out like what is ignored, and so is what
-    the project's `.foreword.toml` excludes.
+    Files in the folder `apart`, if it is inside this one, and files that the project's `.foreword.toml`
+    excludes are left out.
     """
     counted = Counter() if skipped is None else skipped
     real = Path(os.path.realpath(root))
@@ -104,21 +103,21 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
 
 
 def is_file_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> bool:
-    """Whether a known file that `find_files` does not give now is there no more, or not to be read.
+    """Whether a known file that `find_files` did not find is gone, or is no longer to be read.
 
-    It is not gone if it, or a folder above it, cannot be looked at; `visible` keeps which can.
+    It is not gone if it, or a folder above it, cannot be accessed; `visible` caches which paths can.
     """
     here = PurePosixPath(path)
     for place in (*reversed(here.parents), here):
         if place not in visible:
-            visible[place] = _can_look_at_path(root / place)
+            visible[place] = _can_access_path(root / place)
         if not visible[place]:
             return False
     return True
 
 
-def _can_look_at_path(path: Path) -> bool:
-    """Whether one can look at a place, and into it if it is a folder; also where nothing is."""
+def _can_access_path(path: Path) -> bool:
+    """Whether a path can be accessed, and listed if it is a folder; also true if it does not exist."""
     try:
         if stat.S_ISDIR(path.lstat().st_mode):
             os.scandir(path).close()
@@ -131,11 +130,11 @@ def _can_look_at_path(path: Path) -> bool:
 
 
 def read_file(file: SourceFile, skipped: Skipped | None = None) -> FileContent | None:
-    """What a file holds; None, and counted, when it cannot be read or is not worth reading."""
+    """The content of a file; None, counted in `skipped`, if it cannot be read or is not worth reading."""
     counted = Counter() if skipped is None else skipped
     max_bytes = _max_file_bytes(file.language)
     try:
-        # It was no link when its name was read; if it has become one, opening fails.
+        # If the file has become a link since it was listed, opening it fails.
         with open(os.open(file.absolute, _OPEN_FLAGS), "rb") as opened:  # noqa: PTH123  (flags)
             data = opened.read(max_bytes + 1)
     except OSError as error:
@@ -158,7 +157,7 @@ def _log_and_count_unreadable(path: str, error: OSError, counted: Skipped) -> No
 
 
 def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
-    """The paths in a folder that git would see, or that its ignore files leave over."""
+    """The paths in a folder that git or its ignore files do not ignore."""
     try:
         known = set(stream_git_fields(root, *_LIST_FILES))
     except GitFailed as failed:
@@ -172,12 +171,15 @@ def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
         if ignored := sum(1 for _ in stream_git_fields(root, *_LIST_IGNORED)):  # a folder counts once
             counted["ignored"] += ignored
     except GitFailed:
-        pass  # some versions of git stumble here; the number is all that is lost
+        pass  # some versions of git fail here; only the count is lost
     yield from (os.fsdecode(name) for name in known)
 
 
 def _reason_if_link(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
-    """Why a path is left out because it, or a folder above it, is a link; folders are looked at once."""
+    """The reason to leave a path out if it, or a folder above it, is a link; else None.
+
+    `real_folders` caches which folders have no link in their path.
+    """
     folder = os.path.dirname(name)  # noqa: PTH120  (a path with odd bytes stays as it is)
     if folder not in real_folders:
         there = os.path.join(root, folder)  # noqa: PTH118
@@ -190,7 +192,7 @@ def _reason_if_link(root: Path, name: str, real_folders: dict[str, bool]) -> Rea
 
 
 def _stat_source_file(root: Path, name: str, counted: Skipped) -> SourceFile | None:
-    """The file with its size and time; None, and counted, when it is not to be read."""
+    """The file with its size and time; None, and counted, if it is not to be read."""
     absolute = root / name
     try:
         found = absolute.lstat()
@@ -209,19 +211,19 @@ def _stat_source_file(root: Path, name: str, counted: Skipped) -> SourceFile | N
     return None
 
 
-# Folders that git does not know
+# Folders outside a git repository
 
 _VERSION_CONTROL_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj", "CVS", ".bzr"})
 _BARE_REPOSITORY = frozenset({("HEAD", False), ("objects", True), ("refs", True)})
-"""What a repository without files of its own, as servers keep them, always holds."""
+"""The entries that every bare repository has, and whether each is a folder."""
 
 _MAX_IGNORE_FILE_CHARACTERS = 100_000
 
 
 def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
-    """The paths below a folder, with slashes, that no ignore file names. Links are listed, never entered.
+    """The paths below a folder, with slashes, that are not ignored. Links are listed, but not followed.
 
-    An ignore file holds for its own folder and those below; the nearest one that names a path decides.
+    An ignore file applies to its own folder and those below; the nearest one with a matching pattern decides.
     """
     waiting: list[tuple[str, IgnoreFiles]] = [("", ())]
     while waiting:
@@ -257,7 +259,7 @@ def _list_folder_entries(root: Path, folder: str, counted: Skipped) -> Iterator[
 
 
 def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
-    """The ignore files that hold for a folder: its own, if it has one, and those above."""
+    """The ignore files that apply to a folder: its own, if it has one, and those above."""
     own = root / folder / ".gitignore"
     try:
         if own.is_symlink() or not own.is_file():
@@ -271,6 +273,7 @@ def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> Ign
 
 
 def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
+    """The patterns of an ignore file, without lines that are no patterns. Raises MissingExtra."""
     try:
         from pathspec import GitIgnoreSpec
     except ImportError as error:
@@ -291,6 +294,7 @@ def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
 
 
 def _is_ignored(name: str, ignore_files: IgnoreFiles) -> bool:
+    """Whether the nearest ignore file with a pattern for this path ignores it."""
     for folder, spec in ignore_files:
         is_included = spec.check_file(name.removeprefix(folder)).include
         if is_included is not None:
@@ -298,7 +302,7 @@ def _is_ignored(name: str, ignore_files: IgnoreFiles) -> bool:
     return False
 
 
-# What is not worth reading, by a file's name and by its bytes
+# Files that are not worth reading, by their name and by their content
 
 _BUILT_FOLDERS = frozenset(
     {
@@ -339,7 +343,7 @@ _MAX_LINE_BYTES = 5_000
 
 
 def reason_by_name(name: str) -> Reason | None:
-    """Why a file is left out by its path alone."""
+    """The reason to leave a file out by its path alone, or None."""
     *folders, last = name.split("/")
     if not last:
         return "repository"
@@ -351,7 +355,7 @@ def reason_by_name(name: str) -> Reason | None:
 
 
 def reason_by_content(data: bytes, language: str) -> Reason | None:
-    """Why a file is left out by what it holds."""
+    """The reason to leave a file out by its content, or None."""
     if language == "pdf":
         return None
     if _is_binary(data):
@@ -364,7 +368,7 @@ def reason_by_content(data: bytes, language: str) -> Reason | None:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Whether bytes are no text: a NUL without a mark that explains it, or many control characters."""
+    """Whether data are no text: they have a NUL without a byte order mark, or many control characters."""
     if byte_order_mark(data):
         return False
     sample = data[:_BINARY_SAMPLE_BYTES]
@@ -372,7 +376,7 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _is_minified(data: bytes) -> bool:
-    """Whether lines are longer than anybody writes."""
+    """Whether the lines are longer than a person writes."""
     lines = data.count(b"\n") + 1
     if len(data) > _NOTICE_BYTES and len(data) / lines > _MAX_MEAN_LINE_BYTES:
         return True

@@ -1,1 +1,1 @@
-"""Who and what a text names."""
+"""Find the people, organisations, places and other things that a text names."""

@@ -1,9 +1,10 @@
-"""Who and what a text names: people, organisations, places, addresses, files, versions, tickets, dates, code.
+"""Find the names in a text: people, organisations, places, addresses, files, versions, tickets, dates, code.
 
-Offline: what has an unmistakable shape, and dates; then, in what is left, names by their capitals, by short
-lists and by the words beside them. A capital at the beginning of a sentence says nothing, nor does one where
-everything is capitalised: there only listed names count. A capitalised run that no list knows is a `thing`,
-unless the words beside it say what it is. The cost grows linearly with the text.
+Works offline. First come names with an unmistakable shape, and dates; then, in the rest of the text, names by
+their capitals, by short lists and by the words beside them. A capital at the beginning of a sentence proves
+nothing, nor does one where everything is capitalised: there only listed names are found. Capitalised words
+that are in no list are a `thing`, unless the words beside them show what they are. The time grows linearly
+with the text.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from foreword.types import EntityType
 
 MAX_CHARACTERS_READ = 1_000_000
-"""At most this much of a text is read."""
+"""At most this many characters of a text are read."""
 
 _COVER = "|"
-"""Replaces every character of what has been found, so that no name reaches across it."""
+"""Replaces every character of a mention that was found, so that no name reaches across it."""
 
 _ANY_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
-"""What a date means is not asked here, so it does not matter when."""
+"""The moment at which dates are read. It does not matter, as their meaning is not used here."""
 
 _MAX_GIVEN_NAME_CHARACTERS = 14
 _HOURS = re.compile(r"\b(?:hour|minute)s?\b", re.IGNORECASE)
@@ -48,11 +49,11 @@ _MODEL_OF_FIRM = re.compile(rf"(?:[ -]{_MIXED}{_END_OF_MODEL})++")
 
 
 def find_entities(text: str) -> tuple[Mention, ...]:
-    """What a text names, in order; no two mentions overlap, and of two that would, the longer stays."""
+    """The mentions in a text, in order. Where two would overlap, the longer is kept."""
     text = text[:MAX_CHARACTERS_READ]
     shaped = drop_overlaps([*find_shapes(text), *_find_date_mentions(text)])
     covered = _cover_mentions(text, shaped)
-    found = sorted((*shaped, *_find_names(covered)), key=lambda mention: mention.start)
+    found = sorted((*shaped, *_find_names_in_text(covered)), key=lambda mention: mention.start)
     return tuple(drop_overlaps(_add_model(mention, covered) for mention in found))
 
 
@@ -61,13 +62,13 @@ def _find_date_mentions(text: str) -> Iterator[Mention]:
     for found in find_dates(text, _ANY_MOMENT):
         before = text[max(0, found.start - _MAX_GIVEN_NAME_CHARACTERS) : found.start].split()
         if found.form == "abroad" and before and fold_case(before[-1]) in lists.GENDERS:
-            continue  # somebody whose family is called like a day
+            continue  # a person whose family name is a weekday
         if found.form != "clock" and not _HOURS.search(found.text):
             yield Mention(found.text, "date", found.start, found.end)
 
 
 def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
-    """Mentions without those that overlap a longer one, in order; of two as long, the first stays."""
+    """The mentions in order, without those that overlap a longer one; of two as long, the first stays."""
     kept: list[Mention] = []
     for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if not kept or mention.start >= kept[-1].end:
@@ -78,7 +79,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
-    """The text with every mention covered; every character keeps its place."""
+    """The text with every mention replaced by covers, so that all other characters keep their position."""
     parts, end = [], 0
     for mention in mentions:
         parts += [text[end : mention.start], _COVER * (mention.end - mention.start)]
@@ -87,7 +88,7 @@ def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
 
 
 def _add_model(mention: Mention, covered: str) -> Mention:
-    """A product with the model behind its name (`AirHub 200`, `Galaxy S22 Ultra`), which tells it apart."""
+    """A product with the model after its name (`AirHub 200`, `Galaxy S22 Ultra`); others are unchanged."""
     is_product = mention.entity_type == "thing" or (
         mention.entity_type == "code" and mention.text.isalpha() and mention.text[0].isupper()
     )
@@ -103,7 +104,9 @@ def _add_model(mention: Mention, covered: str) -> Mention:
 _WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
 _SENTENCE_START = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
 _ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
-_NO_NAMES_ALONE = lists.ORGANISATION_ENDINGS | lists.PLACE_ENDINGS | lists.TITLES.keys() | lists.KIN_AND_ROLES
+_NO_NAMES_WHEN_ALONE = (
+    lists.ORGANISATION_ENDINGS | lists.PLACE_ENDINGS | lists.TITLES.keys() | lists.KIN_AND_ROLES
+)
 _ARTICLES = ("the", "a", "an", "this", "that")
 _TOWARDS = lists.BEFORE_PLACE | {"from", "to"}
 _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
@@ -112,7 +115,7 @@ _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
     ("thing", lists.THINGS),
 )
 _FIRST_WORDS = frozenset(entry.partition(" ")[0] for _, entries in _LISTS for entry in entries)
-"""With which words the listed names begin: with any other no list need be asked."""
+"""The first words of all listed names, so that the lists are searched only after one of these."""
 
 _AFTER_CALL = ("!", "?", ".", ",", "")
 _MAX_WORDS_IN_NAME = 4
@@ -122,8 +125,8 @@ _WORDS_LOOKED_BACK = 4
 _HEADLINE_SHARE = 0.7
 
 
-def _find_names(text: str) -> Iterator[Mention]:
-    """The names in a text, in order; `text` is without what has a shape of its own."""
+def _find_names_in_text(text: str) -> Iterator[Mention]:
+    """The names in a text in which the mentions found by their shape are covered, in order."""
     words = _split_into_words(text)
     first = 0
     for at in range(1, len(words) + 1):
@@ -133,7 +136,7 @@ def _find_names(text: str) -> Iterator[Mention]:
 
 
 class _Word(NamedTuple):
-    """A word where it stands. A quotation or an item of a list opens a sentence too."""
+    """A word with its position. A quotation or an item of a list opens a sentence too."""
 
     text: str
     folded: str
@@ -142,11 +145,11 @@ class _Word(NamedTuple):
     opens_sentence: bool
     is_capitalised: bool
     is_joined: bool
-    """Whether only a space, or the dot of an abbreviation, parts it from the word before."""
+    """Whether only a space, or the dot of an abbreviation, is between it and the word before."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether its capital says nothing: a small word, or one that often begins sentences."""
+        """Whether a capital does not make it a name: a stop word, or one that often begins sentences."""
         stem, _, rest = self.folded.replace("’", "'").partition("'")
         if rest and self.text[-len(rest)].isupper():
             return False  # `O'Neill`
@@ -155,14 +158,14 @@ class _Word(NamedTuple):
 
     @property
     def is_common(self) -> bool:
-        """Whether the capitalised word alone names nothing: a people, a language, an office, a letter."""
+        """Whether the word alone is no name, even with a capital: a people, a language, a role, a letter."""
         stem = self.folded.partition("-")[0]
         people = stem in lists.DEMONYMS or stem.removesuffix("s") in lists.DEMONYMS
-        return len(stem) == 1 or people or self.folded in _NO_NAMES_ALONE
+        return len(stem) == 1 or people or self.folded in _NO_NAMES_WHEN_ALONE
 
 
 def _split_into_words(text: str) -> list[_Word]:
-    """The words of a text, in order; the `'s` of an owner is not part of a name."""
+    """The words of a text, in order, without the `'s` of an owner."""
     found: list[_Word] = []
     end = 0
     for match in _WORD.finditer(text):
@@ -181,11 +184,12 @@ def _split_into_words(text: str) -> list[_Word]:
 
 
 def _is_abbreviated(word: _Word) -> bool:
+    """Whether a word is an abbreviation or an initial, so that the dot after it ends no sentence."""
     return word.folded in _ABBREVIATIONS or (len(word.text) == 1 and word.is_capitalised and word.text != "I")
 
 
 class _Sentence:
-    """One sentence, and the names in it."""
+    """One sentence, in which names are found."""
 
     def __init__(self, text: str, words: Sequence[_Word], first: int, last: int) -> None:
         self.text = text
@@ -195,7 +199,7 @@ class _Sentence:
         self.caseless = self._is_caseless()
 
     def _is_caseless(self) -> bool:
-        """Whether capitals say nothing here: it is shouted, or written like a headline."""
+        """Whether capitals do not mark names here: all are capitals, or it is written like a headline."""
         long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
         if len(long) > 1 and all(word.text.isupper() for word in long):
             return True
@@ -212,68 +216,69 @@ class _Sentence:
         while at < self.last:
             word = self.words[at]
             if word.is_capitalised and not self.caseless and not word.is_plain:
-                end = self._run_end(at)
+                end = self._find_run_end(at)
                 while at < end:
-                    size, kind = self._name_at(at, end)
+                    size, kind = self._classify_name(at, end)
                     if kind is not None:
                         yield self._make_mention(at, at + size, kind)
                     at += size
             else:
-                size, kind = self._listed_in_any_case(at)
+                size, kind = self._find_listed_in_any_case(at)
                 if kind is not None:
                     yield self._make_mention(at, at + size, kind)
                 at += size
 
     # A run of capitalised words
 
-    def _run_end(self, at: int) -> int:
-        end, most = at + 1, min(self.last, at + _MAX_WORDS_IN_RUN)
-        while end < most:
-            following = self._next_of_run(end, most)
+    def _find_run_end(self, at: int) -> int:
+        """The end of the run of capitalised words that begins at a word."""
+        end, limit = at + 1, min(self.last, at + _MAX_WORDS_IN_RUN)
+        while end < limit:
+            following = self._find_next_in_run(end, limit)
             if following is None:
                 break
             end = following + 1
         return end
 
-    def _next_of_run(self, at: int, most: int) -> int | None:
-        """Where the next capitalised word of the run stands: here, or behind `de`, `van der`, `of the`."""
+    def _find_next_in_run(self, at: int, limit: int) -> int | None:
+        """The next capitalised word of a run: at `at`, or after `de`, `van der`, `of the`; else None."""
         word, after = self.words[at], at
         if not word.is_joined:
             return None
         if word.is_capitalised and not word.is_plain:
             return at
         if word.folded == "of" and self.words[at - 1].folded in lists.ORGANISATION_HEADS:
-            after += 2 if at + 1 < most and self.words[at + 1].folded == "the" else 1
+            after += 2 if at + 1 < limit and self.words[at + 1].folded == "the" else 1
         else:
-            while after < min(most, at + 3) and self._is_particle(after):
+            while after < min(limit, at + 3) and self._is_particle(after):
                 after += 1
-        reached = at < after < most and self.words[after].is_capitalised and self.words[after].is_joined
+        reached = at < after < limit and self.words[after].is_capitalised and self.words[after].is_joined
         return after if reached else None
 
-    def _name_at(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """How many words from here are one name, and of what; None for words that name nothing."""
+    def _classify_name(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """The number of words from `at` on that are one name, and its type; None if they are no name."""
         word = self.words[at]
         if word.folded in lists.TITLES and end - at > 1:
-            return 1, None  # kept with the name after it
+            return 1, None  # the title belongs to the name after it
         if self._has_title(at):
-            return self._name_size(at, end), "person"
-        listed, ending = self._longest_listed(at, end), self._kind_by_ending(at, end)
+            return self._count_words_of_person(at, end), "person"
+        listed, ending = self._find_longest_listed(at, end), self._classify_by_ending(at, end)
         if ending is not None and (listed is None or ending[0] > listed[0]):
             return ending
-        if word.folded in lists.GENDERS and self._is_person(at, end):
-            return self._name_size(at, end), "person"
-        return listed or self._kind_by_neighbours(at, end)
+        if word.folded in lists.GENDERS and self._means_person(at, end):
+            return self._count_words_of_person(at, end), "person"
+        return listed or self._classify_by_neighbours(at, end)
 
-    def _name_size(self, at: int, end: int) -> int:
-        """How many words from here a person's name has; particles do not count towards the most."""
+    def _count_words_of_person(self, at: int, end: int) -> int:
+        """How many words a person's name from `at` on has; particles do not count towards the maximum."""
         size = counted = 0
         while at + size < end and counted < _MAX_WORDS_IN_NAME:
             counted += not self._is_particle(at + size)
             size += 1
         return size
 
-    def _kind_by_ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
-        """A run that ends like an organisation or a place, or begins like one."""
+    def _classify_by_ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        """The number of words and the type of a run by its first or last word; None if unknown."""
         folded = [word.folded for word in self.words[at:end]]
         if len(folded) > 2 and folded[0] in lists.ORGANISATION_HEADS and folded[1] == "of":
             return len(folded), "organisation"
@@ -290,8 +295,8 @@ class _Sentence:
             return 2, "place"
         return (2, "thing") if len(folded) > 1 and folded[0] == "project" else None
 
-    def _is_person(self, at: int, end: int) -> bool:
-        """Whether a given name is one here: it may be a word or a place as well."""
+    def _means_person(self, at: int, end: int) -> bool:
+        """Whether a word that is a given name means a person here, and not an ordinary word or a place."""
         word = self.words[at]
         if end - at > 1:
             return f"{word.folded} {self.words[at + 1].folded}" not in lists.PLACES
@@ -301,7 +306,8 @@ class _Sentence:
             end
         )
 
-    def _longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
+    def _find_longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        """The number of words and the type of the longest listed name from `at` on, or None."""
         if self.words[at].folded not in _FIRST_WORDS:
             return None
         for size in range(min(end - at, _MAX_WORDS_IN_NAME), 0, -1):
@@ -311,15 +317,15 @@ class _Sentence:
                     return size, kind
         return None
 
-    def _kind_by_neighbours(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """What the words beside it say of a run that no list knows."""
+    def _classify_by_neighbours(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """The number of words and the type of a run by the words beside it; None if it is no name."""
         word, size = self.words[at], end - at
         if size > 1 and word.folded in lists.DEMONYMS:
             return 1, None
         if size == 1 and (word.is_common or word.opens_sentence):
             return size, None
         before, shouted = self._word_before(at), len(word.text) > 1 and word.text.isupper()
-        working = before in ("for", "by", "of") and self._is_near(at, lists.WORKING)
+        working = before in ("for", "by", "of") and self._has_word_shortly_before(at, lists.WORKING)
         if working or before in lists.BEFORE_ORGANISATION:
             return size, "organisation"
         if shouted:
@@ -331,19 +337,19 @@ class _Sentence:
             or self._is_followed_by_action(end)
             or self._is_addressed(at)
         )
-        counted = sum(not self._is_particle(one) for one in range(at, end))
+        counted = sum(not self._is_particle(index) for index in range(at, end))
         if cued and counted <= _MAX_WORDS_CUED_AS_PERSON and before not in _ARTICLES:
             return size, "person"
-        moving = before in ("to", "from") and self._is_near(at, lists.MOVING)
+        moving = before in ("to", "from") and self._has_word_shortly_before(at, lists.MOVING)
         return size, "place" if moving or before in lists.BEFORE_PLACE else "thing"
 
     # Listed names in any case
 
-    def _listed_in_any_case(self, at: int) -> tuple[int, EntityType | None]:
-        """The listed name that begins here, whatever its case: how many words, and of what."""
+    def _find_listed_in_any_case(self, at: int) -> tuple[int, EntityType | None]:
+        """The number of words and the type of the listed name from `at` on, in any case; None for no name."""
         word = self.words[at]
         given = word.folded in lists.GENDERS
-        if given and self._word_before(at) == "me" and self._is_near(at, ("call",)):
+        if given and self._word_before(at) == "me" and self._has_word_shortly_before(at, ("call",)):
             return 1, "person"
         if len(word.folded) < 3 or (word.is_capitalised and not self.caseless):
             return 1, None
@@ -352,8 +358,11 @@ class _Sentence:
         end = at + 1
         while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].is_joined:
             end += 1
-        listed = self._longest_listed(at, end)
-        if listed and " ".join(one.folded for one in self.words[at : at + listed[0]]) not in lists.ALSO_PLAIN:
+        listed = self._find_longest_listed(at, end)
+        if (
+            listed
+            and " ".join(part.folded for part in self.words[at : at + listed[0]]) not in lists.ALSO_PLAIN
+        ):
             return listed
         if given and word.folded not in lists.ALSO_WORDS and word.folded not in lists.ALSO_PLAIN:
             return 1, "person"
@@ -362,23 +371,24 @@ class _Sentence:
     # The words beside
 
     def _word_before(self, at: int) -> str:
-        """The word before, if it belongs to the sentence; else nothing."""
+        """The word before, if it is in the same sentence; else ""."""
         return self.words[at - 1].folded if at > self.first else ""
 
-    def _is_near(self, at: int, wanted: Container[str]) -> bool:
-        """Whether one of the few words before is wanted."""
+    def _has_word_shortly_before(self, at: int, wanted: Container[str]) -> bool:
+        """Whether one of the few words before `at` is among the wanted."""
         start = max(self.first, at - _WORDS_LOOKED_BACK)
         return any(word.folded in wanted for word in self.words[start:at])
 
     def _is_followed_by_action(self, end: int) -> bool:
-        """Whether the word after the name is what people do."""
+        """Whether the word after a name is something that people do, such as `said`."""
         return end < self.last and self.words[end].folded in lists.AFTER_PERSON
 
     def _has_title(self, at: int) -> bool:
+        """Whether a title such as `Dr` is before this word."""
         return at > 0 and self.words[at].is_joined and self.words[at - 1].folded in lists.TITLES
 
     def _is_addressed(self, at: int) -> bool:
-        """Whether somebody is spoken to: a comma before the name, and nothing but a mark after it."""
+        """Whether the name addresses somebody: a comma is before it, and a stop after it."""
         word, before = self.words[at], self.words[at - 1]
         if at == self.first or (before.is_capitalised and not before.is_plain):
             return False
@@ -387,11 +397,12 @@ class _Sentence:
         )
 
     def _is_particle(self, at: int) -> bool:
-        """Whether a small word here may join the parts of a name."""
+        """Whether the word is a particle that may join the parts of a name, such as `van`."""
         word = self.words[at]
         return word.folded in lists.PARTICLES and not word.is_capitalised and word.is_joined
 
     def _make_mention(self, at: int, end: int, kind: EntityType) -> Mention:
+        """The mention of the words from `at` to `end`, with the gender of a person if it is known."""
         start, stop = self.words[at].start, self.words[end - 1].end
         title = lists.TITLES[self.words[at - 1].folded] if self._has_title(at) else ""
         gender = title or lists.GENDERS.get(self.words[at].folded, "")

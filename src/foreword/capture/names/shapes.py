@@ -1,7 +1,7 @@
-"""Finds what is recognised by its shape alone: addresses, files, versions, tickets, names in code.
+"""Find names by their shape alone: addresses, files, versions, tickets, names in code.
 
-Every quantifier is possessive or bounded, so that a megabyte of hostile text costs what a megabyte of prose
-costs.
+Every quantifier is possessive or bounded, so that a megabyte of hostile text takes no longer than a megabyte
+of prose.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A stretch of a text that names something; `attributes` is what the way of naming says, as a gender."""
+    """A part of a text that names something; `attributes` follow from the name, such as a gender."""
 
     text: str
     entity_type: EntityType
@@ -50,7 +50,7 @@ _NOT_TICKETS = frozenset(
 _NAMES_IN_MIXED_CASE = ("Mc", "Mac", "De", "Di", "Du", "La", "Le", "Van", "Von", "Fitz", "St")
 _BARE_FILES = "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile"
 
-# Every shape begins outside a word and with one of a few characters; checked first, so prose costs little.
+# Every shape begins outside a word with one of a few characters. This is checked first, to be fast on prose.
 _SHAPES = re.compile(
     rf"""(?<!\w)(?=[\w`\#/\\.~])(?:
         (?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`]++ | \bwww\.[^\s<>"'`]++)
@@ -92,14 +92,14 @@ _CHARACTERS_BEFORE = 44
 
 
 def find_shapes(text: str) -> Iterator[Mention]:
-    """What has a shape of its own in a text, in order, none inside another."""
+    """The mentions in a text that have a shape of their own, in order, none inside another."""
     seen_version = False
     for match in _SHAPES.finditer(text):
         shape, value, start = match.lastgroup or "", match.group(), match.start()
         if shape == "backticked":
             value, start = value[1:-1], start + 1
         value = value.rstrip(_TRAILING) if shape in ("url", "path", "dotted", "rooted") else value
-        kind = _kind_of_shape(shape, value)
+        kind = _type_of_shape(shape, value)
         if shape == "decimal":
             kind = "version" if _is_version(text, match, seen_version=seen_version) else None
         seen_version = seen_version or kind == "version"
@@ -107,8 +107,8 @@ def find_shapes(text: str) -> Iterator[Mention]:
             yield Mention(value, kind, start, start + len(value))
 
 
-def _kind_of_shape(shape: str, value: str) -> EntityType | None:
-    """What a matched shape is; None for what only looks like it."""
+def _type_of_shape(shape: str, value: str) -> EntityType | None:
+    """The type of a matched shape; None if it only looks like one."""
     if shape in ("url", "email", "version"):
         return shape  # type: ignore[return-value]
     if shape == "ticket":
@@ -116,16 +116,16 @@ def _kind_of_shape(shape: str, value: str) -> EntityType | None:
     if shape in ("bare", "hidden"):
         return "file" if shape == "bare" or value in _HIDDEN_FILES else None
     if shape in ("path", "rooted"):
-        return "file" if _is_path(value) else _kind_of_dotted(value)
+        return "file" if _is_path(value) else _type_of_dotted(value)
     if shape == "dotted":
-        return _kind_of_dotted(value)
+        return _type_of_dotted(value)
     if shape == "backticked":
-        return _kind_of_quoted(value)
-    return "code" if shape == "hash" or _is_code(value) else None
+        return _type_of_backticked(value)
+    return "code" if shape == "hash" or _is_name_in_code(value) else None
 
 
 def _is_path(value: str) -> bool:
-    """Whether words between slashes are a path: it is rooted, or ends in a file; `and/or` does not."""
+    """Whether words between slashes are a path: one with a root, or one that ends in a file; not `and/or`."""
     last = value.replace("\\", "/").rpartition("/")[2]
     if last.rpartition(".")[2].lower() in _EXTENSIONS and "." in last:
         return True
@@ -133,7 +133,8 @@ def _is_path(value: str) -> bool:
     return (rooted and any(map(str.isalpha, value))) or bool(re.match(r"(?:src|lib|tests?|docs?)/", value))
 
 
-def _kind_of_dotted(value: str) -> EntityType | None:
+def _type_of_dotted(value: str) -> EntityType | None:
+    """The type of words joined by dots: a known product, a file, a host or code; None for others."""
     host, _, rest = value.partition("/")
     last = host.rpartition(".")[2]
     if fold_case(value) in THINGS:
@@ -145,15 +146,15 @@ def _kind_of_dotted(value: str) -> EntityType | None:
     return "code" if not rest and _IN_CODE.search(host) else None
 
 
-def _kind_of_quoted(value: str) -> EntityType | None:
-    """What stands between backticks: code, unless it has a shape of its own."""
+def _type_of_backticked(value: str) -> EntityType | None:
+    """The type of a text between backticks: that of its shape, else code; None if it is blank."""
     match = _SHAPES.fullmatch(value)
-    kind = _kind_of_shape(match.lastgroup or "", value) if match and match.lastgroup != "backticked" else None
+    kind = _type_of_shape(match.lastgroup or "", value) if match and match.lastgroup != "backticked" else None
     return kind or ("code" if value.strip() else None)
 
 
-def _is_code(value: str) -> bool:
-    """Whether a word with odd capitals or marks is a name in code, and not a listed product or firm."""
+def _is_name_in_code(value: str) -> bool:
+    """Whether a word with odd capitals or signs is a name in code, not a listed product or organisation."""
     folded = fold_case(value)
     if any(folded in known for known in (THINGS, ORGANISATIONS, ORGANISATION_ENDINGS, STOPWORDS)):
         return False
@@ -161,7 +162,7 @@ def _is_code(value: str) -> bool:
 
 
 def _is_version(text: str, match: re.Match[str], *, seen_version: bool) -> bool:
-    """Whether a decimal is a version: it follows a name or `version`, or another version, and has no unit."""
+    """Whether a decimal is a version: it follows a name, `version` or another version, and has no unit."""
     if UNITS.match(text, match.end()):
         return False
     before = _BEFORE_VERSION.search(text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())

@@ -1,7 +1,7 @@
-"""Word lists: common names of people, places, organisations and tools, and the words that stand beside names.
+"""Word lists: common names of people, places, organisations and tools, and words that appear beside names.
 
-Read from `word_lists.toml`. Written for English conversations; most names of the world are missing, and what
-is not listed is recognised by its shape and by the words around it.
+They are read from `word_lists.toml`, and written for English conversations. Most names of the world are
+missing; those are recognised by their shape and by the words around them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ GENDERS: dict[str, str] = {
     **dict.fromkeys(_PEOPLE["male"].split(), "male"),
     **dict.fromkeys(_PEOPLE["either"].split(), ""),
 }
-"""Given names, and whom they mostly name: `female`, `male`, or empty where it can be anyone."""
+"""Given names, each with the gender it mostly has: `female`, `male`, or "" for either."""
 
 TITLES: dict[str, str] = {
     **dict.fromkeys(_PEOPLE["male_titles"].split(), "male"),
     **dict.fromkeys(_PEOPLE["female_titles"].split(), "female"),
     **dict.fromkeys(_PEOPLE["other_titles"].split(), ""),
 }
-"""Forms of address, and the gender of those who are addressed so."""
+"""Forms of address, each with the gender it implies: `female`, `male`, or "" for either."""
 
 ALSO_WORDS = frozenset(_PEOPLE["also_words"].split())
 PARTICLES = frozenset(_PEOPLE["particles"].split())

@@ -1,1 +1,1 @@
-"""What commands that test or build have shown."""
+"""Read the results of commands that test or build."""

@@ -1,9 +1,9 @@
-"""What an agent's tool changed, what git took back, and whether a change fits what the agent set out to do.
+"""Find what an agent's tools changed and what git undid, and whether a change fits the agent's action.
 
-A change is a file that was edited, or a command that does something. Where an action names files or names of
-code, a change fits if it has one of them; where it names none, every change to code or settings fits, and one
-to documents or tests only if the action speaks of these. A command fits if it shares a word with the action.
-In doubt a change does not fit: a wrong verdict is worse than none.
+A change is an edited file, or a command that changes something. If an action names files or names in code, a
+change fits if it has one of them; if it names none, every change to code or settings fits, and a change to
+documents or tests only if the action mentions these. A command fits if it shares a word with the action. In
+doubt a change does not fit, because a wrong verdict is worse than none.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _MIN_PART_LETTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class SeenChange:
-    """One thing that a call did: a change of a file or by a command, its undoing, or its return.
+    """A change of a file or by a command, or an undo or redo of changes, in a tool's call.
 
-    `after_run` says that it came after the run in the same command.
+    `after_run`: it came after a test or build run in the same command.
     """
 
     kind: Literal["change", "undo", "redo"]
@@ -73,11 +73,11 @@ class SeenChange:
 
 
 def read_changes(call: ToolCall) -> list[SeenChange]:
-    """What a call has changed, in its order; nothing for one that reads, tests or builds, or has failed."""
+    """The changes of a call, in order; none if it only reads, tests or builds, or has failed."""
     if not is_shell_tool(call.tool):
         return [
-            SeenChange("change", one.path, before=one.before, after=one.after)
-            for one in read_file_changes(call)
+            SeenChange("change", change.path, before=change.before, after=change.after)
+            for change in read_file_changes(call)
         ]
     found: list[SeenChange] = []
     has_run = False
@@ -86,13 +86,13 @@ def read_changes(call: ToolCall) -> list[SeenChange]:
     for step in steps:
         if find_runner_step(step):
             has_run = True
-        elif not (call.went_wrong and not runs):  # the exit code of a run is the run's
-            found += _read_step(step, after_run=has_run)
+        elif not (call.has_failed and not runs):  # a failed exit code may be that of the run
+            found += _read_step_changes(step, after_run=has_run)
     return found
 
 
 def _split_steps(command: str) -> list[str]:
-    """The steps of a command line; what stands in quotes is never split."""
+    """The steps of a command line; quoted text is never split."""
     quoted: list[str] = []
 
     def set_aside(match: re.Match[str]) -> str:
@@ -105,7 +105,8 @@ def _split_steps(command: str) -> list[str]:
     ]
 
 
-def _read_step(step: str, *, after_run: bool) -> list[SeenChange]:
+def _read_step_changes(step: str, *, after_run: bool) -> list[SeenChange]:
+    """The changes, undos and redos of one step of a command line."""
     bare = _BEFORE_COMMAND.sub("", step)
     if _REDO.match(bare):
         return [SeenChange("redo", command=step, after_run=after_run)]
@@ -119,18 +120,18 @@ def _read_step(step: str, *, after_run: bool) -> list[SeenChange]:
 
 
 def fits_action(change: SeenChange, attempt: Attempt) -> bool:
-    """Whether a change is one that the attempt's action speaks of."""
+    """Whether a change belongs to the action of an attempt."""
     action = attempt.action
     files = _FILE.findall(action)
     folders = [name.rstrip("/") for name in _FOLDER.findall(action) if not _FILE.search(name)]
     names = [next(filter(None, found)) for found in _CODE_NAME.findall(_FILE.sub(" ", action))]
     if change.command:
         return _command_fits(change.command, files, f"{action} {attempt.hypothesis}")
-    if files and any(_is_same_file(change.path, file) for file in files):
+    if files and any(_path_ends_with(change.path, file) for file in files):
         return True
     if any(f"/{folder}/" in f"/{change.path}/" for folder in folders):
         return True
-    if any(_has_name(change, name) for name in names):
+    if any(_has_code_name(change, name) for name in names):
         return True
     if files or folders or names:
         return False
@@ -139,13 +140,13 @@ def fits_action(change: SeenChange, attempt: Attempt) -> bool:
     return not _TEST_FILE.search(change.path) or bool(_SPEAKS_OF_TESTS.search(action))
 
 
-def _is_same_file(path: str, named: str) -> bool:
-    """Whether a path is the named file's: the same name, in the same folders as far as these are named."""
+def _path_ends_with(path: str, named: str) -> bool:
+    """Whether a path ends with a file's name and, if it names folders, with these."""
     return f"/{path}".replace("\\", "/").endswith(f"/{named.removeprefix('./')}".replace("\\", "/"))
 
 
-def _has_name(change: SeenChange, name: str) -> bool:
-    """Whether a change has a name of code in its texts, or a part of it in the name of its file."""
+def _has_code_name(change: SeenChange, name: str) -> bool:
+    """Whether a change has a name in code in its texts, or a part of the name in the name of its file."""
     if name in change.before or name in change.after:
         return True
     parts = {part.lower() for part in _PART.findall(name) if len(part) >= _MIN_PART_LETTERS}
@@ -153,9 +154,9 @@ def _has_name(change: SeenChange, name: str) -> bool:
     return bool(parts & {part.lower() for part in _PART.findall(stem)})
 
 
-def _command_fits(command: str, files: list[str], said: str) -> bool:
-    """Whether a command changes a file that the action names, or shares a word with what was said."""
+def _command_fits(command: str, files: list[str], description: str) -> bool:
+    """Whether a command contains one of these files, or shares a word with the description."""
     if any(subject_key(file) and file.rpartition("/")[2] in command for file in files):
         return True
     words = set(content_words(_QUOTED_SEPARATOR.sub(lambda text: text.group()[1:-1], command)))
-    return bool({word for word in words if len(word) >= _MIN_PART_LETTERS} & set(content_words(said)))
+    return bool({word for word in words if len(word) >= _MIN_PART_LETTERS} & set(content_words(description)))

@@ -1,9 +1,8 @@
-"""Which steps of a command line run tests or a build, and whose the exit code and the output are.
+"""Find the steps of a command line that run tests or a build, and whose the exit code and output are.
 
-A runner is known by the word in the command's place, whatever it is wrapped in: its name anywhere else, in
-quotes or in a text that is handed on, is no run, and neither is what was left in the background. In doubt
-there is no run. The runners are the rows of `runners.toml`, where the columns are explained; what they mean
-for a run is decided in `run`.
+A runner is recognised by the first word of a step, whatever wraps it. Its name anywhere else, in quotes or in
+a heredoc, is no run, nor is a step in the background. In doubt there is no run. The runners are the rows of
+`runners.toml`, which explains its columns; `run` interprets their output.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Any, Literal
 
 Purpose = Literal["test", "build"]
 Proof = Literal["exit", "counts", "report"]
-"""What it takes to believe a run: its exit code; for a pass, a count of tests; for any verdict, a report."""
+"""The proof that a run needs: its exit code; a count of tests, to pass; or a report, for any verdict."""
 
 NEVER = r"(?!)"
-"""The pattern that is found nowhere."""
+"""A pattern that never matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """How a tool is told what to do by words among its options: `make -j4 test`, `mvn -q clean verify`."""
+    """How a tool is told its goals by words among its options: `make -j4 test`, `mvn -q clean verify`."""
 
     programs: str
     tests: str
@@ -55,7 +54,7 @@ class Runner:
 
 
 def _expand_fragments(value: Any, fragments: dict[str, str]) -> Any:  # noqa: ANN401  (any TOML)
-    """The value with every `<name>` of a fragment replaced by the fragment, and lists as tuples."""
+    """The value with every `<name>` replaced by the fragment of that name, and lists as tuples."""
     if isinstance(value, str):
         for name, fragment in fragments.items():
             value = value.replace(f"<{name}>", fragment)
@@ -67,14 +66,14 @@ def _expand_fragments(value: Any, fragments: dict[str, str]) -> Any:  # noqa: AN
 
 
 def _join_patterns(patterns: tuple[str, ...]) -> str:
-    """A pattern for any of these; those that begin a line share one anchor, which is five times as fast."""
+    """A pattern that matches any of these; those that begin a line share one anchor, which is faster."""
     anchored = "|".join(pattern[1:] for pattern in patterns if pattern.startswith("^"))
     loose = [pattern for pattern in patterns if not pattern.startswith("^")]
     return "|".join([*loose, f"^(?:{anchored})"] if anchored else loose)
 
 
 _FILE = tomllib.loads(Path(__file__).with_name("runners.toml").read_text(encoding="utf-8"))
-_FRAGMENTS = dict(reversed(_FILE["fragments"].items()))  # a fragment may hold those before it
+_FRAGMENTS = dict(reversed(_FILE["fragments"].items()))  # a fragment may contain earlier ones
 _TABLE = _expand_fragments(_FILE, _FRAGMENTS)
 
 RUNNERS = tuple(
@@ -98,7 +97,7 @@ _MAX_WRAPPERS = 12
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """A part of a command line that tests or builds, and what the exit code and the output say of it."""
+    """A step of a command line that tests or builds, and what the exit code and the output prove about it."""
 
     runner: Runner
     purpose: Purpose
@@ -127,15 +126,15 @@ _NEGATES = re.compile(r"(?:(?:do|then|else) )?(?:!|if|while|until) ")
 _LOOPS = re.compile(r"(?:do|for|while|until) ")
 _SHOWS_END = re.compile(r"(?:\S*/)?(?:tail|tee|cat|less|more|ts|nl)(?:\s|$)")
 _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
-"""Where several runs may end in one pipe, whose `tail` shows the last of them alone."""
+"""A command in which several runs may share one pipe, so that its `tail` shows only the last of them."""
 
 
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
-    """The steps of a command line that are runs, in order."""
+    """The steps of a command line that run tests or a build, in order."""
     command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
     parts = _SEPARATOR.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
     steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
-    while steps and not steps[-1]:  # what ends with a separator ends with an empty step
+    while steps and not steps[-1]:  # a separator at the end leaves an empty step
         steps.pop()
         if separators and separators[-1] in (";", "\n"):
             separators.pop()
@@ -144,7 +143,7 @@ def find_run_steps(command: str) -> tuple[RunStep, ...]:
 
 
 def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> RunStep | None:
-    """The step at a place, with what its place means for its exit code and its output; None for no run."""
+    """The step at an index, with what follows from its position for exit code and output; None for no run."""
     run = find_runner_step(steps[index]) if len(steps[index]) <= _MAX_STEP_CHARACTERS else None
     after = separators[index:]
     if run is None or next((separator for separator in after if separator not in _PIPES), "") == "&":
@@ -164,7 +163,7 @@ def _read_run_step(steps: list[str], separators: list[str], index: int, command:
 
 
 def _is_output_filtered(steps: list[str], separators: list[str], *, shared: bool) -> bool:
-    """Whether a step's pipe shows a part only; `tail` shows the end, which is enough for one run."""
+    """Whether a pipe hides a part of a step's output; `tail` shows the end, which is enough for one run."""
     for step, separator in zip(steps, separators, strict=False):
         if separator not in _PIPES and not shared:
             return False
@@ -174,7 +173,7 @@ def _is_output_filtered(steps: list[str], separators: list[str], *, shared: bool
 
 
 def _unwrap_shell_command(command: str) -> str:
-    """The command inside `bash -c`, without the texts that it hands on."""
+    """The command inside `bash -c`, without the texts of heredocs."""
     for _ in range(2):
         command = _HEREDOC.sub(r"\1", command.replace("\\\n", " "))
         if (inner := _SHELL.fullmatch(command)) is None:
@@ -190,7 +189,7 @@ _VALUED = (
     "|--python|--package|--project|--directory|--env-file|--env|--name|--prefix|--cwd|--workspace|--filter|--source|--omit"
     "|--rcfile|--volume|--workdir|--user|--network|--entrypoint|--mount|--platform|--namespace|--container"
 )
-"""Options of wrappers that take a value; where one takes none, no command is found, and there is no run."""
+"""Options of wrappers that take a value. If one has none after all, no command is found, so no run."""
 
 _OPTIONS = rf"(?: (?:{_VALUED}) \S+| -\S+)*+"
 _BEFORE_RUN = r"(?: -\S+(?: (?!run )[^-\s]\S*)?)*?"
@@ -200,7 +199,7 @@ _WRAPPER = re.compile(
     rf"|(?:bundle exec|(?:uv|poetry|pipenv|pdm|hatch|rye){_BEFORE_RUN} run|uvx|pipx run"
     rf"|coverage run){_OPTIONS}"
     rf"|(?:npx|bunx|pnpx|(?:npm|pnpm|yarn|bun) (?:exec|dlx|x)|(?:conda|mamba|micromamba) run){_OPTIONS}"
-    rf"|(?:timeout|kubectl(?: -n \S+)? exec){_OPTIONS} \S+{_OPTIONS}"  # a word of their own comes first
+    rf"|(?:timeout|kubectl(?: -n \S+)? exec){_OPTIONS} \S+{_OPTIONS}"  # an argument of their own comes first
     rf"|(?:docker|podman)(?: compose|-compose)?{_BEFORE_RUN} (?:run|exec){_OPTIONS} \S+"
     r"|py(?:thon[\d.]*)?(?: -[WX] [^-\s]\S*| -(?!m )\S+)* -m(?= (?:pytest|unittest|[nt]ox|mypy"
     r"|coverage)(?: |$))"
@@ -219,7 +218,7 @@ _CALLS = tuple(
 
 
 def find_runner_step(step: str) -> RunStep | None:
-    """The runner that a step calls, what for, what proves it, and its arguments; None where it is no run."""
+    """The run that a step makes: its runner, purpose, proof and arguments; None if it is no run."""
     for _ in range(_MAX_WRAPPERS):
         program, space, rest = step.partition(" ")
         step = f"{_FOLDER_OR_VERSION.sub('', program)}{space}{rest}"
@@ -238,7 +237,7 @@ def find_runner_step(step: str) -> RunStep | None:
 
 
 def _find_step_by_goals(runner: Runner, words: list[str]) -> RunStep | None:
-    """What a tool is asked to do by the words that are neither options nor their values."""
+    """The run of a tool, by the words that are neither options nor their values; None if it is no run."""
     known, command = runner.goals, " ".join(words)
     if known is None:
         return None

@@ -1,9 +1,9 @@
-"""What a run means for a session: whether it speaks of an open experience, and whether to warn.
+"""Judge what a run means for a session: whether it decides an open experience, and whether to warn.
 
-A run speaks only of what it covered; whether that is evidence depends on what came before, which is not known
-here. Where a prediction names a test, a file, a module or a command, the run must have covered that; what
-happens in production, to users or to a latency no test can show; and whoever expects a failure decides alone.
-A prediction that names nothing is decided by any run of its kind.
+A run can only decide what it covered; whether it is evidence also depends on what came before, which is not
+known here. If a prediction names a test, a file, a module or a command, the run must have covered it. What
+happens in production, to users or to a latency no test can show, and a prediction of a failure is left to the
+agent. A prediction that names nothing is decided by any run of its kind.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from foreword.capture.runs.run import RunResult
 
-_TOO_LONG = re.compile(r"\S{150,}")  # no word; names are looked for in time that grows with a word's square
+_NOT_A_WORD = re.compile(
+    r"\S{150,}"
+)  # not a word; searching it for names takes time with the square of its length
 
 
 class Attempt(Protocol):
-    """An open experience, as far as a run can decide on it: what was believed, done and expected."""
+    """The parts of an open experience that a run can decide on: what the agent believed, did and expected."""
 
     @property
     def hypothesis(self) -> str: ...  # noqa: D102
@@ -37,9 +39,9 @@ class Attempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a run means: whether it speaks for or against the open experience, and if a warning is called for.
+    """What a run means: whether it speaks for or against the open experience, and whether to warn.
 
-    `failures` are to be remembered as seen by the session.
+    `premortem` is true if the agent is to be warned; `failures` are to be recorded as seen by the session.
     """
 
     speaks: Literal["for", "against"] | None = None
@@ -49,9 +51,10 @@ class Judgement:
 
 
 def judge_run(run: RunResult, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
-    """What a run means for the session's open attempt, and if something fails that it has not seen fail.
+    """What a run means for the session's open attempt.
 
-    A passing run speaks for it and a failing one against it, where it bears on what was expected.
+    If the run can decide the attempt, a pass speaks for it and a failure against it. A failure that is not
+    among the `seen` ones calls for a warning.
     """
     speaks: Literal["for", "against"] | None = None
     if attempt is not None and can_decide_attempt(run, attempt):
@@ -61,7 +64,7 @@ def judge_run(run: RunResult, attempt: Attempt | None, seen: Collection[str] = (
 
 
 class SeenFailures:
-    """What each session has seen fail, of the last few hundred. Safe to share between threads."""
+    """The failures that each of the latest sessions has seen. Safe to share between threads."""
 
     def __init__(self, max_sessions: int = 200) -> None:
         self._max_sessions = max_sessions
@@ -69,12 +72,12 @@ class SeenFailures:
         self._lock = threading.Lock()
 
     def seen_in(self, workspace: str, session: str) -> frozenset[str]:
-        """What has failed in a session so far."""
+        """The failures that a session has seen so far."""
         with self._lock:
             return self._seen.get((workspace, session), frozenset())
 
     def note(self, workspace: str, session: str, failures: frozenset[str]) -> None:
-        """Remember that these have failed."""
+        """Record failures that a session has seen."""
         with self._lock:
             key = (workspace, session)
             self._seen[key] = self._seen.pop(key, frozenset()) | failures
@@ -82,7 +85,7 @@ class SeenFailures:
                 self._seen.popitem(last=False)
 
 
-# What a prediction speaks of -----------------------------------------------------------------------------
+# The subject of a prediction -----------------------------------------------------------------------------
 
 _SENTENCE = re.compile(r"[.;!\n]")
 _CLAUSE = re.compile(r"[.;!,](?=\s|$)|\n|\b(?:and|but|while|so that)\b")
@@ -110,17 +113,15 @@ _BEYOND_TESTS = re.compile(
 
 
 def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
-    """Whether a run decides on an attempt: it is of its kind, covered what is named, and could show it."""
+    """Whether a run decides an attempt: it is of the right kind, covered what is named, and can show it."""
     parts = (attempt.prediction, attempt.action, attempt.hypothesis)
-    predicted, done, believed = (_TOO_LONG.sub(" ", part) for part in parts)
+    predicted, done, believed = (_NOT_A_WORD.sub(" ", part) for part in parts)
     clauses = [clause for clause in _CLAUSE.split(predicted) if clause.strip()]
     if not _is_run_of_predicted_kind(run, predicted.lower()):
         return False
     if any(map(_expects_failure, _SENTENCE.split(predicted.lower()))):
         return False
-    if any(map(_is_beyond_what_tests_show, clauses)) and (
-        run.passed or not any(map(_mentions_tests, clauses))
-    ):
+    if any(map(_is_beyond_tests, clauses)) and (run.passed or not any(map(_mentions_tests, clauses))):
         return False
     if not _is_run_of_named_command(run, predicted, done):
         return False
@@ -132,7 +133,7 @@ def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
 
 
 def _is_run_of_predicted_kind(run: RunResult, prediction: str) -> bool:
-    """Whether builds are judged by a build and tests by tests; that it builds shows nothing of tests."""
+    """Whether the run is of the kind that the prediction is about; a passing build proves no tests."""
     about_tests = bool(_SPEAKS_OF_TESTS.search(prediction))
     about_builds = bool(_SPEAKS_OF_BUILDS.search(prediction))
     if run.purpose == "build":
@@ -144,20 +145,20 @@ def _mentions_tests(clause: str) -> bool:
     return bool(_SPEAKS_OF_TESTS.search(clause.lower()))
 
 
-def _is_beyond_what_tests_show(clause: str) -> bool:
-    """Whether a clause speaks of what no test shows: `latency drops`, but not `the latency tests pass`."""
+def _is_beyond_tests(clause: str) -> bool:
+    """Whether a clause predicts what no test can show: `latency drops`, but not `the latency tests pass`."""
     rest = _NAME.sub(" ", clause)
     return bool(_BEYOND_TESTS.search(rest)) and not (_mentions_tests(rest) and _PASSES.search(rest.lower()))
 
 
 def _expects_failure(sentence: str) -> bool:
-    """`It will fail` does; `it no longer fails` and `the failing test passes` do not."""
+    """Whether a sentence expects a failure: `it will fail`, but not `it no longer fails`."""
     if _PASSES.search(sentence):
         return False
     return any(not _NOT.search(sentence, 0, fails.start()) for fails in _FAILS.finditer(sentence))
 
 
-# What is named, and was covered --------------------------------------------------------------------------
+# What is named and covered -------------------------------------------------------------------------------
 
 _NAME = re.compile(
     r"\S+::\S+|\b(?:test_\w+|\w+_(?:test|spec)\b|Test[A-Z]\w*|[A-Z]\w*(?:Tests?|Spec)\b)"
@@ -192,14 +193,14 @@ _IN_BACKTICKS = re.compile(r"`([^`\n]{1,80})`")
 
 
 def _keys_of_named_tests_and_files(text: str) -> set[str]:
-    """The keys of the tests, files and modules that are named."""
+    """The keys of the tests, files and modules that a text names."""
     names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
     names += _NAME_BEFORE_TESTS.findall(_NAME.sub(" ", text))
     return {subject_key(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
 
 
 def _covers_prediction(run: RunResult, predicted_keys: set[str], other_keys: set[str]) -> bool:
-    """Whether the run covered what the prediction names, or, where it names nothing, what else was named."""
+    """Whether the run covered what the prediction names or, if it names nothing, one of the other keys."""
     if not predicted_keys:
         return not other_keys or any(map(run.scope.covers, other_keys))
     if run.passed:
@@ -210,7 +211,7 @@ def _covers_prediction(run: RunResult, predicted_keys: set[str], other_keys: set
 
 
 def _is_run_of_named_command(run: RunResult, prediction: str, action: str) -> bool:
-    """Whether the run is of a command that was named, if one was."""
+    """Whether the run is of a command that the prediction or action names; True if they name none."""
     words = "\n".join([prediction, *_IN_BACKTICKS.findall(action)]).lower()
     called = f"{run.scope.command} {run.tool} {'go test go build go vet' if run.tool == 'go' else ''}"
     commands = _COMMAND.findall(words)

@@ -1,8 +1,9 @@
-"""What a command that tests or builds has shown: whether it passed, how many failed, which, and why.
+"""Read the result of a command that tests or builds: whether it passed, how many failed, which, and why.
 
-What the runners report counts before the exit code, which a pipe may have swallowed; one failure that can be
-seen is enough, whatever passed beside it; and a pass takes tests that ran. What could not begin is no run. In
-doubt there was none: a wrong verdict is worse than none. What a run means for an experience, `judge` decides.
+The runners' reports count before the exit code, which a pipe may have hidden. One visible failure is enough,
+whatever passed beside it, and a pass needs tests that ran. A command that could not start is no run. In doubt
+there was no run, because a wrong verdict is worse than none. `judge` decides what a run means for an
+experience.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from foreword.capture.runs.scope import RunScope, read_scope
 from foreword.text.clean import remove_invisible
 
 MAX_NAMES = 20
-"""At most this many names of what failed are kept; all are counted."""
+"""At most this many names of failures are kept; all failures are counted."""
 
 _MAX_LINE_CHARACTERS = 300
 _MAX_ERROR_CHARACTERS = 240
 _HEAD_CHARACTERS, _TAIL_CHARACTERS = 60_000, 140_000
-"""How much of a long output is read: errors come first and results last, with more of the same between."""
+"""How much of a long output is read from each end: errors come first, and results last."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a test or build run came to. `failing` are the first names of what failed, `error` why."""
+    """The result of a test or build run. `failing` are the names of the first failures, `error` the cause."""
 
     tool: str
     purpose: Purpose
@@ -38,11 +39,11 @@ class RunResult:
     failing: tuple[str, ...] = ()
     error: str = ""
     scope: RunScope = field(default=RunScope(), compare=False, repr=False)
-    """What was run; everything, unless something was chosen."""
+    """What was run: everything, unless the command chose a part."""
 
     @property
     def summary(self) -> str:
-        """The run in a line: the tool, the counts, what failed first, and why."""
+        """The run on one line: the tool, the counts, the first failure, and the error."""
         counts = [f"{self.failures} failed"] * bool(self.failures)
         counts += [f"{self.successes} passed"] * bool(self.successes and self.purpose == "test")
         outcome = ", ".join(counts) or ("passed" if self.passed else "failed")
@@ -51,7 +52,7 @@ class RunResult:
 
     @property
     def failure_names(self) -> frozenset[str]:
-        """What fails, by name; where nothing has a name, the error without its numbers stands for it."""
+        """The names of the failures; if they have none, the error without its numbers as the only name."""
         if self.passed:
             return frozenset()
         return frozenset(self.failing) or frozenset({f"{self.tool}: {_NUMBER.sub('#', self.error)}"})
@@ -59,16 +60,16 @@ class RunResult:
 
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _KILLED_OR_ABSENT = frozenset({124, 125, 126, 127, 130, 137, 143})
-"""Exit codes of what could not be started, or was ended from outside."""
+"""Exit codes of commands that could not start, or were ended from outside."""
 
 _FAILURE_WORDS = ("failed", "error")
 _EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
 
 
 def read_run_result(command: str, output: str, exit: str | int | None = None) -> RunResult | None:  # noqa: A002
-    """What a command has shown, if it was a test or build run that came to an end; else None.
+    """The result of a command, if it was a test or build run that came to an end; else None.
 
-    `exit` is a code, or what a hook calls `outcome`: `exit 1`, `failed`, `interrupted`, or nothing.
+    `exit` is an exit code or the `outcome` of an event: `exit 1`, `failed`, `interrupted`, or nothing.
     """
     steps, code = commands.find_run_steps(command), _parse_exit_code(exit)
     if not steps or code in _KILLED_OR_ABSENT or (code or 0) < 0:
@@ -76,7 +77,7 @@ def read_run_result(command: str, output: str, exit: str | int | None = None) ->
     text = _clean_output(output)
     reports = _read_runner_reports(steps, text, code)
     if not reports and isinstance(exit, str) and exit.strip().lower() in _FAILURE_WORDS:
-        return None  # what failed may be the agent's own tool
+        return None  # the agent's own tool may have failed instead
     verdict = _decide_outcome(steps, code, text, reports)
     if verdict is None:
         return None
@@ -88,7 +89,7 @@ def read_run_result(command: str, output: str, exit: str | int | None = None) ->
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:
-    """The exit code, 1 for a failure without one, and None when nobody said."""
+    """The exit code; 1 for a failure without a code, and None if it is unknown."""
     if isinstance(exit_value, int):
         return int(exit_value)
     word = exit_value.strip().lower() if exit_value else ""
@@ -100,14 +101,14 @@ def _parse_exit_code(exit_value: str | int | None) -> int | None:
 
 
 def _clean_output(output: str) -> str:
-    """An output as a screen shows it, no line too long; of a long output, both ends."""
+    """An output as a terminal shows it, with long lines cut; only both ends of a long output."""
     if len(output) > _HEAD_CHARACTERS + _TAIL_CHARACTERS:
         output = f"{output[:_HEAD_CHARACTERS]}\n[… truncated …]\n{output[-_TAIL_CHARACTERS:]}"
     shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
     return "\n".join(line[:_MAX_LINE_CHARACTERS].rstrip() for line in remove_invisible(shown).split("\n"))
 
 
-# What the runners report ---------------------------------------------------------------------------------
+# The reports of runners ----------------------------------------------------------------------------------
 
 _COUNT = re.compile(r"(\d+) ([A-Za-z]+)|((?:un)?expected \w+|[A-Za-z]+)[:= ]+(\d+)")
 _WORD = re.compile(
@@ -119,12 +120,12 @@ _PACKAGE_PREFIX = re.compile(
     r"|[@\w./-]{1,60}[:# ]test[\w:-]*: ?)",
     re.MULTILINE,
 )
-"""By which runners of several packages tell apart whose line it is."""
+"""A prefix by which runners of several packages mark the package of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RunnerReport:
-    """What one runner said: how many failed and passed, the names of what failed, the first error."""
+    """The report of one runner: how many failed and passed, the names of failures, the first error."""
 
     failed: int = 0
     passed: int = 0
@@ -141,13 +142,13 @@ def _compile_multiline_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None) -> dict[str, _RunnerReport]:
-    """What each of the runners, or one that they called, has reported, by its name."""
+    """The reports of the runners in these steps, or of runners that they called, by name."""
     names = {step.runner.name for step in steps}
     calls_others = any(step.runner.calls_others for step in steps)
     once = len(steps) == 1 and steps[0].runs_once
     if calls_others:
         text = _PACKAGE_PREFIX.sub("", text)
-    # Where the exit code speaks for a compiler, lines that look like its errors are somebody else's.
+    # If the exit code proves that the compiler passed, lines that look like its errors are not its own.
     vouched = all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler")
     reports = {
         runner.name: _read_runner_report(
@@ -161,7 +162,10 @@ def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None
 
 
 def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _RunnerReport | None:
-    """What a runner says in a text, or None where it does not speak; its tests may print older summaries."""
+    """The report of a runner in an output, or None if there is none.
+
+    With `last_only`, only the last summary counts, as tests may print summaries too.
+    """
     counts: dict[str, int] = {}
     summaries = 0
     for pattern in runner.counts:
@@ -192,13 +196,13 @@ def _search_pattern(pattern: str, text: str) -> re.Match[str] | None:
 
 
 def _count_passed(counts: dict[str, int]) -> int:
-    """How many passed: as many as were counted, else what is left of all."""
+    """How many tests passed: the count, or else all without the failed and skipped ones."""
     remaining = counts.get("total", 0) - counts.get("failed", 0) - counts.get("skipped", 0)
     return counts.get("passed", 0) or counts.get("passed_units", 0) or max(0, remaining)
 
 
 def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None:
-    """Add what a line counts: a named group with a number or a word that stands for one, or several."""
+    """Add the counts of a matched line: its named groups, and the numbers with words in `counts`."""
     for name, value in match.groupdict().items():
         if name != "counts" and value is not None:
             counts[name] = counts.get(name, 0) + (int(value[:9]) if value.isdecimal() else 1)
@@ -210,7 +214,7 @@ def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None
 
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
-    """The names that a pattern finds, each once and on one line, in their order."""
+    """The names that a pattern finds, in order, each once and on one line."""
     found = (
         match.groupdict() or {"name": _first_nonempty_group(match)}
         for match in _compile_multiline_pattern(pattern).finditer(text)
@@ -222,20 +226,20 @@ def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
 
 
 def _first_nonempty_group(match: re.Match[str] | None) -> str:
-    """The first group of a match that holds something; empty when there is none."""
+    """The first group of a match that is not blank; "" if there is none."""
     return next((group.strip() for group in match.groups() if group and group.strip()), "") if match else ""
 
 
-# What it came to -----------------------------------------------------------------------------------------
+# The outcome ---------------------------------------------------------------------------------------------
 
 _TESTS_ONLY = frozenset(
     runner.name for runner in RUNNERS if runner.calls and all(call[0] == "test" for call in runner.calls)
 )
 _ONE_LINE_SUMMARY = frozenset(runner.name for runner in RUNNERS if runner.one_summary) - {"vitest"}
-"""Runners whose summary, once seen, is beyond doubt; vitest tells stray errors below it."""
+"""Runners whose summary is beyond doubt; vitest may print stray errors below it."""
 
 _PYTEST_TESTS_FAILED = 1
-"""The other codes of pytest say that it was interrupted, called wrongly, or found nothing."""
+"""Other exit codes of pytest mean that it was interrupted, called wrongly, or found no tests."""
 
 _ERROR_LINE = r"^(.*(?:Error|Exception|\b(?:error|fatal|panic|failed|FAIL(?:ED|URE)?))\b.*)"
 _Outcome = tuple[str, Purpose, bool, _RunnerReport]
@@ -244,7 +248,10 @@ _Outcome = tuple[str, Purpose, bool, _RunnerReport]
 def _decide_outcome(
     steps: tuple[RunStep, ...], code: int | None, text: str, reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
-    """A failure that was counted; None where nothing could be learnt; a failure; or a pass."""
+    """The outcome of a run: its tool, purpose, whether it passed, and its report; None if it is unknown.
+
+    A counted failure comes first, then a broken run, then a failure by exit code, then a pass.
+    """
     last = steps[-1]
     failed = next((name for name, report in reports.items() if report.failed), None)
     if failed is None:
@@ -274,13 +281,13 @@ def _decide_outcome(
 
 
 def _find_runner_purpose(steps: tuple[RunStep, ...], name: str) -> Purpose:
-    """What a runner was run for: its own step says so, or the step that called it."""
+    """The purpose of a runner: that of its own step, or of the step that called it."""
     own = [step.purpose for step in steps if step.runner.name == name]
     return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
 
 
 def _has_output_without_report(step: RunStep, text: str) -> bool:
-    """Whether a runner that sums up whatever it has tested has said something else: it was called wrongly."""
+    """Whether a runner that always prints a summary has printed something else: it was called wrongly."""
     always_reports = step.purpose == "test" and (not step.runner.calls_others or step.proof == "counts")
     return always_reports and bool(text.strip())
 
@@ -288,7 +295,7 @@ def _has_output_without_report(step: RunStep, text: str) -> bool:
 def _failure_by_exit_code(
     step: RunStep, positive_reports: dict[str, _RunnerReport], *, silent: bool
 ) -> _Outcome | None:
-    """A failure that only the exit code tells; what others reported before does not explain it."""
+    """The failure that only the exit code shows; None if it may be due to something else."""
     runner = step.runner
     name = next((name for name in positive_reports if name == runner.name or runner.calls_others), None)
     if name is not None:
@@ -301,7 +308,7 @@ def _failure_by_exit_code(
 def _find_reported_pass(
     steps: tuple[RunStep, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
-    """A pass that was reported: of tests where there were any to run, else of a build."""
+    """The reported pass, of tests if there were any to run, else of a build; None if there is none."""
     tests = [step for step in steps if step.purpose == "test"]
     vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
     is_filtered = any(step.is_filtered for step in steps)
@@ -309,7 +316,7 @@ def _find_reported_pass(
         spoke = step.runner.name in positive_reports or (step.runner.calls_others and bool(positive_reports))
         if not spoke and not (vouched and step.proof == "exit"):
             return None
-        # Without an exit code, a failure may stand where nobody can see it: only a summary of all will do.
+        # Without an exit code, a failure may be hidden, so that only a summary of all tests is proof.
         sums_up = len(steps) == 1 and step.runner.name in _ONE_LINE_SUMMARY
         if not vouched and (len(tests) > 1 or not step.runs_once or (is_filtered and not sums_up)):
             return None
@@ -323,11 +330,11 @@ def _find_reported_pass(
 
 
 def _find_error_line(text: str) -> str:
-    """The first line that looks like an error, else the last that says something."""
+    """The first line that looks like an error, else the last line."""
     found = _compile_multiline_pattern(_ERROR_LINE).search(text)
     return found[1] if found else text.rstrip().rpartition("\n")[2]
 
 
 def _redact_and_shorten(text: str) -> str:
-    """A line as it may be kept: on one line, not too long, and without secrets, which go before the cut."""
+    """The text on one line without secrets, which are removed before it is cut."""
     return redact(" ".join(text.split()))[:_MAX_ERROR_CHARACTERS]

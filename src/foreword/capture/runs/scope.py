@@ -1,7 +1,7 @@
-"""What a run covered, by the words of its command and the names in its output.
+"""Find what a run covered, by the words of its command and the names in its output.
 
-A run that chose nothing covered everything. One that was given files, names or a filter covered those alone;
-and what it is not clear about, it has not covered.
+A run without a selection covered everything. A run of files, names or a filter covered only those, and in
+doubt a test was not covered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NEUTRAL = re.compile(
     r"-[ncoWj]|--(?:tb|cov|cov-report|maxfail|durations|timeout|rootdir|color|reporter|config|features|jobs"
     r"|profile|format|seed|settings|verbosity)|-(?:count|timeout|coverprofile)"
 )
-"""Options whose value says nothing of what is tested."""
+"""Options whose value does not select tests."""
 
 _NOT_CHOSEN = re.compile(r"\bnot +\w+|(?:^|\s)[~!]\S+")
 _SKIPPED = re.compile(
@@ -59,7 +59,7 @@ _PASSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """What was run: everything, or what these keys stand for; what of it failed, or was left out."""
+    """The keys of what was run (or everything), of what failed, and of what was left out."""
 
     everything: bool = True
     keys: frozenset[str] = frozenset()
@@ -68,19 +68,19 @@ class RunScope:
     command: str = ""
 
     def covers(self, key: str) -> bool:
-        """Whether what this key stands for was run."""
+        """Whether the subject with this key was run."""
         return key not in self.left_out and (self.everything or key in self.keys)
 
 
 def subject_key(name: str) -> str:
-    """What a name stands for, whether it is the code's or its tests': `test_retry.py` and `retry` are one."""
+    """The key of a name, the same for code and its tests: `retry` for both `test_retry.py` and `retry`."""
     name = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
     last = _TEST_ENDING.sub("", name).rpartition(".")[2]
     return re.sub("[-_]", "", _TEST_WORD.sub("", last)).lower()
 
 
 def subject_keys_in(texts: Iterable[str]) -> set[str]:
-    """The keys of all names in these texts; a name of several parts stands for each of them too."""
+    """The keys of all names in these texts; a name with dots gives the keys of its parts too."""
     keys: set[str] = set()
     for text in texts:
         for name in _NAME.findall(text):
@@ -91,14 +91,14 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
 
 
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
-    """What the steps of a command line have run, and what of it failed."""
-    read = [_sort_runner_arguments(step.arguments) for step in steps if step.purpose == "test"]
+    """The scope of the test steps of a command line, with what of it failed or was left out."""
+    classified = [_classify_arguments(step.arguments) for step in steps if step.purpose == "test"]
     left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED.finditer(text)}
-    left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in read for path in without)
-    chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in read]
+    left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
+    chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
     failed = subject_keys_in(failing)
-    keys = failed.union(*(some for some in chosen if some is not None))
-    if not any(filters for _, filters, _ in read):
+    keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
+    if not any(filters for _, filters, _ in classified):
         keys |= subject_keys_in(_PASSED.findall(text))
     command = command[:_MAX_COMMAND_CHARACTERS].lower()
     return RunScope(
@@ -107,15 +107,15 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
 
 
 def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | None:
-    """The keys of what a step was told to run; None when it was not told, and runs all."""
+    """The keys of the tests that a step was told to run; None if it runs all."""
     if filters:
         return subject_keys_in(_NOT_CHOSEN.sub(" ", text) for text in filters)
     wanted = [path for path in paths if not _WHOLE.fullmatch(path)]
     return {subject_key(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
 
 
-def _sort_runner_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """The paths that a step was given, what it filters by, and what it leaves out."""
+def _classify_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """The paths, the filters and the exclusions among the arguments of a step."""
     paths: list[str] = []
     filters: list[str] = []
     without: list[str] = []

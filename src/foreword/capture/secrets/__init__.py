@@ -1,1 +1,1 @@
-"""Where secrets stand in a text: rules as tables, and the code that reads texts by them."""
+"""Find secrets in a text: the rules as tables, and the code that applies them."""

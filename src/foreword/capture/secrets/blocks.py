@@ -1,4 +1,4 @@
-"""Private keys that stand on many lines: whole, without their head, without their foot, or cut."""
+"""Find private keys that take many lines: complete, or without their head or foot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foreword.capture.secrets.tables import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.capture.secrets.tables import Reading
+    from foreword.capture.secrets.tables import PreparedText
 
 _HEAD = re.compile(
     r"-{4,5} ?BEGIN (?:[A-Z0-9]{2,16} ){0,4}(?:PRIVATE|SECRET) KEY(?: BLOCK)? ?-{4,5}"
@@ -19,7 +19,7 @@ _HEAD = re.compile(
 _FOOT = re.compile(
     r"-{4,5} ?END [A-Za-z0-9 ]{0,64}(?:PRIVATE KEY|SECRET KEY|Static key V1)(?: BLOCK)? ?-{4,5}"
 )
-_BETWEEN = r"(?:\\[nr]|[^\w+/=]){0,24}(?:\d{1,6}[^\w+/=]{1,4})?"  # also the quotes of code, or a line number
+_BETWEEN = r"(?:\\[nr]|[^\w+/=]){0,24}(?:\d{1,6}[^\w+/=]{1,4})?"  # may hold quotes of code, or a line number
 _REST = re.compile(
     r"(?a)(?:\s{0,4}Proc-Type:.{0,80}\s{1,4}DEK-Info:.{0,80})?"
     rf"(?:{_BETWEEN}[A-Za-z0-9+/=]{{20,200}})*(?:{_BETWEEN}[A-Za-z0-9+/=]{{1,200}}\Z)?"
@@ -30,7 +30,7 @@ _LINE = re.compile(r"(?a)[^\w+/=]{0,24}(?:\d{1,6}[^\w+/=]{1,4})?([A-Za-z0-9+/]{1
 _MAX_CHARACTERS = 20_000
 _MIN_LINE = 40
 
-# How the body of a private key begins in base64: with a version, where public ones have an algorithm.
+# The beginning of a private key in base64. It holds a version, where a public key has an algorithm.
 _BODY_START = re.compile(
     r"(?a)(?<![\w+/])(?:MI[IJ][A-Za-z0-9+/]{3}IBA|MI[GH][A-Za-z0-9+/]AgE[AB]|MH[cQ]CAQEE|MC[4w]CAQAwBQYDK2V"
     r"|MFECAQEwBQYDK2V"
@@ -40,9 +40,9 @@ _BODY_START = re.compile(
 )
 
 
-def find_private_keys(reading: Reading) -> Iterator[Secret]:
-    """Private keys, with what stands around them in dashes."""
-    text, last = reading.text, 0
+def find_private_keys(prepared: PreparedText) -> Iterator[Secret]:
+    """The private keys in a text, with the lines of dashes around them."""
+    text, last = prepared.text, 0
     at = text.find("BEGIN ")
     while at >= 0:
         dashes = len(text[max(0, at - 6) : at].rstrip(" ")) - len(
@@ -50,26 +50,26 @@ def find_private_keys(reading: Reading) -> Iterator[Secret]:
         )
         start = at - dashes - (text[at - 1 : at] == " ")
         head = _HEAD.match(text, start)
-        last = _find_end(text, head.end()) if head else at
+        last = _find_key_end(text, head.end()) if head else at
         if last > at and _BODY.search(text, start, last):
             yield Secret("private-key", start, last)
         at = text.find("BEGIN ", max(last, at + 6))
-    yield from _find_headless_keys(reading)
-    yield from _find_footed_keys(text)
+    yield from _find_keys_by_first_bytes(prepared)
+    yield from _find_keys_by_foot(text)
 
 
-def _find_end(text: str, head_end: int) -> int:
-    """Where a key ends: after its foot or, if that was cut off, after the last line that looks like it."""
+def _find_key_end(text: str, head_end: int) -> int:
+    """The end of a key: after its foot or, if it has none, after the last line that looks like base64."""
     dashes = text.find("----", head_end, head_end + _MAX_CHARACTERS)
     foot = _FOOT.match(text, dashes) if dashes >= 0 else None
     last = foot or _REST.match(text, head_end)
     return last.end() if last else head_end
 
 
-def _find_headless_keys(reading: Reading) -> Iterator[Secret]:
-    """Keys whose head was cut off: their first bytes tell."""
-    text = reading.text
-    if not _BODY_START.search(reading.runs):
+def _find_keys_by_first_bytes(prepared: PreparedText) -> Iterator[Secret]:
+    """Keys without a head, recognised by their first bytes."""
+    text = prepared.text
+    if not _BODY_START.search(prepared.runs):
         return
     begin = _BODY_START.search(text)
     while begin:
@@ -81,22 +81,22 @@ def _find_headless_keys(reading: Reading) -> Iterator[Secret]:
         begin = _BODY_START.search(text, end)
 
 
-def _find_footed_keys(text: str) -> Iterator[Secret]:
-    """Keys of which only the last lines and the foot are left."""
+def _find_keys_by_foot(text: str) -> Iterator[Secret]:
+    """Keys without a head, recognised by their foot: the lines of base64 before it belong to the key."""
     read_to = 0
     at = text.find("---END ")
     while at >= 0:
         foot = _FOOT.search(text, max(0, at - 2), at + 100)
         if foot:
-            start = _find_first_line(text, read_to, foot.start())
+            start = _find_body_start(text, read_to, foot.start())
             read_to = foot.end()
             if _BODY.search(text, start, foot.start()):
                 yield Secret("private-key", start, foot.end())
         at = text.find("---END ", at + 7)
 
 
-def _find_first_line(text: str, after: int, foot: int) -> int:
-    """Where the lines of base64 between a place and a foot begin; at the foot if there are none."""
+def _find_body_start(text: str, after: int, foot: int) -> int:
+    """The start of the lines of base64 just before a foot, not before `after`; the foot if there are none."""
     begin = max(after, foot - _MAX_CHARACTERS)
     breaks = [match.span() for match in re.finditer(r"\r?\n|\\r\\n|\\n", text[begin:foot])]
     edges = [0, *(end for _, end in breaks)]

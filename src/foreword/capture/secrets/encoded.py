@@ -1,4 +1,4 @@
-"""Secrets that are written in another way: in base64, or with escapes of addresses, HTML, JSON and mail."""
+"""Find secrets that are encoded: in base64, or with the escapes of URLs, HTML, JSON and e-mail."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.tables import Secret, read_text
+from foreword.capture.secrets.tables import Secret, prepare_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword.capture.secrets.tables import Reading
+    from foreword.capture.secrets.tables import PreparedText
 
-    Finder = Callable[[Reading], Iterator[Secret]]
+    Finder = Callable[[PreparedText], Iterator[Secret]]
 
 _ESCAPE = re.compile(
     r"(?a)%([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
@@ -27,7 +27,7 @@ _MARKS = {
     "&": ("&#3", "&#6", "&#x2", "&#x3", "&quot;", "&apos;", "&equals;"),
     "=": ("=3D",),
 }
-"""The escapes without which nothing escaped can be a secret with its name, by their first sign."""
+"""Escapes by their first character; a text without any of them has no escaped secret with its name."""
 
 _NAMED = {"quot": '"', "amp": "&", "apos": "'", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
 _BASE64 = re.compile(r"(?a)(?<![\w+/.-])[A-Za-z0-9+/_-]{16,4096}+={0,2}(?![\w+/.-])")
@@ -36,46 +36,46 @@ _MIXED_CASE = re.compile(r"[a-z].*[A-Z]|[A-Z].*[a-z]")
 
 
 def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
-    """What `find` finds once the escapes of a text are read, in the places of the text as it is written."""
-    if not _is_one_line(text) and not any(
+    """The secrets that `find` finds in the text without escapes, at their positions in the original text."""
+    if not _has_escaped_line_breaks(text) and not any(
         mark in text for sign, marks in _MARKS.items() if sign in text for mark in marks
     ):
         return
-    plain, places, sources = _read_escapes(text)
+    plain, positions, originals = _decode_escapes(text)
     if plain == text:
         return
-    for secret in find(read_text(plain)):
+    for secret in find(prepare_text(plain)):
         yield Secret(
             secret.kind,
-            _place_in_source(secret.start, places, sources),
-            _place_in_source(secret.end, places, sources),
+            _position_in_original(secret.start, positions, originals),
+            _position_in_original(secret.end, positions, originals),
         )
 
 
-def _is_one_line(text: str) -> bool:
-    """Whether the lines of a text are written as one, as in JSON or in a log, and not only in its strings."""
+def _has_escaped_line_breaks(text: str) -> bool:
+    """Whether a text has more escaped line breaks than real ones, as JSON or a log has."""
     return text.count("\\n") > text.count("\n")
 
 
-def _read_escapes(text: str) -> tuple[str, list[int], list[int]]:
-    """The text without escapes, and at which places in it which places of the text follow."""
+def _decode_escapes(text: str) -> tuple[str, list[int], list[int]]:
+    """The text without escapes, and two lists that map positions in it to positions in the original."""
     pieces: list[str] = []
-    places, sources = [0], [0]
+    positions, originals = [0], [0]
     at = length = 0
     for escape in _ESCAPE.finditer(text):
-        character = _read_escape(escape)
+        character = _decode_escape(escape)
         if character is None:
             continue
         pieces += [text[at : escape.start()], character]
         length += escape.start() - at
-        places += [length, length + 1]
-        sources += [escape.start(), escape.end()]
+        positions += [length, length + 1]
+        originals += [escape.start(), escape.end()]
         at, length = escape.end(), length + 1
-    return "".join([*pieces, text[at:]]), places, sources
+    return "".join([*pieces, text[at:]]), positions, originals
 
 
-def _read_escape(escape: re.Match[str]) -> str | None:
-    """The character that an escape stands for; None for what does not stand in a text."""
+def _decode_escape(escape: re.Match[str]) -> str | None:
+    """The character that an escape means; None for a control character."""
     *coded, decimal, named, mail, plain = escape.groups()
     if plain:
         return {"n": "\n", "r": "\r", "t": "\t"}.get(plain, plain)
@@ -87,25 +87,26 @@ def _read_escape(escape: re.Match[str]) -> str | None:
     return chr(int(code, 16)) if int(code, 16) < 127 else None
 
 
-def _place_in_source(place: int, places: list[int], sources: list[int]) -> int:
-    index = bisect_right(places, place) - 1
-    return sources[index] + place - places[index]
+def _position_in_original(position: int, positions: list[int], originals: list[int]) -> int:
+    """The position in the original text of a position in the text without escapes."""
+    index = bisect_right(positions, position) - 1
+    return originals[index] + position - positions[index]
 
 
-def find_base64_secrets(reading: Reading, find: Finder) -> Iterator[Secret]:
-    """What reads as a text with a secret, or as a name and a password, once it is decoded."""
-    for run in dict.fromkeys(_BASE64.findall(reading.runs)):
-        plain = _decode(run)
-        if not plain or not (_is_login(plain) or any(True for _ in find(read_text(plain)))):
+def find_base64_secrets(prepared: PreparedText, find: Finder) -> Iterator[Secret]:
+    """The base64 values that decode to a text with a secret, or to a name and a password."""
+    for run in dict.fromkeys(_BASE64.findall(prepared.runs)):
+        plain = _decode_base64(run)
+        if not plain or not (_is_name_and_password(plain) or any(True for _ in find(prepare_text(plain)))):
             continue
-        at = reading.text.find(run)
+        at = prepared.text.find(run)
         while at >= 0:
             yield Secret("base64", at, at + len(run))
-            at = reading.text.find(run, at + len(run))
+            at = prepared.text.find(run, at + len(run))
 
 
-def _decode(value: str) -> str:
-    """The text that is written in base64; empty if it is none."""
+def _decode_base64(value: str) -> str:
+    """The text that a base64 value decodes to; "" if it is not base64 of printable ASCII."""
     if not _MIXED_CASE.search(value[:64]) and "=" not in value:
         return ""
     standard = value.rstrip("=").replace("-", "+").replace("_", "/")
@@ -119,6 +120,7 @@ def _decode(value: str) -> str:
     return text if text.replace("\n", " ").replace("\t", " ").replace("\r", " ").isprintable() else ""
 
 
-def _is_login(plain: str) -> bool:
+def _is_name_and_password(plain: str) -> bool:
+    """Whether a text is `name:password`."""
     login = _LOGIN.fullmatch(plain.strip())
     return login is not None and shape.is_mixed(login[1]) and not shape.is_placeholder(login[1])

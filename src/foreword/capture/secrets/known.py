@@ -1,4 +1,4 @@
-"""Secrets that are known by their look or by their place: the tables `formats.txt` and `contexts.txt`."""
+"""Find secrets by their format (`formats.txt`) or by the words before them (`contexts.txt`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foreword.capture.secrets.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword.capture.secrets.tables import Context, Format, Reading
+    from foreword.capture.secrets.tables import Context, Format, PreparedText
 
 _FORMATS = read_formats(load_table("formats.txt"))
 _CONTEXTS_BY_WORD: dict[str, list[Context]] = {"": []}
@@ -31,9 +31,9 @@ _NEIGHBOUR = re.compile(r"(?a)(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])")
 _NEIGHBOUR_CHARACTERS = 240
 
 
-def find_known_formats(reading: Reading) -> Iterator[Secret]:
-    """What looks like the keys that providers hand out."""
-    text, runs = reading.text, reading.runs
+def find_known_formats(prepared: PreparedText) -> Iterator[Secret]:
+    """The secrets in a text that have the format of a provider's keys."""
+    text, runs = prepared.text, prepared.runs
     for form in _FORMATS:
         if form.beginning == _NO_BEGINNING:
             if compile_pattern(form.pattern).search(runs):
@@ -42,11 +42,11 @@ def find_known_formats(reading: Reading) -> Iterator[Secret]:
                     Secret(form.kind, start, end) for start, end in spans if can_start_word(text, start)
                 )
         elif form.is_apart or (runs and form.beginning in runs):
-            yield from _find_one_format(text, form)
+            yield from _find_by_format(text, form)
 
 
-def _find_one_format(text: str, form: Format) -> Iterator[Secret]:
-    """The secrets in a text that have one format."""
+def _find_by_format(text: str, form: Format) -> Iterator[Secret]:
+    """The secrets in a text that have this format."""
     at = text.find(form.beginning)
     while at >= 0:
         start, after = at - form.characters_before, at + len(form.beginning)
@@ -54,13 +54,13 @@ def _find_one_format(text: str, form: Format) -> Iterator[Secret]:
             start, end = match.span(1) if match.re.groups else (start, match.end())
             if _FORMAT_CHECKS.get(form.kind, shape.has_varied_characters)(text[start:end]):
                 yield Secret(form.kind, start, end)
-                yield from _find_neighbours(text, form.kind, start, end)
+                yield from _find_aws_secrets_nearby(text, form.kind, start, end)
                 after = end
         at = text.find(form.beginning, after)
 
 
-def _find_neighbours(text: str, kind: str, start: int, end: int) -> Iterator[Secret]:
-    """The secret that belongs to an id of AWS and stands near it, under whatever name."""
+def _find_aws_secrets_nearby(text: str, kind: str, start: int, end: int) -> Iterator[Secret]:
+    """The secret keys near an AWS key id, whatever they are called; nothing for other kinds."""
     if kind != "aws":
         return
     begin, stop = max(0, start - _NEIGHBOUR_CHARACTERS), min(len(text), end + _NEIGHBOUR_CHARACTERS)
@@ -71,15 +71,15 @@ def _find_neighbours(text: str, kind: str, start: int, end: int) -> Iterator[Sec
 
 
 def can_start_word(text: str, index: int) -> bool:
-    """Whether a word could begin here: it does not go on from before, unless what is before is an escape."""
+    """Whether a word can begin at this index: it does not continue a word, except after an escape."""
     if index <= 0 or text[index] not in _WORD or text[index - 1] not in _WORD:
         return index >= 0
     return bool(_ESCAPE.search(text, max(0, index - 14), index))
 
 
-def find_in_contexts(reading: Reading) -> Iterator[Secret]:
-    """What stands where only a secret can stand."""
-    text, lower, words = reading.text, reading.lower, reading.words
+def find_context_secrets(prepared: PreparedText) -> Iterator[Secret]:
+    """The values in places where only a secret can be, for example after an option such as `--token`."""
+    text, lower, words = prepared.text, prepared.lower, prepared.words
     candidates = [
         context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]
     ]
@@ -90,12 +90,12 @@ def find_in_contexts(reading: Reading) -> Iterator[Secret]:
         while at >= 0:
             after = at + len(context.keyword)
             if context.keyword[0] == "_" or can_start_word(text, at):
-                yield from _find_one_context(text, context, after)
+                yield from _find_in_context(text, context, after)
             at = lower.find(context.keyword, after)
 
 
-def _find_one_context(text: str, context: Context, at: int) -> Iterator[Secret]:
-    """The secret behind a keyword, if what follows is the place for one."""
+def _find_in_context(text: str, context: Context, at: int) -> Iterator[Secret]:
+    """The secret after a keyword, if the text there has the pattern of this context."""
     match = compile_pattern(context.pattern).match(text, at)
     if not match or not match.lastindex:
         return
@@ -120,9 +120,9 @@ _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
 _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "word": lambda value: len(value) >= 6,
     "mixed": shape.is_mixed,
-    "strong": shape.is_strong,
+    "strong": shape.is_surely_password,
     "key": shape.is_like_key,
-    "phrase": shape.is_phrase,
+    "phrase": shape.is_passphrase,
     "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
     "codes": lambda value: any(map(str.isdigit, value)),
 }

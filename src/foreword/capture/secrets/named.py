@@ -1,7 +1,7 @@
-"""Secrets that are known by their name: what is given to a `password`, a `token`, an `api_key`.
+"""Find secrets by the name they are assigned to: a `password`, a `token`, an `api_key`.
 
-Reads settings, code, JSON, XML, YAML and command lines. In code a bare word is the name of something else; in
-settings it is the secret itself. Which of the two it is shows in the line around it.
+Reads settings, code, JSON, XML, YAML and command lines. In code an unquoted word is the name of something
+else; in settings it is the secret itself. The line around it decides which of the two it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, WORDS, Secret
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from foreword.capture.secrets.tables import Reading
+    from foreword.capture.secrets.tables import PreparedText
 
 _ENGLISH = ("pass", "pwd", "secret", "token", "key", "credential", "auth")
 _FOREIGN = tuple(
@@ -29,14 +29,14 @@ for _word in filter(str.isascii, _FOREIGN):
 _STEMS_BEYOND_ASCII = tuple(word for word in _FOREIGN if not word.isascii())
 
 
-def _with_endings(word: str) -> str:
-    """A pattern for a word with the endings that languages give it; a short one has none."""
+def _pattern_with_endings(word: str) -> str:
+    """A pattern for a word with up to six more letters; a word of fewer than four letters has no ending."""
     return re.escape(word) + (r"(?![^\W\d_])" if len(word) < 4 and word.isascii() else r"[^\W\d_]{0,6}")
 
 
-FOREIGN_PATTERN = "|".join(map(_with_endings, _FOREIGN))
+FOREIGN_PATTERN = "|".join(map(_pattern_with_endings, _FOREIGN))
 
-# From a name to its value: an assignment, a call, a list of two, or only a gap.
+# A name up to its value. Between them are an assignment, a call, a list of two, or only a gap.
 NAME = re.compile(
     r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|secret|token|key|credentials?|authorization|auth|"
     rf"{FOREIGN_PATTERN})"
@@ -87,12 +87,12 @@ _SQL = re.compile(
 )
 
 
-_LONG_WORD = 16
-"""At least how many letters a bare word in settings has that is a secret made of words, no type or state."""
+_MIN_LONG_WORD_LETTERS = 16
+"""An unquoted word of at least this many letters in settings is a secret, not a type or a state."""
 
 
 class Value(NamedTuple):
-    """A value that a name is given. `literal`: it stands in settings, where nothing is computed."""
+    """A value that is assigned to a name. `literal`: it is in settings, where no value is computed."""
 
     text: str
     start: int
@@ -101,24 +101,24 @@ class Value(NamedTuple):
     literal: bool
 
 
-def find_assigned_secrets(reading: Reading) -> Iterator[Secret]:
-    """What is given to a name that says it is a secret."""
-    text = reading.text
-    for name in find_names(reading.lower, list_stems(reading)):
-        value = find_value(text, name) if is_name_of_secret(text, name) else None
-        if value and is_secret_of_name(value, name):
-            yield Secret(kind_of_name(name), value.start, value.end)
+def find_assigned_secrets(prepared: PreparedText) -> Iterator[Secret]:
+    """The values of a text that are assigned to a name such as `password` and look like a secret."""
+    text = prepared.text
+    for name in find_secret_names(prepared.lower, list_secret_stems(prepared)):
+        value = find_assigned_value(text, name) if can_name_secret(text, name) else None
+        if value and fits_secret_name(value, name):
+            yield Secret(kind_for_name(name), value.start, value.end)
 
 
-def list_stems(reading: Reading) -> list[str]:
-    """The beginnings of words for secrets that a text may hold."""
-    beyond = () if reading.lower.isascii() else _STEMS_BEYOND_ASCII
-    foreign = [stem for begin in sorted(_STEMS.keys() & reading.list_beginnings()) for stem in _STEMS[begin]]
+def list_secret_stems(prepared: PreparedText) -> list[str]:
+    """The beginnings of words such as `password`, in all languages, that a text may hold."""
+    beyond = () if prepared.lower.isascii() else _STEMS_BEYOND_ASCII
+    foreign = [stem for begin in sorted(_STEMS.keys() & prepared.list_beginnings()) for stem in _STEMS[begin]]
     return [*_ENGLISH, *foreign, *beyond]
 
 
-def find_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:
-    """Where words stand in small letters that may name a secret: `password`, `token`, `contraseña`."""
+def find_secret_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:
+    """The words in a lower-case text that may name a secret: `password`, `token`, `contraseña`."""
     for stem in stems:
         at = lower.find(stem)
         while at >= 0:
@@ -128,13 +128,13 @@ def find_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:
             at = lower.find(stem, at + len(stem))
 
 
-def kind_of_name(name: re.Match[str]) -> str:
-    """What is written in place of a secret with this name."""
+def kind_for_name(name: re.Match[str]) -> str:
+    """The kind that the redaction mark gives a secret with this name: `secret` or `password`."""
     return "secret" if name["word"].startswith(("sec", "tok", "key", "cred", "auth")) else "password"
 
 
-def is_name_of_secret(text: str, name: re.Match[str]) -> bool:
-    """Whether a secret may follow this name; after a mere gap only if it is a flag, an element or SQL."""
+def can_name_secret(text: str, name: re.Match[str]) -> bool:
+    """Whether a secret can follow this name; with only a gap between, in an option, XML or SQL alone."""
     at = name.start()
     goes_on = at and text[at - 1].isalpha() and not text[at].isupper()
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
@@ -142,7 +142,7 @@ def is_name_of_secret(text: str, name: re.Match[str]) -> bool:
     if overlaps_redaction_mark(text, Secret("", at, at)):
         return False
     if name["call"]:
-        return _is_call(text, name)
+        return _is_in_call(text, name)
     if name["gap"] is None:
         return True
     start = at
@@ -155,8 +155,8 @@ def is_name_of_secret(text: str, name: re.Match[str]) -> bool:
     return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
 
 
-def _is_call(text: str, name: re.Match[str]) -> bool:
-    """Whether a function of this name is called, or one whose first argument is the name."""
+def _is_in_call(text: str, name: re.Match[str]) -> bool:
+    """Whether the name is that of a called function, or the first argument of one."""
     at, before = name.start(), text[name.start() - 1 : name.start()]
     if name["word"] == "pass" or (before.isalpha() and not text[at].isupper()):
         return False
@@ -174,8 +174,8 @@ _ENGLISH_WORDS = frozenset(
 )
 
 
-def find_value(text: str, name: re.Match[str]) -> Value | None:
-    """The value that a name is given: between quotes, or up to a blank or a sign; None without one."""
+def find_assigned_value(text: str, name: re.Match[str]) -> Value | None:
+    """The value that is assigned to a name, quoted or up to a blank or a sign; None if there is none."""
     start = name.end()
     opening = _OPENING.match(text, start)
     start = opening.end() if opening else start
@@ -187,11 +187,11 @@ def find_value(text: str, name: re.Match[str]) -> Value | None:
         return Value(head, start, end, quoted=True, literal=True)
     if name["call"] or (name["gap"] is None and "\n" in name[0] and not _BLOCK.search(name[0])):
         return None
-    return find_bare_value(text, name, start)
+    return find_unquoted_value(text, name, start)
 
 
-def find_bare_value(text: str, name: re.Match[str], start: int) -> Value | None:
-    """The value without quotes that begins here; None where it is computed."""
+def find_unquoted_value(text: str, name: re.Match[str], start: int) -> Value | None:
+    """The unquoted value that begins at `start`; None if there is none or it is computed."""
     bare = _BARE.match(text, start)
     if not bare or _COMPUTED_START.match(bare[0]):
         return None
@@ -212,7 +212,7 @@ def find_bare_value(text: str, name: re.Match[str], start: int) -> Value | None:
 
 
 def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
-    """Whether a name and the value that ends here are a line of settings, or an option of a command."""
+    """Whether a name and its value, which ends at `end`, are a line of settings or an option of a command."""
     if name["gap"]:
         return _OPTION_AFTER.match(text, end) is not None
     before = _SETTING_BEFORE.search(text, max(0, name.start() - 100), name.start())
@@ -220,24 +220,24 @@ def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
 
 
 def _find_quotation_end(text: str, start: int, quote: str) -> int:
-    """Where the quotation ends that holds this place; here, if it does not end."""
+    """The end of the quotation that begins at `start`; `start` if it is not closed."""
     if quote in _QUOTED:
         inside = _QUOTED[quote].match(text, start)
         return inside.end() if inside else start
     return max(start, text.find(_CLOSINGS.get(quote, quote), start, start + 4096))
 
 
-def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
-    """Whether a value could be the secret its name speaks of, and not a stand-in, a word or an expression."""
+def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
+    """Whether a value can be the secret that its name announces: no placeholder, word or expression."""
     text = value.text
-    has_blanks = any(map(str.isspace, text)) and not shape.is_phrase(text)
+    has_blanks = any(map(str.isspace, text)) and not shape.is_passphrase(text)
     if len(text) < 6 or has_blanks or shape.is_placeholder(text):
         return False
     if name["word"] == "pwd" and text.startswith(("/", "~")):
         return False  # the working directory
-    if not value.quoted and _is_code(value, name):
+    if not value.quoted and _is_code_reference(value, name):
         return False
-    if name["call"] and ("\\" in text or not _is_argument(text, name)):
+    if name["call"] and ("\\" in text or not _is_secret_argument(text, name)):
         return False
     if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
         return (
@@ -246,43 +246,46 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
             and shape.randomness(text) > (0.2 if len(text) >= 24 and value.literal else 0.3)
             and not _HARMLESS.search(name["tail"])
         )
-    if kind_of_name(name) == "secret":
+    if kind_for_name(name) == "secret":
         return shape.is_like_key(text) or (
-            value.literal and _is_tight(name) and text.isalpha() and len(text) >= _LONG_WORD
+            value.literal
+            and _follows_equals_sign(name)
+            and text.isalpha()
+            and len(text) >= _MIN_LONG_WORD_LETTERS
         )
-    return shape.is_like_password(text, quoted=value.quoted) or _is_literal_word(value, name)
+    return shape.is_like_password(text, quoted=value.quoted) or _is_word_as_password(value, name)
 
 
-def _is_code(value: Value, name: re.Match[str]) -> bool:
-    """Whether a bare value is a name of code, and does not stand where only a password can."""
-    if value.literal and _is_tight(name):
+def _is_code_reference(value: Value, name: re.Match[str]) -> bool:
+    """Whether an unquoted value is a name in code; never directly after an equals sign in settings."""
+    if value.literal and _follows_equals_sign(name):
         return False
     return shape.is_code_name(value.text) and shape.randomness(value.text) < 0.25
 
 
-def _is_argument(text: str, name: re.Match[str]) -> bool:
-    """Whether what a function is called with is a password, or looks like nothing else."""
-    is_call = "(" in name["call"] and kind_of_name(name) == "password"
-    return shape.is_mixed(text) and "(" not in text if is_call else shape.is_strong(text)
+def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
+    """Whether the argument of a call can be the secret that the name announces."""
+    is_call = "(" in name["call"] and kind_for_name(name) == "password"
+    return shape.is_mixed(text) and "(" not in text if is_call else shape.is_surely_password(text)
 
 
-def _is_tight(name: re.Match[str]) -> bool:
-    """Whether the value follows an equals sign without blanks, as in a file of settings or in a shell."""
+def _follows_equals_sign(name: re.Match[str]) -> bool:
+    """Whether the value follows an equals sign without blanks, as in settings or in a shell."""
     return name[0].endswith("=") and name[0][-2:-1] not in " !=:?"
 
 
-def _is_literal_word(value: Value, name: re.Match[str]) -> bool:
-    """Whether a word of letters alone is a password, since nothing else can stand in such a line."""
+def _is_word_as_password(value: Value, name: re.Match[str]) -> bool:
+    """Whether an unquoted word of letters alone is a password, as nothing else is possible in its line."""
     text = value.text
     if value.quoted or not value.literal or not text.isalpha() or shape.is_type_or_state(text):
         return False
     if name["gap"] == ">":
         return True
-    return _is_tight(name) or (name[0].endswith((": ", " ")) and text.islower())
+    return _follows_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
 
 
 def _is_specific_name(name: re.Match[str]) -> bool:
-    """Whether the word says enough by itself: a key must be a key to something."""
+    """Whether the name is specific enough: `api_key` announces a secret, `key` and `public_key` do not."""
     before = name.string[max(0, name.start() - 16) : name.start()]
     if name["word"] == "key" and before.endswith("-") and ":" in name[0]:
         return True  # a header
@@ -293,9 +296,9 @@ def _is_specific_name(name: re.Match[str]) -> bool:
     return not _PUBLIC.search(before)
 
 
-def find_random_values(reading: Reading) -> Iterator[Secret]:
-    """What is given to any name and looks like chance itself, sums and identifiers aside."""
-    text = reading.text
+def find_random_values(prepared: PreparedText) -> Iterator[Secret]:
+    """The values of any name that look random, except checksums, identifiers and the like."""
+    text = prepared.text
     for match in _ANY_ASSIGNMENT.finditer(text):
         value = match[1]
         if value.islower() or value.isupper() or len(set(value)) < 16 or shape.randomness(value) < 0.28:
@@ -306,6 +309,6 @@ def find_random_values(reading: Reading) -> Iterator[Secret]:
 
 
 def overlaps_redaction_mark(text: str, secret: Secret) -> bool:
-    """Whether a part of it has been redacted before."""
+    """Whether a part of this secret is a redaction mark already."""
     mark = text.rfind("[redacted:", max(0, secret.start - 32), secret.end)
     return mark >= secret.start or (mark >= 0 and "]" not in text[mark : secret.start])

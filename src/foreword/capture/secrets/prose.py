@@ -1,4 +1,4 @@
-"""Passwords that people tell in sentences: "My password for the VPN is …", in many languages."""
+"""Find passwords that people write in sentences: "My password for the VPN is …", in many languages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN, list_stems
+from foreword.capture.secrets.named import FOREIGN_PATTERN, list_secret_stems
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.capture.secrets.tables import Reading
+    from foreword.capture.secrets.tables import PreparedText
 
 
-def _any_word(role: str) -> str:
-    """A pattern for any of the words with a role, the longest first."""
+def _pattern_for_role(role: str) -> str:
+    """A pattern for any of the words that have this role in `words.txt`, the longest first."""
     words = sorted(set(WORDS[role]), key=len, reverse=True)
     return "|".join(re.escape(word).replace(r"\ ", r"[ \t]{1,3}") for word in words)
 
@@ -28,24 +28,26 @@ _NAME = (
 )
 _LINK = (
     r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
-    rf"(?:[ \t]{{1,3}}(?:{_any_word('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
+    rf"(?:[ \t]{{1,3}}(?:{_pattern_for_role('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
     r"|[ \t]{0,2}[:→][ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
 )
-# What is told has a digit or a sign, or stands in quotes: so words on the way to it are not taken for it.
-_TOLD = re.compile(
+# The value has a digit or a sign, or is in quotes, so that the words before it are not taken for it.
+_VALUE_AFTER = re.compile(
     rf"{_NAME}[»)]?(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`«“„]?)"
     r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})(?P<after>[\"'`»”“]?)"
 )
-_TOLD_BEFORE = re.compile(
-    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}(?:{_any_word('before')})"
+_VALUE_BEFORE = re.compile(
+    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}"
+    rf"(?:{_pattern_for_role('before')})"
     r"[ \t]{1,3}(?:[^\s.:;=!?,\"'`()<>]{1,20}[ \t]{1,3}){0,2}\Z"
 )
 _NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
-_MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
-# Words and numbers joined by signs: what people make up who were told not to take a word.
+_MAY_HAVE_VALUE = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
+# Words and numbers joined by signs, as people make up who may not use a plain word.
 _JOINED_WORDS = re.compile(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
 _OWN_CODE = re.compile(
-    rf"\b(?:{_any_word('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}(?:{_any_word('code')})"
+    rf"\b(?:{_pattern_for_role('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}"
+    rf"(?:{_pattern_for_role('code')})"
     rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
 )
 _VERBS = ("pass", "passe")
@@ -61,83 +63,94 @@ _PUNCTUATION = ".,;:)]}\"'`"
 _FAR_CHARACTERS = 64
 
 
-def find_told_passwords(reading: Reading) -> Iterator[Secret]:
-    """What a sentence tells as a password, a token or a key."""
-    text, lower = reading.text, reading.lower
-    for stem in list_stems(reading):
+def find_passwords_in_prose(prepared: PreparedText) -> Iterator[Secret]:
+    """The passwords, tokens and keys that the sentences of a text reveal."""
+    text, lower = prepared.text, prepared.lower
+    for stem in list_secret_stems(prepared):
         at = lower.find(stem)
         while at >= 0:
             if _LATIN.match(stem):
-                yield from _find_told_after(text, lower, at)
-                yield from _find_told_before(text, lower, at)
+                yield from _find_value_after(text, lower, at)
+                yield from _find_value_before(text, lower, at)
             else:
-                yield from _find_in_sentence(text, at + len(stem))
+                yield from _find_in_rest_of_sentence(text, at + len(stem))
             at = lower.find(stem, at + len(stem))
     if any(word in lower for word in WORDS["code"]):
         yield from _find_own_codes(text, lower)
 
 
 def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
-    """What somebody tells as a code or a card of their own: "my card …"."""
-    for told in _OWN_CODE.finditer(lower):
-        start, end = told.span("value")
+    """The codes that people call their own: "my card …"."""
+    for match in _OWN_CODE.finditer(lower):
+        start, end = match.span("value")
         value = text[start:end].rstrip(_PUNCTUATION)
         if _JOINED_WORDS.fullmatch(value) and not shape.is_placeholder(value):
             yield Secret("password", start, start + len(value))
 
 
-def _find_told_after(text: str, lower: str, at: int) -> Iterator[Secret]:
-    """What is told behind the word: "the password is …"."""
-    if (at and (lower[at - 1].isalnum() or lower[at - 1] in "_-.")) or not _MAY_TELL.match(lower, at):
+def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
+    """The value after a word such as `password` at `at`: "the password is …"."""
+    if (at and (lower[at - 1].isalnum() or lower[at - 1] in "_-.")) or not _MAY_HAVE_VALUE.match(lower, at):
         return
-    told = _TOLD.match(lower, at)
-    if not told:
+    match = _VALUE_AFTER.match(lower, at)
+    if not match:
         return
-    start, end = told.span("value")
+    start, end = match.span("value")
     value = _NEXT_SETTING.split(text[start:end].rstrip(_PUNCTUATION), maxsplit=1)[0]
-    quoted = bool(told["quote"] and told["after"])
+    quoted = bool(match["quote"] and match["after"])
     if shape.is_expression(value) or text[start + len(value) : start + len(value) + 1] in ("(", "["):
         return
-    gap = told["gap"] is not None
-    if told["word"] == "pass" and ":" not in told[0] and not _NOUN_BEFORE.search(lower, max(0, at - 12), at):
+    gap = match["gap"] is not None
+    if (
+        match["word"] == "pass"
+        and ":" not in match[0]
+        and not _NOUN_BEFORE.search(lower, max(0, at - 12), at)
+    ):
         gap = True
-    if gap and told["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
+    if gap and match["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
         return
-    if _is_told(value, told["word"], quoted=quoted, gap=gap):
-        kind = "secret" if told["word"].endswith(("token", "secret", "key")) else "password"
+    if _follows_secret_word(value, match["word"], quoted=quoted, gap=gap):
+        kind = "secret" if match["word"].endswith(("token", "secret", "key")) else "password"
         yield Secret(kind, start, start + len(value))
 
 
-def _is_told(value: str, word: str, *, quoted: bool, gap: bool) -> bool:
-    """Whether what stands behind the word is told as a secret."""
+def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool) -> bool:
+    """Whether the value that follows a word such as `password` is a secret.
+
+    With `gap`, only blanks are between the two.
+    """
     if shape.is_placeholder(value) or shape.is_code_name(value):
         return False
     if word.endswith(("token", "secret", "key")):
-        return len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_strong(value)
+        return (
+            len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_surely_password(value)
+        )
     if gap:
-        return word not in _VERBS and (shape.is_strong(value) or _JOINED_WORDS.fullmatch(value) is not None)
+        return word not in _VERBS and (
+            shape.is_surely_password(value) or _JOINED_WORDS.fullmatch(value) is not None
+        )
     if quoted and value.isalpha():
         return word not in _VERBS and not shape.is_type_or_state(value)
     return len(value) >= 6 and shape.is_mixed(value)
 
 
-def _find_told_before(text: str, lower: str, at: int) -> Iterator[Secret]:
-    """What is told before the word: "… is my password"."""
+def _find_value_before(text: str, lower: str, at: int) -> Iterator[Secret]:
+    """The value before the word `password` at `at`: "… is my password"."""
     if not lower.startswith("pass", at) or text[at - 1 : at] not in (" ", "\t"):
         return
     begin = max(0, at - 100)
     if not _SIGN.search(lower, begin, at):
         return
-    told = _TOLD_BEFORE.search(lower[begin:at])
-    if told is None:
+    match = _VALUE_BEFORE.search(lower[begin:at])
+    if match is None:
         return
-    start, end = begin + told.start("value"), begin + told.end("value")
-    if shape.is_strong(text[start:end]):
+    start, end = begin + match.start("value"), begin + match.end("value")
+    if shape.is_surely_password(text[start:end]):
         yield Secret("password", start, end)
 
 
-def _find_in_sentence(text: str, at: int) -> Iterator[Secret]:
-    """The first password-like word behind a word of another script, in the same sentence."""
+def _find_in_rest_of_sentence(text: str, at: int) -> Iterator[Secret]:
+    """The first value like a password in the rest of a sentence, after a word in another script."""
     stop = _END_OF_SENTENCE.search(text, at, at + _FAR_CHARACTERS)
     end = stop.start() if stop else min(len(text), at + _FAR_CHARACTERS)
     for word in _PRINTABLE.finditer(text, at, min(len(text), end + 128)):

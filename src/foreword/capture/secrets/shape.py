@@ -1,4 +1,4 @@
-"""What a value looks like: a password, a key made by chance, a word, a name of code, or a stand-in."""
+"""Judge values by their look alone: a password, a random key, a word, a name in code, or a placeholder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from foreword.capture.secrets.tables import WORDS
 
 MAX_VALUE_CHARACTERS = 100
-"""At most how many characters of a long value are looked at."""
+"""At most this many characters of a value are examined."""
 
 _CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(
@@ -71,18 +71,21 @@ _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 
 
 def randomness(value: str) -> float:
-    """How often, of all neighbours, letter meets digit or a small letter a capital: chance does both."""
+    """The share of neighbouring characters that change between letter and digit or from small to capital.
+
+    In a random key it is high, in words it is low.
+    """
     value = value[:MAX_VALUE_CHARACTERS]
     return len(_CHANGES.findall(value)) / max(1, len(value) - 1)
 
 
-def is_wordy(value: str) -> bool:
-    """Whether a value is words, numbers and signs between them."""
+def consists_of_words(value: str) -> bool:
+    """Whether a value consists of words and numbers with signs between them."""
     return _WORDY.fullmatch(value) is not None
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value is computed, or a word for a secret that is to be put there."""
+    """Whether a value is computed, or a placeholder such as `changeme` or `your-token`."""
     lower = value.lower()
     word = (
         any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
@@ -91,7 +94,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_code_name(value: str) -> bool:
-    """Whether a bare value is a name of code: `self.token`, `secret_key2`, `DefaultKeyType`."""
+    """Whether an unquoted value is a name in code: `self.token`, `secret_key2`, `DefaultKeyType`."""
     if not _NAME.fullmatch(value):
         return False
     pieces = [piece for part in re.split(r"[._]+", value) for piece in _PIECES.findall(part)]
@@ -101,28 +104,28 @@ def is_code_name(value: str) -> bool:
 
 
 def is_type_or_state(word: str) -> bool:
-    """Whether a word stands behind a secret's name for its type or for what became of it."""
+    """Whether a word after a secret's name is its type or its state: `password string`, `token expired`."""
     pieces = {piece.lower() for piece in _PIECES.findall(word)} | {word.lower()}
     return not pieces.isdisjoint(_STATES) or _CODE_WORD.search(word) is not None
 
 
 def is_like_password(value: str, *, quoted: bool) -> bool:
-    """Whether a value could be a password: letters with a digit or a sign, or anything between quotes."""
+    """Whether a value can be a password: letters with a digit or a sign, or nearly anything in quotes."""
     letter = any(map(str.isalpha, value))
     digit = any(map(str.isdigit, value))
     if letter and not digit and _SYMBOLS.isdisjoint(value if quoted else value.strip("*_~")):
-        return quoted or (len(value) >= 10 and not is_wordy(value))
+        return quoted or (len(value) >= 10 and not consists_of_words(value))
     return letter or (quoted and digit)
 
 
 def is_like_key(value: str) -> bool:
-    """Whether a value could be a key or a token: long, and no words."""
+    """Whether a value can be a key or a token: long, and not made of words."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return len(value) >= (8 if mixed else 20) and not is_wordy(value)
+    return len(value) >= (8 if mixed else 20) and not consists_of_words(value)
 
 
-def is_strong(value: str) -> bool:
-    """Whether a value can hardly be anything but a password, wherever it stands."""
+def is_surely_password(value: str) -> bool:
+    """Whether a value is almost certainly a password, whatever is around it."""
     if len(value) < 6 or is_expression(value) or is_placeholder(value) or not is_mixed(value):
         return False
     if len(_CHANGES.findall(value)) >= 2 or not _SYMBOLS.isdisjoint(value[1:-1]):
@@ -131,12 +134,12 @@ def is_strong(value: str) -> bool:
 
 
 def is_expression(value: str) -> bool:
-    """Whether a word of a sentence is code or markup: `name=value`, `*word*`, `a|b`, `call(`."""
+    """Whether a value is code or markup: `name=value`, `*word*`, `a|b`, `call(`."""
     return _EXPRESSION.search(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a value has letters with digits or signs, and is no version, date, file or address."""
+    """Whether a value has letters with digits or signs, but is no version, date, file or address."""
     value = value.strip("*_~")  # marks of emphasis
     digit = any(map(str.isdigit, value))
     return (
@@ -146,8 +149,8 @@ def is_mixed(value: str) -> bool:
     )
 
 
-def is_phrase(value: str) -> bool:
-    """Whether words are a phrase to remember and no sentence about one: none of them is a small word."""
+def is_passphrase(value: str) -> bool:
+    """Whether a value is a passphrase: four words or more, and none such as `the`, which sentences have."""
     words = _BETWEEN_WORDS.split(value)
     return (
         4 <= len(set(words)) <= 24
@@ -157,7 +160,7 @@ def is_phrase(value: str) -> bool:
 
 
 def has_varied_characters(value: str) -> bool:
-    """Whether a value has more different characters than a stand-in."""
+    """Whether a value has more different characters than a placeholder such as `xxxxxx` has."""
     return len(set(value)) > 6
 
 

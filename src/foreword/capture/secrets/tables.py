@@ -1,6 +1,6 @@
-"""The rules by which secrets are known, read from the tables beside this file; each explains its columns.
+"""Read the rules for finding secrets from the tables beside this file, each of which explains its columns.
 
-Stands on the standard library alone, and does without pathlib: a hook that must put a payload aside loads it.
+Uses the standard library alone, without pathlib, as a hook that must store a payload loads this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 class Secret(NamedTuple):
-    """Where a secret stands in a text, and what kind it is."""
+    """The kind of a secret, and its start and end in a text."""
 
     kind: str
     start: int
@@ -32,7 +32,7 @@ class Secret(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A secret that is known by its look: a row of `formats.txt`."""
+    """A format by which a secret is recognised: a row of `formats.txt`."""
 
     kind: str
     beginning: str
@@ -42,7 +42,7 @@ class Format(NamedTuple):
 
 
 class Context(NamedTuple):
-    """A place where a secret stands: a row of `contexts.txt`. `check` names what the value must look like.
+    """A place where a value is a secret: a row of `contexts.txt`. `check` names how the value must look.
 
     `words` are those of the keyword; a text that lacks one of them has no such place.
     """
@@ -54,8 +54,8 @@ class Context(NamedTuple):
     words: frozenset[str]
 
 
-class Reading(NamedTuple):
-    """A text, and what several rules look at: its small letters, its words, and where keys can stand."""
+class PreparedText(NamedTuple):
+    """A text with what several rules need: itself in lower case, its words, and its runs that may be keys."""
 
     text: str
     lower: str
@@ -63,12 +63,12 @@ class Reading(NamedTuple):
     runs: str
 
     def list_beginnings(self) -> set[str]:
-        """The first letters of its words."""
+        """The first letters of each word of the text."""
         return {word[:BEGINNING_CHARACTERS] for word in self.words}
 
 
 def read_formats(table: str) -> list[Format]:
-    """The formats in a table, one for each beginning in a row; raises ValueError for a row that is none."""
+    """The formats in a table, one for each beginning in a row; raises ValueError for a malformed row."""
     formats: list[Format] = []
     for kind, beginnings, pattern, before in _read_rows(table, "formats", 3, "0"):
         formats += [
@@ -79,7 +79,7 @@ def read_formats(table: str) -> list[Format]:
 
 
 def read_contexts(table: str) -> list[Context]:
-    """The places in a table, one for each keyword in a row; raises ValueError for a row that is none."""
+    """The contexts in a table, one for each keyword in a row; raises ValueError for a malformed row."""
     return [
         Context(kind, keyword.replace("␣", " "), pattern, check, frozenset(_WORDS.findall(keyword)))
         for kind, keywords, pattern, check in _read_rows(table, "contexts", 3, "word")
@@ -96,7 +96,7 @@ def read_words(table: str) -> dict[str, tuple[str, ...]]:
 
 
 def _read_rows(table: str, name: str, columns: int, default: str) -> list[tuple[str, str, str, str]]:
-    """The rows of a table, whose last column may be left out."""
+    """The rows of a table, with `default` where the last column is left out; raises ValueError."""
     rows = []
     for number, line in enumerate(table.splitlines(), 1):
         if not line or line.startswith("#"):
@@ -120,11 +120,11 @@ def load_table(name: str) -> str:
         return table.read()
 
 
-def read_text(text: str) -> Reading:
-    """A text, ready to be searched."""
+def prepare_text(text: str) -> PreparedText:
+    """The text with its words and runs, which are found once for all rules."""
     dense = dict.fromkeys(_DENSE.findall(text))
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
-    lower = to_lower(text)
+    lower = lower_same_length(text)
     # Through bytes, because that takes half the time of a regular expression.
     words = (
         lower.replace("\\n", "  ")
@@ -133,17 +133,17 @@ def read_text(text: str) -> Reading:
         .decode("ascii")
         .split()
     )
-    return Reading(text, lower, frozenset(words), runs)
+    return PreparedText(text, lower, frozenset(words), runs)
 
 
-def to_lower(text: str) -> str:
-    """The text in small letters, each in its place."""
-    return text.replace("İ", "i").lower()  # the one letter that becomes two
+def lower_same_length(text: str) -> str:
+    """The text in lower case, with every character at its position."""
+    return text.replace("İ", "i").lower()  # the only letter whose lower case has two characters
 
 
 @cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The pattern, compiled when a text first holds what it begins with."""
+    """The pattern, compiled on first use."""
     return re.compile(pattern, re.ASCII)
 
 

@@ -63,7 +63,7 @@ class Responder:
         event = parse_hook_event(payload, at)
         if event is None:
             return Reply()
-        if (refusal := self._gate.refuse(event)) is not None:
+        if (refusal := self._gate.find_refusal(event)) is not None:
             return Reply(_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else ""))
         allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
         saying = self._companion.say(event, allowed_ms)
@@ -97,7 +97,7 @@ class Responder:
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event tells; raises what keeps it from being stored."""
         event = parse_hook_event(payload, at)
-        if event is not None and self._gate.refuse(event) is None:
+        if event is not None and self._gate.find_refusal(event) is None:
             self._companion.keep(event)
 
     def note_delivered(self, reply: Reply) -> None:
