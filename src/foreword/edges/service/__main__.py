@@ -48,13 +48,15 @@ def build_application(
     The page's key is a new one each time, so one that a browser has stored is useless afterwards.
     """
     from foreword.edges.http.application import build_api
-    from foreword.edges.http.guard import MAX_BODY_BYTES, hosts, origins
+    from foreword.edges.http.guard import MAX_BODY_BYTES, allowed_hosts, allowed_origins
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
     from foreword.edges.view.findings import RecentFindings
     from foreword.edges.view.visit import House
 
-    mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
+    mcp = build_http_app(
+        server(engine, workspace), allowed_hosts(port), allowed_origins(port), MAX_BODY_BYTES
+    )
     findings = RecentFindings(lambda name: _run_doctor(engine, name))
     page = PageApplication(House(engine, status, findings.find))
     key = secrets.token_urlsafe(24)
