@@ -81,16 +81,16 @@ def fit(signs: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, float]:
 def _read_points(given: LabelledSet, home: Path, lane: str) -> Iterator[Point]:
     chance = random.Random(7)  # noqa: S311  (a sample, not a secret)
     inside = home / given.name
-    stocks = runs.store_set(given, inside, lambda *_: None)
-    with runs.engine_in(inside) as engine:
-        runs.make_vectors(engine, stocks, lambda *_: None)
+    stored_scopes = runs.store_set(given, inside, lambda *_: None)
+    with runs.open_engine_in(inside) as engine:
+        runs.make_vectors(engine, stored_scopes, lambda *_: None)
         for question in chance.sample(given.questions, min(_MAX_QUESTIONS, len(given.questions))):
-            gains = stocks[question.scope].gains(question)
-            yield from _points_of_question(engine, question.text, question.scope, stocks, gains, lane)
-            foreign = [scope for scope in stocks if scope != question.scope]
+            gains = stored_scopes[question.scope].gains(question)
+            yield from _points_of_question(engine, question.text, question.scope, stored_scopes, gains, lane)
+            foreign = [scope for scope in stored_scopes if scope != question.scope]
             if foreign:
                 yield from _points_of_question(
-                    engine, question.text, chance.choice(foreign), stocks, {}, lane
+                    engine, question.text, chance.choice(foreign), stored_scopes, {}, lane
                 )
 
 
@@ -98,14 +98,14 @@ def _points_of_question(
     engine: ContextEngine,
     text: str,
     scope: str,
-    stocks: dict[str, StoredScope],
+    stored_scopes: dict[str, StoredScope],
     gains: dict[str, float],
     lane: str,
 ) -> Iterator[Point]:
     draft = engine.draft(text, scope, SearchOptions(limit=_TOP, lane=lane), "search", 0)
     draft = pipeline.run(draft, pipeline.SEARCH)
     for result in draft.results:
-        holders = stocks[scope].documents_of_item.get(result.memory.id, ())
+        holders = stored_scopes[scope].documents_of_item.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
         blend, opinion = BLENDS.get(result.memory.kind, DEFAULT_BLEND), RERANK_CURVES.get(result.memory.kind)
         signs = [

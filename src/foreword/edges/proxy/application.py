@@ -205,9 +205,7 @@ class ProxyApplication:
 
         def read_piece(piece: bytes) -> None:
             try:
-                if reader.feed(
-                    piece
-                ):  # before the end is sent, so that the next request waits for the storing
+                if reader.feed(piece):  # before the end is sent, so that the next request waits for this
                     self._remember_soon(exchange, reader.turns())
             except Exception as error:  # noqa: BLE001  (the answer must reach the application)
                 _log_failure("an answer was not understood", error)
