@@ -3,11 +3,11 @@
     python tools/calibrate.py DATA HOME [--lane full]
 
 DATA is a folder of labelled sets (docs/quality.md says what a set is), HOME keeps their vectors between runs.
-Every question is asked of its own workspace and of one that does not hold its evidence; what comes back is
+Every question is asked in its own workspace and in one that does not hold its evidence; each result is
 labelled relevant or not, and for each kind of item a logistic curve is fitted by Newton's method. Prints, for
 the fast lane, `middle`, `slope`, `known` and `named` of `foreword.recall.fuse.BLENDS`; for the full lane
 `middle` and `slope` of `foreword.recall.rerank.RERANK_CURVES`. A curve may then be shifted, so that one floor
-serves all kinds. The data stays where it is: the package holds the coefficients alone.
+serves all kinds. The data are not copied: the package has only the coefficients.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNREAD_SCORE = -11.0
 
 
 def main() -> None:
-    """Read the sets, ask, fit, print."""
+    """Read the sets, ask their questions, fit the curves and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("home", type=Path)
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def fit(signs: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, float]:
-    """The weights of a logistic curve, its start last, and its expected calibration error."""
+    """The weights of a logistic curve, with the intercept last, and its expected calibration error."""
     inputs = np.c_[signs, np.ones(len(signs))]
     weights = np.zeros(inputs.shape[1])
     for _ in range(60):
@@ -81,31 +81,31 @@ def fit(signs: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, float]:
 def _read_points(given: LabelledSet, home: Path, lane: str) -> Iterator[Point]:
     chance = random.Random(7)  # noqa: S311  (a sample, not a secret)
     inside = home / given.name
-    stocks = runs.store_set(given, inside, lambda *_: None)
-    with runs.engine_in(inside) as engine:
-        runs.make_vectors(engine, stocks, lambda *_: None)
+    stored_scopes = runs.store_set(given, inside, lambda *_: None)
+    with runs.open_engine_in(inside) as engine:
+        runs.make_vectors(engine, stored_scopes, lambda *_: None)
         for question in chance.sample(given.questions, min(_MAX_QUESTIONS, len(given.questions))):
-            gains = stocks[question.scope].gains(question)
-            yield from _points_of_question(engine, question.text, question.scope, stocks, gains, lane)
-            foreign = [scope for scope in stocks if scope != question.scope]
+            gains = stored_scopes[question.scope].gains(question)
+            yield from _label_results(engine, question.text, question.scope, stored_scopes, gains, lane)
+            foreign = [scope for scope in stored_scopes if scope != question.scope]
             if foreign:
-                yield from _points_of_question(
-                    engine, question.text, chance.choice(foreign), stocks, {}, lane
+                yield from _label_results(
+                    engine, question.text, chance.choice(foreign), stored_scopes, {}, lane
                 )
 
 
-def _points_of_question(
+def _label_results(
     engine: ContextEngine,
     text: str,
     scope: str,
-    stocks: dict[str, StoredScope],
+    stored_scopes: dict[str, StoredScope],
     gains: dict[str, float],
     lane: str,
 ) -> Iterator[Point]:
     draft = engine.draft(text, scope, SearchOptions(limit=_TOP, lane=lane), "search", 0)
     draft = pipeline.run(draft, pipeline.SEARCH)
     for result in draft.results:
-        holders = stocks[scope].documents_of_item.get(result.memory.id, ())
+        holders = stored_scopes[scope].documents_of_item.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
         blend, opinion = BLENDS.get(result.memory.kind, DEFAULT_BLEND), RERANK_CURVES.get(result.memory.kind)
         signs = [

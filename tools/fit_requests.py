@@ -3,20 +3,20 @@
     python tools/fit_requests.py [--check]
 
 Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl (text, lack, the sentences that
-ask, and the writer, where it is not the first one) and, as talk that asks nothing, what agents and commits
-report in measure/lessons, what the people of the sample project say without a question mark, docstrings of
-half of the standard library, half of the messages of this repository's commits and of the sections of its
-pages, and the descriptions of the packages installed here. Never reads a test file of measure/lacks. Short
-messages are read alone and once more within a long reply made of reports. Of a message that only is known to
-ask, the sentence that does is the one that the judge of the round before thinks likeliest.
+ask, and the writer, if it is not the first one) and, as texts that ask nothing, reports of agents and commits
+in measure/lessons, sentences of the sample project without a question mark, docstrings of half of the
+standard library, half of this repository's commit messages and of the sections of its pages, and the
+descriptions of installed packages. Never reads a test file of measure/lacks. Short messages are read alone
+and once more within a long reply made of reports. If a message is only known to ask somewhere, the sentence
+that the judge of the round before finds likeliest counts as the one that asks.
 
 Writes src/foreword/recipes/gap/request_weights.json: the weight of every feature by logistic regression;
 then, beside a score that never saw the message, the weights of the bundled encoder's vectors.
-Prints how far to trust it: the writers are in five groups, and each group is judged by a judge that read only
-the others; the reports around a message are of its own group. The thresholds are found in the same way, since
-unknown writers will be judged: those with the best F1, and at which no more than 15 of 1,000 ordinary texts
-are taken for a request, of long ones 12; of kinds of texts that are never read, which are harder than those
-that are. With --check nothing is written. Needs `pip install '.[learn]'`.
+Prints how reliable it is: the writers are in five groups, and each group is judged by a judge that was
+trained on the others only; the reports around a message are of its own group. The thresholds are found in the
+same way, since unknown writers will be judged: those with the best F1 at which at most 15 of 1,000 ordinary
+texts, or 12 of 1,000 long ones, are mistaken for a request. With --check nothing is written. Needs `pip
+install '.[learn]'`.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ _MESSAGES, _LESSONS = _ROOT / "tools" / "gap_messages.jsonl", _ROOT / "measure" 
 _OUTPUT = _ROOT / "src" / "foreword" / "recipes" / "gap" / WEIGHTS_FILE
 _HISTORIES = _ROOT / "measure" / "lessons"
 _MIN_SENTENCES, _MAX_FEATURES = 3, 7000
-"""In how many sentences a feature must be at least, and how many features are kept at most."""
+"""In at least how many sentences a feature must occur, and at most how many features are kept."""
 _SCALE, _VECTOR_SCALE = 3.0, 3.0
 _FEATURE_REGULARISATION, _VECTOR_REGULARISATION = 2.0, 0.5
 _ROUNDS, _ALONE_WEIGHT = 2, 2.0
 _FEW_SENTENCES = 3
-"""Up to how many sentences a message is learned from as a whole in the first round."""
+"""In the first round, all sentences of a message with at most so many are learned from."""
 _MAX_FALSE_ALARMS, _MAX_LONG_FALSE_ALARMS = 0.015, 0.012
 _DOCSTRINGS, _SECTIONS = 1200, 800
-"""How many docstrings and sections of descriptions are read, drawn by lot."""
+"""How many docstrings and sections of descriptions are read, drawn at random."""
 _MAX_SHORT, _MAX_REPORT, _MIN_AROUND, _MAX_AROUND = 4, 8, 5, 8
-"""At most how many sentences a message has that is put among reports, and each of these; how many sentences
-of reports are around it at least, and on each side at most."""
+"""The most sentences of a message that is put among reports, and of each report; the fewest sentences of
+reports around it, and the most on each side."""
 _SAMPLE, _REPORTS = "sample", "reports of "
 _GROUPS = (
     {"first", "chatty", "docstrings", "h5", "h10", "h15"},
@@ -87,16 +87,16 @@ _GROUPS = (
     {"fifth", "trades", "pages", "h8", "h13", "h18"},
     {"lessons", "agents", "replies", "reports", "h9", "h14"},
 )
-"""Writers and kinds of ordinary text in groups; each is judged by one that read none of its group."""
+"""Groups of writers and kinds of ordinary text; each group is judged by a judge that read none of it."""
 _ORDINARY = ("docstrings", "descriptions", "repository", "pages")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A message: its sentences and their features, whether it asks, who wrote it.
+    """A message: its sentences and their features, whether it asks for something, and its writer.
 
-    `asks` marks the sentences of which at least one asks, `learned` those that are learned from: of a message
-    that was put into a long reply, its own.
+    `asks` marks the sentences of which at least one asks; `learned` are those to learn from: in a long reply,
+    those of the message that was put into it.
     """
 
     sentences: tuple[str, ...]
@@ -109,12 +109,12 @@ class Example:
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether it is an ordinary text, and not a message written to teach."""
+        """Whether it is an ordinary text, not a message that was written as a lesson."""
         return self.writer in _ORDINARY or self.writer.startswith(_REPORTS)
 
     @property
     def weight(self) -> float:
-        """How much it counts: what agents say alone counts more than the same among reports."""
+        """How much it counts: a message alone counts more than the same message among reports."""
         return 1.0 if self.inside or self.is_ordinary else _ALONE_WEIGHT
 
     @property
@@ -124,7 +124,7 @@ class Example:
 
     @property
     def group(self) -> int:
-        """The group it is judged in: its writer's; what has none is spread over all."""
+        """The group in which it is judged: its writer's, or a random one if the writer has none."""
         name = self.writer.removeprefix(_REPORTS)
         spread = crc32(" ".join(self.sentences).encode()) % len(_GROUPS)
         return next((at for at, group in enumerate(_GROUPS) if name in group), spread)
@@ -132,7 +132,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sentence to learn from: its features, its vector's key, whether it asks, and how much it counts."""
+    """A sentence to learn from: its features, its text, whether it asks, and how much it counts."""
 
     features: frozenset[str]
     sentence: str
@@ -142,7 +142,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class FeatureWeights:
-    """What the first step learns."""
+    """The weights that the first step learns: of the features, and the intercept."""
 
     features: dict[str, float]
     start: float
@@ -170,39 +170,39 @@ def main() -> None:
 
 
 def read_examples() -> list[Example]:
-    """Everything that is learned from."""
+    """All examples to learn from."""
     written = _read_lines(_MESSAGES)
     lessons = _read_lines(_LESSONS)
     turns = (line["text"] for line in map(json.loads, sample_lines()) if line.get("kind") == "turn")
     ordinary = {
-        "docstrings": _draw(docstrings(TAUGHT_HALF), _DOCSTRINGS),
-        "descriptions": _draw(_descriptions(), _SECTIONS),
+        "docstrings": _draw_sample(docstrings(TAUGHT_HALF), _DOCSTRINGS),
+        "descriptions": _draw_sample(_read_descriptions(), _SECTIONS),
         "repository": commit_messages(TAUGHT_HALF),
         "pages": list(page_sections(TAUGHT_HALF)),
-        **_reports_by_writer(),
+        **_read_reports_by_writer(),
     }
     alone = [
-        *(_example(row["text"], row["writer"], gap=row["gap"]) for row in written),
+        *(_make_example(row["text"], row["writer"], gap=row["gap"]) for row in written),
         *(
-            _example(row["text"], row.get("writer", "lessons"), gap=row["lack"], asks=row["asks"])
+            _make_example(row["text"], row.get("writer", "lessons"), gap=row["lack"], asks=row["asks"])
             for row in lessons
         ),
-        *(_example(text, _SAMPLE, gap=False) for text in turns if "?" not in text),
-        *(_example(text, kind, gap=False) for kind, texts in ordinary.items() for text in texts),
+        *(_make_example(text, _SAMPLE, gap=False) for text in turns if "?" not in text),
+        *(_make_example(text, kind, gap=False) for kind, texts in ordinary.items() for text in texts),
     ]
     alone = [one for one in alone if one.sentences]
     reports = [one for one in alone if one.writer.startswith(_REPORTS) and len(one.sentences) <= _MAX_REPORT]
     by_group = [[one.sentences for one in reports if one.group == at] for at in range(len(_GROUPS))]
     short = [one for one in alone if not one.is_ordinary and len(one.sentences) <= _MAX_SHORT]
-    return [*alone, *(_put_inside(one, by_group[one.group]) for one in short)]
+    return [*alone, *(_put_among_reports(one, by_group[one.group]) for one in short)]
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _reports_by_writer() -> dict[str, list[str]]:
-    """What agents and commits report in the histories, in English and without a question, by the hand."""
+def _read_reports_by_writer() -> dict[str, list[str]]:
+    """The English reports of agents and commits in the histories, without questions, by writer."""
     return {
         f"{_REPORTS}{path.stem}": [
             said["text"]
@@ -217,24 +217,27 @@ def _reports_by_writer() -> dict[str, list[str]]:
     }
 
 
-def _example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
+def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
     sentences = own_sentences(text)
-    spelled = [_letters(one) for one in asks or ()]
+    spelled = [_letters_only(one) for one in asks or ()]
     marked = tuple(
         gap
-        and (not spelled or any(_letters(sentence) in one or one in _letters(sentence) for one in spelled))
+        and (
+            not spelled
+            or any(_letters_only(sentence) in one or one in _letters_only(sentence) for one in spelled)
+        )
         for sentence in sentences
     )
     learned = range(len(sentences))
     return Example(sentences, features_by_sentence(sentences), gap, writer, marked, learned)
 
 
-def _put_inside(one: Example, reports: list[tuple[str, ...]]) -> Example:
-    """The same message within a long reply that is made of reports, which ask nothing."""
+def _put_among_reports(one: Example, reports: list[tuple[str, ...]]) -> Example:
+    """The same message within a long reply made of reports, which ask nothing."""
     draw = random.Random(" ".join(one.sentences))  # noqa: S311
-    before, after = _some_reports(draw, reports), _some_reports(draw, reports)
+    before, after = _draw_reports(draw, reports), _draw_reports(draw, reports)
     while len(before) + len(after) < _MIN_AROUND:
-        before += _some_reports(draw, reports)
+        before += _draw_reports(draw, reports)
     sentences = (*before, *one.sentences, *after)
     asks = (*(False,) * len(before), *(one.asks or ()), *(False,) * len(after))
     learned = range(len(before), len(before) + len(one.sentences))
@@ -243,24 +246,24 @@ def _put_inside(one: Example, reports: list[tuple[str, ...]]) -> Example:
     )
 
 
-def _some_reports(draw: random.Random, reports: list[tuple[str, ...]]) -> list[str]:
+def _draw_reports(draw: random.Random, reports: list[tuple[str, ...]]) -> list[str]:
     wanted, chosen = draw.randint(0, _MAX_AROUND), list[str]()
     while len(chosen) < wanted:
         chosen += draw.choice(reports)
     return chosen
 
 
-def _letters(text: str) -> str:
-    """The letters of a text, by which a marked sentence is found again whatever was taken out around it."""
+def _letters_only(text: str) -> str:
+    """The letters and digits of a text, to find a marked sentence again."""
     return "".join(filter(str.isalnum, " ".join(own_sentences(text))))
 
 
-def _descriptions() -> Iterator[str]:
+def _read_descriptions() -> Iterator[str]:
     for installed in sorted(metadata.distributions(), key=lambda one: one.metadata["Name"] or ""):
         yield from markdown_sections(str(installed.metadata.get_payload() or ""))
 
 
-def _draw(texts: Iterable[str], count: int) -> list[str]:
+def _draw_sample(texts: Iterable[str], count: int) -> list[str]:
     every = sorted(texts)
     random.Random(0).shuffle(every)  # noqa: S311
     return every[:count]
@@ -270,7 +273,7 @@ def _draw(texts: Iterable[str], count: int) -> list[str]:
 
 
 def fit_weights(examples: list[Example]) -> RequestWeights:
-    """The weights that a set of examples teaches; prints how good they are on writers never read."""
+    """The weights from a set of examples; prints how good they are on writers that were left out."""
     encoder = BundledEmbeddingProvider()
     by_words = fit_features(examples)
     unseen: dict[int, list[float | None]] = {}
@@ -287,10 +290,10 @@ def fit_weights(examples: list[Example]) -> RequestWeights:
         for at, one in enumerate(examples):
             if one.group == group:
                 combined[at] = _weigh_vectors(part_known, one, unseen[at], vectors)
-    plain = np.array([_surest(unseen[at]) for at in range(len(examples))])
-    both = np.array([_surest(combined[at]) for at in range(len(examples))])
-    words = [_threshold(examples, plain, is_long=is_long) for is_long in (False, True)]
-    beside = [_threshold(examples, both, is_long=is_long) for is_long in (False, True)]
+    plain = np.array([_highest_score(unseen[at]) for at in range(len(examples))])
+    both = np.array([_highest_score(combined[at]) for at in range(len(examples))])
+    words = [_find_threshold(examples, plain, is_long=is_long) for is_long in (False, True)]
+    beside = [_find_threshold(examples, both, is_long=is_long) for is_long in (False, True)]
     is_long = np.array([int(one.is_long) for one in examples])
     margins = {
         "words": plain - np.array(words)[is_long],
@@ -312,23 +315,23 @@ def fit_weights(examples: list[Example]) -> RequestWeights:
 
 
 def fit_features(examples: list[Example]) -> FeatureWeights:
-    """What each feature is worth; those of least worth are left out, and the others weighed again."""
+    """The weight of each feature; those with the least weight are dropped, and the rest fitted again."""
     known = FeatureWeights({}, 0.0)
     for done in range(_ROUNDS):
-        rows = list(_rows(examples, known if done else None))
+        rows = list(_make_rows(examples, known if done else None))
         counted = Counter(name for row in rows for name in row.features)
         names = sorted(name for name, count in counted.items() if count >= _MIN_SENTENCES)
-        fitted = _fit(_matrix(rows, names), rows, _FEATURE_REGULARISATION)
+        fitted = _fit_logistic(_make_matrix(rows, names), rows, _FEATURE_REGULARISATION)
         best = np.argsort(-np.abs(fitted.coef_[0]), kind="stable")[:_MAX_FEATURES]
         names = sorted(names[at] for at in best)
-        fitted = _fit(_matrix(rows, names), rows, _FEATURE_REGULARISATION)
+        fitted = _fit_logistic(_make_matrix(rows, names), rows, _FEATURE_REGULARISATION)
         worth = (fitted.coef_[0] * _SCALE).tolist()
         known = FeatureWeights(dict(zip(names, worth, strict=True)), float(fitted.intercept_[0]))
     return known
 
 
-def _rows(examples: list[Example], known: FeatureWeights | None) -> Iterator[Row]:
-    """The sentences to learn from, each in its place."""
+def _make_rows(examples: list[Example], known: FeatureWeights | None) -> Iterator[Row]:
+    """The sentences to learn from: those that ask, and those that are not near one that asks."""
     for one in examples:
         asks = one.asks or (False,) * len(one.sentences)
         found = [(at, one.features[at]) for at in one.learned if one.features[at] is not None]
@@ -341,7 +344,7 @@ def _rows(examples: list[Example], known: FeatureWeights | None) -> Iterator[Row
 def _likeliest_rows(
     one: Example, asking: list[tuple[int, frozenset[str]]], known: FeatureWeights | None
 ) -> Iterator[Row]:
-    """Of the sentences that may ask, the one that the judge chooses; in the first round, all of a few."""
+    """Of the sentences that may ask, the one the judge finds likeliest; in the first round, all of a few."""
     if known is not None and asking:
         at, features = max(asking, key=lambda each: known.score(each[1]))
         yield Row(features, one.sentences[at], asks=True, weight=one.weight)
@@ -352,8 +355,8 @@ def _likeliest_rows(
         )
 
 
-def _matrix(rows: list[Row], names: list[str]) -> csr_matrix:
-    """A row of features for each sentence, of the same length however many there are."""
+def _make_matrix(rows: list[Row], names: list[str]) -> csr_matrix:
+    """A row of features for each sentence, scaled so that all rows have the same length."""
     column = {name: at for at, name in enumerate(names)}
     chosen = [[column[name] for name in row.features if name in column] for row in rows]
     values = [_SCALE / math.sqrt(len(row)) for row in chosen for _ in row]
@@ -361,7 +364,7 @@ def _matrix(rows: list[Row], names: list[str]) -> csr_matrix:
     return csr_matrix((values, [at for row in chosen for at in row], ends), shape=(len(rows), len(names)))
 
 
-def _fit(inputs: csr_matrix | np.ndarray, rows: list[Row], loose: float) -> LogisticRegression:
+def _fit_logistic(inputs: csr_matrix | np.ndarray, rows: list[Row], loose: float) -> LogisticRegression:
     weights = [row.weight for row in rows]
     return LogisticRegression(C=loose, max_iter=500).fit(
         inputs, [row.asks for row in rows], sample_weight=weights
@@ -374,7 +377,7 @@ def _embed(encoder: BundledEmbeddingProvider, sentences: Iterable[str]) -> dict[
 
 
 def _undecided_sentences(examples: list[Example], unseen: dict[int, list[float | None]]) -> list[str]:
-    """The sentences that the encoder would be asked about."""
+    """The sentences that the encoder would be asked to judge."""
     return [
         one.sentences[place]
         for at, one in enumerate(examples)
@@ -383,7 +386,7 @@ def _undecided_sentences(examples: list[Example], unseen: dict[int, list[float |
 
 
 def _undecided_places(scores: list[float | None]) -> list[int]:
-    """Where the undecided sentences of a message stand, the likeliest first."""
+    """The positions of a message's undecided sentences, the likeliest first."""
     undecided = [at for at, score in enumerate(scores) if score is not None and _is_undecided(score)]
     return sorted(undecided, key=lambda at: -(scores[at] or 0.0))
 
@@ -394,7 +397,7 @@ def _fit_vectors(
     vectors: dict[str, np.ndarray],
     without: int | None = None,
 ) -> RequestWeights:
-    """The weights of vectors beside scores that never saw the sentence, from sentences that are undecided."""
+    """The weights of vectors and scores, fitted on undecided sentences whose scores never saw them."""
     rows, scores = [], []
     for at, one in enumerate(examples):
         if one.group == without:
@@ -407,7 +410,7 @@ def _fit_vectors(
                 rows.append(Row(frozenset(), one.sentences[place], asks=asks[place], weight=1.0))
                 scores.append(unseen[at][place])
     meant = np.array([vectors[row.sentence] for row in rows]) * _VECTOR_SCALE
-    fitted = _fit(np.c_[scores, meant], rows, _VECTOR_REGULARISATION)
+    fitted = _fit_logistic(np.c_[scores, meant], rows, _VECTOR_REGULARISATION)
     share, *vector = fitted.coef_[0]
     rounded = [round(float(value) * _VECTOR_SCALE, 3) for value in vector]
     start = round(float(fitted.intercept_[0]), 3)
@@ -417,14 +420,14 @@ def _fit_vectors(
 def _weigh_vectors(
     known: RequestWeights, one: Example, scores: list[float | None], vectors: dict[str, np.ndarray]
 ) -> list[float | None]:
-    """The scores of a message with the vectors of the likeliest undecided sentences weighed in."""
+    """The scores of a message's sentences, with the vectors of the likeliest undecided ones included."""
     weighed = list(scores)
     for at in _undecided_places(scores)[:MAX_ENCODED_SENTENCES]:
         weighed[at] = combined_score(known, scores[at] or 0.0, vectors[one.sentences[at]].tolist())
     return weighed
 
 
-def _surest(scores: list[float | None]) -> float:
+def _highest_score(scores: list[float | None]) -> float:
     return max((score for score in scores if score is not None), default=NEVER_ASKS)
 
 
@@ -435,8 +438,8 @@ def _is_undecided(score: float) -> bool:
 # Thresholds and quality -----------------------------------------------------------------------------------
 
 
-def _threshold(examples: list[Example], held: np.ndarray, *, is_long: bool) -> float:
-    """The one with the best F1 on messages so long, and that is calm enough on ordinary texts so long."""
+def _find_threshold(examples: list[Example], held: np.ndarray, *, is_long: bool) -> float:
+    """The threshold with the best F1 that has few enough false alarms on ordinary texts, short or long."""
     chosen = [at for at, one in enumerate(examples) if one.is_long == is_long]
     written = [at for at in chosen if not examples[at].is_ordinary]
     ordinary = [at for at in chosen if examples[at].is_ordinary]

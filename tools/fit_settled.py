@@ -1,10 +1,10 @@
-"""Learn which words settle something: writes the weights that `foreword.knowledge.settled` reads.
+"""Learn which words show a decision: writes the weights that `foreword.knowledge.settled` reads.
 
     python tools/fit_settled.py
 
-The examples are the user's statements of measure/lessons, of all hands but those kept for the test; decisions
-and rules settle something, the other types do not. Few features keep a weight (L1). The threshold is where
-statements of hands that were left out of the fit reach `PRECISION`.
+The examples are the user's statements in measure/lessons, by all writers but those kept for the test;
+decisions and rules count as decisions, the other types do not. Few features keep a weight (L1). The threshold
+is the score at which statements of writers that were left out of the fit reach `PRECISION`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIN_EXAMPLES = 4
 
 
 def read_examples() -> list[tuple[str, str, bool]]:
-    """The hand, the text and whether it settles something, of each of the users' statements."""
+    """The writer, the text and whether it is a decision, for each statement of a user."""
     found = []
     for file in sorted(LESSONS.glob("h*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -41,7 +41,7 @@ def read_examples() -> list[tuple[str, str, bool]]:
 
 
 def fit(rows: list[dict[str, float]], labels: np.ndarray) -> tuple[DictVectorizer, LogisticRegression]:
-    """The vectorizer and the model of these examples."""
+    """The vectorizer and the model that are fitted to these examples."""
     names = DictVectorizer()
     table = names.fit_transform(rows)
     table.indices, table.indptr = table.indices.astype(np.int32), table.indptr.astype(np.int32)
@@ -50,7 +50,7 @@ def fit(rows: list[dict[str, float]], labels: np.ndarray) -> tuple[DictVectorize
 
 
 def frequent_features(texts: list[str]) -> list[dict[str, float]]:
-    """The features of each text, without those that hardly any other has."""
+    """The features of each text, without rare ones."""
     every = [statement_features(text) for text in texts]
     counts: dict[str, int] = {}
     for features in every:
@@ -59,8 +59,8 @@ def frequent_features(texts: list[str]) -> list[dict[str, float]]:
     return [{name: 1.0 for name in features if counts[name] >= MIN_EXAMPLES} for features in every]
 
 
-def scores_of_others(hands: np.ndarray, rows: list[dict[str, float]], labels: np.ndarray) -> np.ndarray:
-    """The score of each example by a model that saw nothing of its hand."""
+def cross_validated_scores(hands: np.ndarray, rows: list[dict[str, float]], labels: np.ndarray) -> np.ndarray:
+    """The score of each example by a model that saw nothing of its writer."""
     scores = np.zeros(len(rows))
     for hand in sorted(set(hands)):
         inside = hands == hand
@@ -70,8 +70,8 @@ def scores_of_others(hands: np.ndarray, rows: list[dict[str, float]], labels: np
     return scores
 
 
-def least_score(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The lowest score from which on the statements reach the precision."""
+def find_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
+    """The lowest score at and above which the statements reach `PRECISION`."""
     order = np.argsort(-scores)
     precision = np.cumsum(labels[order]) / np.arange(1, len(order) + 1)
     last = int(np.nonzero(precision >= PRECISION)[0][-1])
@@ -84,8 +84,8 @@ def main() -> None:
     hands = np.array([hand for hand, _, _ in examples])
     labels = np.array([settles for _, _, settles in examples])
     rows = frequent_features([text for _, text, _ in examples])
-    scores = scores_of_others(hands, rows, labels)
-    threshold = least_score(scores, labels)
+    scores = cross_validated_scores(hands, rows, labels)
+    threshold = find_threshold(scores, labels)
     names, model = fit(rows, labels)
     pairs = zip(names.get_feature_names_out(), model.coef_[0], strict=True)
     features = {name: round(float(weight), 2) for name, weight in sorted(pairs) if abs(weight) >= 0.02}

@@ -3,10 +3,10 @@
     python tools/fit_shift.py DIR DIR…
 
 Each DIR holds dialogues.jsonl (docs/quality.md says what a set is). Every turn after the first is read as a
-prompt; its signs are fitted to whether it opens a subject, all sets with equal weight, by Newton's method
-with a little ridge. Prints the weights of `MEANING` and `WORDS` in `foreword.recall.divergence`, the
-thresholds, and how far to trust them: five folds over dialogues, and each set judged by a curve that never
-saw it. The data stays where it is: the package holds the coefficients alone.
+prompt; a curve over its signs is fitted to whether it begins a subject, all sets with equal weight, by
+Newton's method with a little ridge. Prints the weights of `MEANING` and `WORDS` in
+`foreword.recall.divergence`, the thresholds, and how reliable they are: five folds over dialogues, and each
+set judged by a curve that never saw it. The data are not copied: the package has only the coefficients.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MIN_PRECISION = {"medium": 0.8, "high": 0.9}
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """For every place of a set: its signs, whether a subject opens, its dialogue, whether it only replies."""
+    """For every place of a set: its signs, whether a subject begins, its dialogue, if it only replies."""
 
     inputs: np.ndarray
     opens: np.ndarray
@@ -47,7 +47,7 @@ class Points:
 
 
 def main() -> None:
-    """Read, embed, fit, print."""
+    """Read the sets, embed their turns, fit the curves and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+")
     asked = parser.parse_args()
@@ -59,10 +59,10 @@ def main() -> None:
         _print(f"{folder.name}: {len(encoded)} dialogues read")
     for curve in (_MEANING, _WORDS):
         _print(f"\n{curve}")
-        _fit_and_print(curve, {name: _points(encoded, curve) for name, encoded in sets.items()})
+        _fit_and_print(curve, {name: _make_points(encoded, curve) for name, encoded in sets.items()})
 
 
-def _points(encoded: list[shifts.EncodedDialogue], curve: str) -> Points:
+def _make_points(encoded: list[shifts.EncodedDialogue], curve: str) -> Points:
     rows, opens, numbers, replies = [], [], [], []
     for number, one in enumerate(encoded):
         for (prompt, past), true in zip(one.places(), one.dialogue.opens, strict=True):
@@ -77,7 +77,7 @@ def _points(encoded: list[shifts.EncodedDialogue], curve: str) -> Points:
 
 
 def fit(sets: list[Points]) -> np.ndarray:
-    """The weights of the signs, and the start of the curve, last; every set counts the same."""
+    """The weights of the signs, with the intercept last; every set counts the same."""
     inputs = np.concatenate([one.inputs for one in sets])
     opens = np.concatenate([one.opens for one in sets]).astype(float)
     counts = np.concatenate([np.full(len(one.opens), 1 / len(one.opens)) for one in sets])
@@ -105,9 +105,9 @@ def _fit_and_print(curve: str, sets: dict[str, Points]) -> None:
     weights = fit(list(sets.values()))
     shown = ", ".join(f"{name}={value:.2f}" for name, value in zip(_NAMES, weights, strict=False))
     _print(f"{curve} = Curve(Signs({shown}), {weights[-1]:.2f})")
-    unseen = {name: _cross_validated(name, sets) for name in sets}
+    unseen = {name: _cross_validated_chances(name, sets) for name in sets}
     threshold = max(
-        _CUTS, key=lambda cut: _mean_over_sets(sets, unseen, cut, lambda counted: counted.f(BETA))
+        _CUTS, key=lambda cut: _mean_over_sets(sets, unseen, cut, lambda counted: counted.f_score(BETA))
     )
     _print(f"threshold {threshold:.2f}: the best mean F{BETA:g} of all sets")
     for severity, least in _MIN_PRECISION.items():
@@ -124,8 +124,8 @@ def _fit_and_print(curve: str, sets: dict[str, Points]) -> None:
             _print_line(f"{name}, fitted on the others", points, chances(points, fit(others)), threshold)
 
 
-def _cross_validated(name: str, sets: dict[str, Points]) -> np.ndarray:
-    """The chances of one set, each dialogue's by a curve that was fitted without it."""
+def _cross_validated_chances(name: str, sets: dict[str, Points]) -> np.ndarray:
+    """The probabilities for one set, each dialogue by a curve that was fitted without it."""
     points = sets[name]
     unseen = np.zeros(len(points.opens))
     for fold in range(_FOLDS):
@@ -141,20 +141,22 @@ def _select(points: Points, chosen: np.ndarray) -> Points:
 def _mean_over_sets(
     sets: dict[str, Points], unseen: dict[str, np.ndarray], cut: float, measure: Callable[[Tally], float]
 ) -> float:
-    return float(np.mean([measure(_tally(points, unseen[name], cut)) for name, points in sets.items()]))
+    return float(
+        np.mean([measure(_count_alerts(points, unseen[name], cut)) for name, points in sets.items()])
+    )
 
 
-def _tally(points: Points, unseen: np.ndarray, cut: float) -> Tally:
+def _count_alerts(points: Points, unseen: np.ndarray, cut: float) -> Tally:
     alerts = (unseen >= cut) & ~points.replies
     return Tally(int((alerts & points.opens).sum()), int(alerts.sum()), int(points.opens.sum()))
 
 
 def _print_line(what: str, points: Points, unseen: np.ndarray, threshold: float) -> None:
-    counted = _tally(points, unseen, threshold)
+    counted = _count_alerts(points, unseen, threshold)
     auc = boundaries.roc_auc(unseen.tolist(), points.opens.tolist())
     _print(
         f"{what:40} ROC-AUC {auc:.3f}  precision {counted.precision or 0:.3f}  "
-        f"recall {counted.recall or 0:.3f}  F1 {counted.f(1):.3f}  F0.5 {counted.f(0.5):.3f}"
+        f"recall {counted.recall or 0:.3f}  F1 {counted.f_score(1):.3f}  F0.5 {counted.f_score(0.5):.3f}"
     )
 
 

@@ -2,9 +2,9 @@
 
     python tools/fit_tokens.py [--dimensions 64]
 
-The published form of the encoder gives 384 numbers a token, too many to keep for every token of a memory. The
-main components of the tokens of our own text keep nearly all that comparisons need. Writes `projection.f32`
-beside the model and prints its digest, which belongs into `foreword.spaces.tokens`.
+The published encoder gives 384 numbers for each token, too many to store for every token of a memory. The
+main components of the tokens of our own texts keep nearly all that comparisons need. Writes `projection.f32`
+beside the model and prints its digest, which must be put into `foreword.spaces.tokens`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_STATEMENTS = 2000
 
 
 def main() -> None:
-    """Encode a sample of statements, fit, write, print the digest."""
+    """Encode a sample of statements, fit the projection, write it and print its digest."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--dimensions", type=int, default=tokens.DIMENSIONS)
     asked = parser.parse_args()
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def main_components(states: np.ndarray, dimensions: int) -> np.ndarray:
-    """The directions, one a column, that keep most of the states' lengths; the first the strongest."""
+    """The directions, one in each column, that keep most of the states' lengths, the strongest first."""
     units = states / np.linalg.norm(states, axis=1, keepdims=True)
     _, directions = np.linalg.eigh((units.T @ units).astype(np.float64))
     return directions[:, ::-1][:, :dimensions]

@@ -1,9 +1,9 @@
-"""The histories that the reader is taught on, as rows of token numbers.
+"""The histories that the reader is trained on, as rows of token numbers.
 
 A history is read from a line of JSON (measure/lessons/README.md has the format). Every statement becomes the
-line that the reader will see, with what came before it and what was said later; every prompt the statements
-that are easily taken for an answer. From these come the rows to learn from: a prompt and a statement, two
-statements of which one may replace the other, a statement alone. Nothing here needs torch.
+line that the reader will see, with the line before it and later lines about the same; every prompt gets the
+statements that are easily mistaken for an answer. From these come the rows to learn from: a prompt and a
+statement, two statements of which one may replace the other, or a statement alone. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 TYPES = ("decision", "rule", "correction", "fact", "task", "report", "question", "chatter")
 NEITHER, REPLACES, SAME = 0, 1, 2
-"""What a newer statement can be to an older one; in this order the reader gives their probabilities."""
+"""The relations of a newer statement to an older one, in the order of the reader's probabilities."""
 
 PAIRS_FOLDER = "pairs"
-"""The folder, inside one of histories, that has files of single pairs of statements."""
+"""The folder, inside a folder of histories, with files of single pairs of statements."""
 
 _LABELS = {"replaces": REPLACES, "same": SAME, "adds": NEITHER, "unrelated": NEITHER}
 _START, _END = 101, 102
@@ -50,17 +50,17 @@ _NEWER_TOKENS, _OLDER_TOKENS, _TYPED_TOKENS = 72, 80, 96
 _BEFORE_CHARACTERS, _LATER_CHARACTERS = 160, 200
 _TALKERS, _ANSWERED = ("user", "agent"), ("user", "agent", "tool")
 _MAX_LATER, _MIN_NEARNESS = 2, 0.12
-"""At most so many later statements are told with one, and only if they have this much in common with it."""
+"""How many later statements are shown with one at most, and how near they must be to it."""
 
 _HARD = 8
-"""So many statements of a history, the nearest by the encoder, are hard to tell from an answer."""
+"""How many statements of a history, the nearest by the encoder, count as hard."""
 
 _PROMPT_TYPES = ("question", "task", "chatter", "decision", "rule")
 _MAX_SAID = 6
-"""Of what the user said in a history so much, if of these types, also stands for prompts."""
+"""How many of the user's statements of these types are used as prompts, too."""
 
 _NEEDED, _HELPFUL, _OUTDATED, _NOISE = 1.5, 0.8, 1.5, 1.0
-"""How much a pair counts."""
+"""How much a pair counts, by what the statement is to the prompt."""
 
 _DAY_OF_PROMPTS = datetime(2026, 1, 1, tzinfo=UTC)
 _ITEMS = {
@@ -71,12 +71,12 @@ _ITEMS = {
     "commit": ("commit", "user"),
     "memory": ("memory", "user"),
 }
-"""What kind of item somebody's statement is kept as, and how far it is trusted."""
+"""The kind of item that a speaker's statements are stored as, and how far they are trusted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """What was said, as the reader sees it: its line, the line before it, and later ones; all in tokens."""
+    """A statement as the reader sees it: its line, the line before it, and later ones, all as tokens."""
 
     number: int
     who: str
@@ -90,7 +90,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prompt:
-    """A prompt in tokens, and the numbers of the statements it needs, or that are hard to tell from these."""
+    """A prompt as tokens, and the numbers of the statements that it needs, or that are mistaken for them."""
 
     tokens: list[int]
     needs: frozenset[int]
@@ -99,11 +99,11 @@ class Prompt:
     hard: frozenset[int]
 
     def is_answered_by(self, number: int) -> bool:
-        """Whether the statement should be told."""
+        """Whether the statement should be shown with this prompt."""
         return number in self.needs | self.helps and number not in self.outdated
 
     def weight(self, number: int) -> float:
-        """How much the statement counts when it is learnt from."""
+        """How much the pair of this prompt and the statement counts in training."""
         if number in self.needs:
             return _NEEDED
         if number in self.outdated:
@@ -113,7 +113,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """The statements of one project or one life in order of time, the prompts, and what replaces what."""
+    """The statements of one project or person in order of time, the prompts, and what replaces what."""
 
     statements: list[Statement]
     prompts: list[Prompt]
@@ -125,7 +125,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What a model is taught or tested on: histories, and pairs of statements without one."""
+    """The data to train or test a model on: histories, and pairs of statements without a history."""
 
     histories: list[History]
     comparisons: list[Comparison]
@@ -133,7 +133,7 @@ class Lessons:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A prompt and a statement: whether it should be told, and how much the pair counts."""
+    """A prompt and a statement: whether it should be shown, and how much the pair counts."""
 
     prompt: Prompt
     statement: Statement
@@ -145,7 +145,7 @@ class Pair:
 
 
 def find_files(folders: Iterable[Path]) -> list[Path]:
-    """The files of histories in the folders and those of pairs in their folders of pairs, by name."""
+    """The files of histories and of pairs in these folders, by name."""
     found = [
         path
         for folder in folders
@@ -170,8 +170,8 @@ def read_lessons(files: Iterable[Path], tokenizer: Tokenizer, encoder: BundledEm
 def read_comparison(given: dict[str, Any], tokenizer: Tokenizer) -> Comparison:
     """A pair of statements, from its JSON."""
     newer, older = given["newer"], given["older"]
-    before = _after(*newer["prev"]) if newer["prev"] else ""
-    lines = [_tokens(tokenizer, text) for text in (describe(newer), before, describe(older))]
+    before = _format_line_before(*newer["prev"]) if newer["prev"] else ""
+    lines = [_encode_text(tokenizer, text) for text in (describe(newer), before, describe(older))]
     return comparison_row(lines[0], lines[1][:_BEFORE_TOKENS], lines[2]), _LABELS[given["label"]]
 
 
@@ -184,17 +184,17 @@ def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEm
             one["n"],
             one["who"],
             one["type"],
-            cut_prompt(_tokens(tokenizer, one["text"])),
-            _tokens(tokenizer, describe(one))[:_LINE_TOKENS],
-            _tokens(tokenizer, describe_before(one, told[at - 1] if at else None))[:_BEFORE_TOKENS],
-            [token for text in later for token in _tokens(tokenizer, text)[:_LATER_TOKENS]],
+            cut_prompt(_encode_text(tokenizer, one["text"])),
+            _encode_text(tokenizer, describe(one))[:_LINE_TOKENS],
+            _encode_text(tokenizer, describe_before(one, told[at - 1] if at else None))[:_BEFORE_TOKENS],
+            [token for text in later for token in _encode_text(tokenizer, text)[:_LATER_TOKENS]],
         )
         for at, (one, later) in enumerate(zip(told, describe_later(told), strict=True))
     ]
-    hard = _nearest(given, encoder)
+    hard = _find_nearest_statements(given, encoder)
     prompts = [
         Prompt(
-            cut_prompt(_tokens(tokenizer, one["text"])),
+            cut_prompt(_encode_text(tokenizer, one["text"])),
             *(frozenset(one[name]) & set(numbers) for name in ("needs", "helps", "outdated")),
             frozenset(numbers[at] for at in near),
         )
@@ -205,7 +205,7 @@ def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEm
 
 
 def describe(told: dict[str, Any]) -> str:
-    """The line of a statement: who said it, when, and its words."""
+    """The line of a statement: who said it, when, and its text."""
     kind, trust = _ITEMS[told["who"]]
     said = _DAY_OF_PROMPTS + timedelta(days=told["day"])
     item = Item(told["text"], "lessons", kind, created_at=said, source=Source(told["who"], trust))
@@ -213,29 +213,29 @@ def describe(told: dict[str, Any]) -> str:
 
 
 def describe_before(told: dict[str, Any], before: dict[str, Any] | None) -> str:
-    """What the statement answers: the one before it on the same day, if people or agents talk."""
+    """The statement before, which this one may answer, if it is of the same day and of a talk; or empty."""
     if before is None or before["day"] != told["day"]:
         return ""
     if told["who"] not in _TALKERS or before["who"] not in _ANSWERED:
         return ""
-    return _after(before["who"], before["text"])
+    return _format_line_before(before["who"], before["text"])
 
 
-def _after(who: str, text: str) -> str:
+def _format_line_before(who: str, text: str) -> str:
     return f"(after {who}: {text[:_BEFORE_CHARACTERS]})"
 
 
 def describe_later(told: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """For each statement the lines of later ones about the same thing, nearest first.
+    """For each statement, the lines of later ones about the same thing, nearest first.
 
-    Nearness is by the words they share; rare words count for more.
+    Nearness is measured by shared words; rare words count more.
     """
     words = [set(content_words(one["text"])) for one in told]
     counts = Counter(word for found in words for word in found)
     rarity = {word: math.log(1 + len(told) / count) for word, count in counts.items()}
     described: list[list[str]] = []
     for at in range(len(told)):
-        later = range(len(told) - 1, at, -1)  # of two that are equally near, the later one comes first
+        later = range(len(told) - 1, at, -1)  # of two equally near ones, the later one comes first
         near = sorted(((_nearness(words[at], words[one], rarity), one) for one in later), key=lambda n: -n[0])
         found = [told[one] for nearness, one in near[:_MAX_LATER] if nearness >= _MIN_NEARNESS]
         described.append([_describe_later_line(one) for one in found])
@@ -253,25 +253,25 @@ def _describe_later_line(told: dict[str, Any]) -> str:
     return f"(later, {age}, {who}: {told['text'][:_LATER_CHARACTERS]}"
 
 
-def _tokens(tokenizer: Tokenizer, text: str) -> list[int]:
+def _encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
     return list(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def cut_prompt(tokens: list[int]) -> list[int]:
-    """A long prompt by its two ends."""
+    """The beginning and the end of a long prompt."""
     half = _PROMPT_TOKENS // 2
     return tokens if len(tokens) <= _PROMPT_TOKENS else tokens[:half] + tokens[-half:]
 
 
-def _nearest(given: dict[str, Any], encoder: BundledEmbeddingProvider) -> list[list[int]]:
-    """For each prompt the positions of the statements that are nearest to it by the bundled encoder."""
+def _find_nearest_statements(given: dict[str, Any], encoder: BundledEmbeddingProvider) -> list[list[int]]:
+    """For each prompt, the positions of the statements that are nearest by the bundled encoder."""
     statements = np.array(encoder.embed_batch([one["text"] for one in given["statements"]]))
     prompts = np.array([encoder.embed_query(one["text"]) for one in given["prompts"]])
     return [np.argsort(-row)[:_HARD].tolist() for row in (prompts @ statements.T).round(3)]
 
 
 def find_related(given: dict[str, Any]) -> dict[tuple[int, int], int]:
-    """The pairs of which the later statement replaces the earlier one, or says the same."""
+    """The relation of each pair in which the later statement replaces the earlier one, or repeats it."""
     numbers = {one["n"] for one in given["statements"]}
     related = {(later, earlier): REPLACES for later, earlier in given["replaces"] if later > earlier}
     related |= {(max(pair), min(pair)): SAME for pair in given["same"]}
@@ -290,20 +290,20 @@ def _overlap(one: set[str], other: set[str]) -> float:
     return len(one & other) / math.sqrt(len(one) * len(other) + 1)
 
 
-# What is learnt from --------------------------------------------------------------------------------------
+# Pairs to learn from --------------------------------------------------------------------------------------
 
 
 def make_pairs(
     histories: Sequence[History], easy: int | None, foreign: int, chance: random.Random
 ) -> list[Pair]:
-    """Every prompt with what it needs, with what is hard, and with some that is easy to tell from it.
+    """Every prompt with the statements it needs, with hard ones, and with some easy ones.
 
-    `easy` is how many of the easy statements are taken (None: all), `foreign` how many of another history.
+    `easy` is how many easy statements are used (None: all), `foreign` how many of another history.
     """
     pairs: list[Pair] = []
     for history in histories:
         for prompt in history.prompts:
-            for statement in _choose(history, prompt, easy, chance):
+            for statement in _choose_statements(history, prompt, easy, chance):
                 answers = float(prompt.is_answered_by(statement.number))
                 pairs.append(Pair(prompt, statement, answers, prompt.weight(statement.number)))
             other = chance.choice(histories)
@@ -313,8 +313,10 @@ def make_pairs(
     return pairs
 
 
-def _choose(history: History, prompt: Prompt, easy: int | None, chance: random.Random) -> list[Statement]:
-    """The statements of its own history that a prompt is shown with."""
+def _choose_statements(
+    history: History, prompt: Prompt, easy: int | None, chance: random.Random
+) -> list[Statement]:
+    """The statements of a prompt's own history that are paired with it."""
     labelled = prompt.needs | prompt.helps | prompt.outdated
     key = [one for one in history.statements if one.number in labelled]
     rest = [one for one in history.statements if one.number not in labelled]
@@ -324,12 +326,12 @@ def _choose(history: History, prompt: Prompt, easy: int | None, chance: random.R
 
 
 def make_said_rows(histories: Sequence[History]) -> list[Row]:
-    """What the user said as a prompt, with every other statement of its history; nobody labelled these."""
+    """Rows without labels: the user's statements as prompts, and every other statement of the history."""
     rows: list[Row] = []
     for history in histories:
         said = [one for one in history.statements if one.who == "user" and one.type in _PROMPT_TYPES]
         rows += [
-            _join(prompt.prompt, other.line)
+            _join_as_row(prompt.prompt, other.line)
             for prompt in said[:_MAX_SAID]
             for other in history.statements
             if other is not prompt
@@ -340,25 +342,30 @@ def make_said_rows(histories: Sequence[History]) -> list[Row]:
 def make_comparisons(
     histories: Sequence[History], alike: int, others: int, chance: random.Random
 ) -> list[Comparison]:
-    """All pairs of statements of which one replaces or repeats the other, and some that are unrelated.
+    """All pairs of statements in which one replaces or repeats the other, and some unrelated ones.
 
-    Of the unrelated ones of a history `alike` are those with most words in common, `others` any.
+    Of a history's unrelated pairs, `alike` is how many with most words in common are used, `others` how many
+    at random.
     """
     made: list[Comparison] = []
     for history in histories:
         unrelated = history.unrelated[:alike]
         unrelated += chance.sample(history.unrelated, min(len(history.unrelated), others))
         labelled = [*history.related.items(), *((pair, NEITHER) for pair in unrelated)]
-        made += _compare(history, labelled)
+        made += _make_comparison_rows(history, labelled)
     return made
 
 
 def compare_all(history: History) -> list[Comparison]:
-    """Every pair of statements of a history, as it is tested."""
-    return _compare(history, [*history.related.items(), *((pair, NEITHER) for pair in history.unrelated)])
+    """Every pair of statements of a history, for the test."""
+    return _make_comparison_rows(
+        history, [*history.related.items(), *((pair, NEITHER) for pair in history.unrelated)]
+    )
 
 
-def _compare(history: History, labelled: Iterable[tuple[tuple[int, int], int]]) -> list[Comparison]:
+def _make_comparison_rows(
+    history: History, labelled: Iterable[tuple[tuple[int, int], int]]
+) -> list[Comparison]:
     said = {one.number: one for one in history.statements}
     return [
         (comparison_row(said[newer].line, said[newer].before, said[older].line), what)
@@ -370,22 +377,22 @@ def _compare(history: History, labelled: Iterable[tuple[tuple[int, int], int]]) 
 
 
 def pair_row(prompt: Prompt, statement: Statement, *, before: bool = False, later: bool = False) -> Row:
-    """A prompt and a statement, with or without what came before and after it."""
+    """The row of a prompt and a statement, with or without the lines before and after it."""
     context = (statement.before if before else []) + (statement.later if later else [])
-    return _join(prompt.tokens, statement.line + context)
+    return _join_as_row(prompt.tokens, statement.line + context)
 
 
 def comparison_row(newer: list[int], before: list[int], older: list[int]) -> Row:
-    """Two statements, the newer with the line before it, to be asked whether it replaces the other."""
-    return _join(newer[:_NEWER_TOKENS] + before, older[:_OLDER_TOKENS])
+    """The row of two statements, the newer with the line before it, to judge if it replaces the other."""
+    return _join_as_row(newer[:_NEWER_TOKENS] + before, older[:_OLDER_TOKENS])
 
 
 def type_row(statement: Statement) -> Row:
-    """A statement alone, to be asked what it is."""
+    """The row of a statement alone, to judge its type."""
     line = statement.line[:_TYPED_TOKENS]
     return [_START, *line, _END], [0] * (len(line) + 2)
 
 
-def _join(first: list[int], second: list[int]) -> Row:
+def _join_as_row(first: list[int], second: list[int]) -> Row:
     tokens = [_START, *first, _END, *second, _END]
     return tokens, [0] * (len(first) + 2) + [1] * (len(second) + 1)

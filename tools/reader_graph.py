@@ -1,10 +1,10 @@
-"""The reader as an ONNX graph in int8, made from its weights.
+"""Writes the reader as an ONNX graph in int8, from its weights.
 
-The graph reads one question and many statements. The question's tokens see each other only, so they are
-computed once; a statement's tokens see the question's and their own. All matrices are multiplied with the
-tokens of the question and of all statements at once. In the last layer only the first token of a statement
-is computed, which is what the heads judge. Weights are named as `reader_teaching.CrossEncoder` names them.
-Needs onnx.
+The graph reads one question and many statements. The question's tokens attend only to each other, so they are
+computed once; a statement's tokens attend to the question's and to their own. All matrices are multiplied
+with the tokens of the question and of all statements at once. In the last layer only the first token of a
+statement is computed, which the heads read. Weights have the names of `reader_teaching.CrossEncoder`. Needs
+onnx.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _HEADS, _HEAD_WIDTH = 12, 32
 _WIDTH = _HEADS * _HEAD_WIDTH
 _OUTPUTS = {"helps": 1, "relations": 3}
 _OPERATORS, _FORMAT = 20, 10
-"""The versions of ONNX's operators and of its files; onnxruntime 1.20 knows both."""
+"""The versions of ONNX's operators and of its files, which onnxruntime 1.20 supports."""
 
 _LARGEST = 127
 """The largest number of an int8 weight."""
 
 _TINY = 1e-12
-"""Keeps the scale of a column of zeros from being zero, and the variance of a layer's states from it."""
+"""Added to scales and variances, so that they are never zero."""
 
 _HIDDEN = -10_000.0
-"""What is added to the attention for a token that only fills up a row."""
+"""Added to the attention to a padding token, which hides it."""
 
 
 def write_model(weights: Weights, out: Path) -> None:
@@ -55,7 +55,7 @@ def write_model(weights: Weights, out: Path) -> None:
 
 
 class _Graph:
-    """The nodes and constants of a graph that is being made; values are known by their names."""
+    """The nodes and constants of a graph that is being built; values are referred to by their names."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -73,11 +73,11 @@ class _Graph:
         return self.constant(np.array(values, np.float32))
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
-        """Add a node and return the name of what it gives."""
+        """Add a node and return the name of its output."""
         return self.add_split(operator, 1, *inputs, **attributes)[0]
 
     def add_split(self, operator: str, outputs: int, *inputs: str, **attributes: Any) -> list[str]:  # noqa: ANN401
-        """Add a node that gives several values and return their names."""
+        """Add a node with several outputs and return their names."""
         name = f"{operator}_{len(self.nodes)}"
         names = [f"{name}_{at}" for at in range(outputs)]
         self.nodes.append(helper.make_node(operator, list(inputs), names, name, **attributes))
@@ -85,7 +85,7 @@ class _Graph:
 
 
 class _Shapes:
-    """The sizes that are known only when the graph runs, as values of the graph."""
+    """The sizes that are known only when the graph runs, as names of values in the graph."""
 
     def __init__(self, graph: _Graph) -> None:
         one, heads, head_width = graph.integers(1), graph.integers(_HEADS), graph.integers(_HEAD_WIDTH)
@@ -94,7 +94,7 @@ class _Shapes:
         self.batch = graph.add("Shape", "statements", start=0, end=1)
         self.tokens = graph.add("Shape", "statements", start=1, end=2)
         self.both = graph.add("Concat", self.question, graph.add("Mul", self.batch, self.tokens), axis=0)
-        """How many rows of all tokens are the question's, and how many are the statements'."""
+        """How many of the rows of all tokens belong to the question, and how many to the statements."""
         self.question_heads = graph.add("Concat", one, self.question, heads, head_width, axis=0)
         self.statement_heads = graph.add("Concat", self.batch, self.tokens, heads, head_width, axis=0)
         self.statement_states = graph.add("Concat", self.batch, self.tokens, graph.integers(_WIDTH), axis=0)
@@ -106,7 +106,7 @@ def build_reader(graph: _Graph, weights: Weights) -> None:
     """Add all nodes, from the inputs to the outputs."""
     shapes = _Shapes(graph)
     states = _embed(graph, weights, shapes)
-    mask = _mask(graph, shapes)
+    mask = _make_attention_mask(graph, shapes)
     layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
     for number in range(layers - 1):
         part = f"layers.{number}."
@@ -123,9 +123,10 @@ def build_reader(graph: _Graph, weights: Weights) -> None:
 
 
 def _embed(graph: _Graph, weights: Weights, shapes: _Shapes) -> str:
-    """The states of all tokens before the first layer, the question's first.
+    """The states of all tokens before the first layer, those of the question first.
 
-    A statement's first token has the first place; the question's come after it, the statement's others last.
+    A statement's first token has the first position; the question's tokens follow, then the statement's
+    others.
     """
     first, second = (weights["positions.weight"] + one for one in weights["segments.weight"])
     first_places, second_places = graph.floats(first), graph.floats(second)
@@ -148,7 +149,7 @@ def _embed(graph: _Graph, weights: Weights, shapes: _Shapes) -> str:
 
 
 class _Words:
-    """The table of words, in int8 with one scale."""
+    """The embedding table of words, in int8 with one scale."""
 
     def __init__(self, graph: _Graph, table: np.ndarray) -> None:
         numbers, scale = _quantize(table, axis=None)
@@ -162,8 +163,8 @@ class _Words:
         )
 
 
-def _mask(graph: _Graph, shapes: _Shapes) -> str:
-    """What is added to a statement's attention: nothing for the question's tokens and its own."""
+def _make_attention_mask(graph: _Graph, shapes: _Shapes) -> str:
+    """The mask that is added to a statement's attention: 0, or `_HIDDEN` for padding tokens."""
     filling = graph.add("Sub", graph.floats(1), graph.add("Cast", "mask", to=TensorProto.FLOAT))
     own = graph.add("Unsqueeze", graph.add("Mul", filling, graph.floats(_HIDDEN)), graph.integers(1, 2))
     question = graph.add("Expand", graph.floats(np.zeros((1, 1, 1, 1))), shapes.question_mask)
@@ -171,14 +172,17 @@ def _mask(graph: _Graph, shapes: _Shapes) -> str:
 
 
 def _attend(graph: _Graph, weights: Weights, part: str, states: str, shapes: _Shapes, mask: str) -> str:
-    """What all tokens gather from those they see."""
+    """The result of attention for all tokens."""
     parts = [part + name for name in ("query", "key", "value")]
     widths = graph.integers(_WIDTH, _WIDTH, _WIDTH)
     asking, key, value = graph.add_split("Split", 3, _multiply(graph, weights, states, parts), widths, axis=1)
     question, statements = graph.add_split("Split", 2, asking, shapes.both, axis=0)
-    keys, values = _Seen(graph, key, shapes, is_key=True), _Seen(graph, value, shapes, is_key=False)
-    question = _heads(graph, question, shapes.question_heads)
-    statements = _heads(graph, statements, shapes.statement_heads)
+    keys, values = (
+        _AttendedTokens(graph, key, shapes, is_key=True),
+        _AttendedTokens(graph, value, shapes, is_key=False),
+    )
+    question = _split_into_heads(graph, question, shapes.question_heads)
+    statements = _split_into_heads(graph, statements, shapes.statement_heads)
     by_question = _gather(graph, question, keys.question, values.question)
     by_statements = _gather(graph, statements, keys.everything, values.everything, mask)
     return graph.add("Concat", by_question, by_statements, axis=0)
@@ -187,37 +191,40 @@ def _attend(graph: _Graph, weights: Weights, part: str, states: str, shapes: _Sh
 def _attend_first(
     graph: _Graph, weights: Weights, part: str, states: str, shapes: _Shapes, mask: str
 ) -> tuple[str, str]:
-    """The states of the statements' first tokens, and what these gather."""
+    """The states of the statements' first tokens, and the result of attention for them."""
     _, statements = graph.add_split("Split", 2, states, shapes.both, axis=0)
     by_token = graph.add("Reshape", statements, shapes.statement_states)
     first = graph.add("Gather", by_token, graph.constant(np.int64(0)), axis=1)
     both = _multiply(graph, weights, states, [part + "key", part + "value"])
     key, value = graph.add_split("Split", 2, both, graph.integers(_WIDTH, _WIDTH), axis=1)
-    keys, values = _Seen(graph, key, shapes, is_key=True), _Seen(graph, value, shapes, is_key=False)
+    keys, values = (
+        _AttendedTokens(graph, key, shapes, is_key=True),
+        _AttendedTokens(graph, value, shapes, is_key=False),
+    )
     asking = _multiply(graph, weights, first, [part + "query"])
-    asking = _heads(graph, asking, graph.integers(-1, 1, _HEADS, _HEAD_WIDTH))
+    asking = _split_into_heads(graph, asking, graph.integers(-1, 1, _HEADS, _HEAD_WIDTH))
     return first, _gather(graph, asking, keys.everything, values.everything, mask)
 
 
-class _Seen:
-    """The keys, or the values, of the question's tokens, and those of everything a statement's tokens see."""
+class _AttendedTokens:
+    """The keys, or the values, of the question's tokens, and of all tokens that a statement attends to."""
 
     def __init__(self, graph: _Graph, states: str, shapes: _Shapes, *, is_key: bool) -> None:
         question, statements = graph.add_split("Split", 2, states, shapes.both, axis=0)
-        self.question = _heads(graph, question, shapes.question_heads, is_key=is_key)
-        own = _heads(graph, statements, shapes.statement_heads, is_key=is_key)
+        self.question = _split_into_heads(graph, question, shapes.question_heads, is_key=is_key)
+        own = _split_into_heads(graph, statements, shapes.statement_heads, is_key=is_key)
         repeated = graph.add("Expand", self.question, shapes.for_each)
         self.everything = graph.add("Concat", repeated, own, axis=3 if is_key else 2)
 
 
-def _heads(graph: _Graph, states: str, shape: str, *, is_key: bool = False) -> str:
-    """States by head, then by token; keys are turned, so that they can be multiplied with."""
+def _split_into_heads(graph: _Graph, states: str, shape: str, *, is_key: bool = False) -> str:
+    """States by head, then by token; keys are transposed for the multiplication."""
     order = [0, 2, 3, 1] if is_key else [0, 2, 1, 3]
     return graph.add("Transpose", graph.add("Reshape", states, shape), perm=order)
 
 
 def _gather(graph: _Graph, asking: str, keys: str, values: str, mask: str | None = None) -> str:
-    """What the asking tokens gather from the values, a row for each token."""
+    """The result of attention for the asking tokens, a row for each token."""
     scores = graph.add("MatMul", graph.add("Mul", asking, graph.floats(_HEAD_WIDTH**-0.5)), keys)
     shares = graph.add("Softmax", graph.add("Add", scores, mask) if mask else scores, axis=-1)
     gathered = graph.add("Transpose", graph.add("MatMul", shares, values), perm=[0, 2, 1, 3])
@@ -225,7 +232,7 @@ def _gather(graph: _Graph, asking: str, keys: str, values: str, mask: str | None
 
 
 def _finish_layer(graph: _Graph, weights: Weights, part: str, states: str, gathered: str) -> str:
-    """The states after a layer, from those before it and what they gathered."""
+    """The states after a layer, from those before it and the result of attention."""
     attended = _multiply(graph, weights, gathered, [part + "attended"])
     states = _normalize(graph, weights, graph.add("Add", states, attended), part + "attended_norm")
     wide = graph.add("Gelu", _multiply(graph, weights, states, [part + "widened"]))
@@ -239,7 +246,7 @@ def _normalize(graph: _Graph, weights: Weights, states: str, part: str) -> str:
 
 
 def _multiply(graph: _Graph, weights: Weights, states: str, parts: Sequence[str]) -> str:
-    """The states times the matrices of the parts, side by side, in int8."""
+    """The states multiplied by the matrices of the parts, side by side, in int8."""
     matrix = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
     bias = np.concatenate([weights[f"{part}.bias"] for part in parts])
     numbers, scale = _quantize(matrix, axis=0)
@@ -252,12 +259,12 @@ def _multiply(graph: _Graph, weights: Weights, states: str, parts: Sequence[str]
 
 
 def _multiply_floats(graph: _Graph, weights: Weights, states: str, part: str) -> str:
-    """The states times the matrix of a part; the small ones at the end are not rounded."""
+    """The states multiplied by the matrix of a part, in floats, as for the small matrices at the end."""
     matrix, bias = graph.floats(weights[f"{part}.weight"]), graph.floats(weights[f"{part}.bias"])
     return graph.add("Gemm", states, matrix, bias, transB=1)
 
 
 def _quantize(values: np.ndarray, axis: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The values in one byte each, and the scale of each column, or one for all."""
+    """The values as int8, and the scale of each column, or one scale for all."""
     scale = np.abs(values).max(axis=axis) / _LARGEST + _TINY
     return np.clip(np.round(values / scale), -_LARGEST, _LARGEST).astype(np.int8), np.float32(scale)

@@ -1,9 +1,9 @@
-"""The reader as torch sees it, and how it is taught: teachers of twelve layers, and a student of fewer.
+"""The reader in torch, and its training: teachers of twelve layers, and a student with fewer.
 
 A teacher learns from the labels which statements help a prompt, which statement replaces which and, because
-it helps with both, what type a statement is. The student starts from some layers of the first teacher and
-learns to judge as all teachers do on average, for many more pairs. Needs torch, and a graphics card to be
-done within minutes.
+it helps with both, the type of a statement. The student starts from some layers of the first teacher and
+learns to judge as all teachers do on average, on many more pairs. Needs torch, and a graphics card to finish
+within minutes.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _WORDS, _POSITIONS, _WIDTH, _WIDE, _HEADS = 30522, 512, 384, 1536, 12
 _DROPOUT, _EPSILON, _WEIGHT_DECAY, _WARM_SHARE = 0.1, 1e-12, 0.01, 0.1
 _NEW_HEADS = ("types", "relations")
-"""Parts that are in no published model; they learn five times as fast."""
+"""Heads that no published model has; they learn five times as fast."""
 
 _NEW_HEADS_FASTER = 5
 _TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 192, 256, 768
 _LENGTH_JITTER = 8
-"""By how many tokens rows of a batch may differ in length for chance's sake."""
+"""By how many tokens the rows of a batch may differ in length, so that batches are random."""
 
 _TEACHER_EASY, _TEACHER_FOREIGN, _STUDENT_FOREIGN = 6, 3, 10
 _TEACHER_ALIKE, _TEACHER_OTHERS, _STUDENT_ALIKE, _STUDENT_OTHERS = 24, 12, 70, 30
@@ -49,7 +49,7 @@ _TEACHER_BEFORE, _TEACHER_LATER, _STUDENT_BEFORE = 0.6, 0.5, 0.25
 """How often a statement is shown with the line before it, or with later ones."""
 
 _TEACHER_REPEATS = 2
-"""How often a teacher sees the pairs that have no history in an epoch."""
+"""How often in an epoch a teacher sees the pairs that have no history."""
 
 _STUDENT_SEED = 1
 
@@ -62,7 +62,7 @@ _DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Layer(nn.Module):
-    """One layer of BERT; `wide` is how many numbers a token has in its midst."""
+    """One layer of BERT; `wide` is the width of its feed-forward part."""
 
     def __init__(self, wide: int) -> None:
         super().__init__()
@@ -89,9 +89,9 @@ class Layer(nn.Module):
 class CrossEncoder(nn.Module):
     """BERT with heads for whether a statement helps, for its type, and for whether it replaces another.
 
-    Read one way, the tokens of the first text see each other only; the first token and those of the second
-    text see everything. What a question's tokens become does not depend on the statement then, so that
-    a question is read once for all its statements.
+    With `one_way`, the tokens of the first text attend only to each other; the first token and those of the
+    second text attend to everything. Then a question's states do not depend on the statement, so that a
+    question is read once for all its statements.
     """
 
     def __init__(self, layers: int, wide: int = _WIDE, *, one_way: bool = False) -> None:
@@ -106,18 +106,18 @@ class CrossEncoder(nn.Module):
 
     def forward(self, rows: Sequence[Row]) -> torch.Tensor:
         """One vector for each row."""
-        tokens, segments, mask = _pad(rows)
+        tokens, segments, mask = _pad_batch(rows)
         with torch.autocast(_DEVICE, dtype=torch.bfloat16):
             places = self.positions(torch.arange(tokens.shape[1], device=_DEVICE))
             states = self.norm(self.words(tokens) + places + self.segments(segments))
             states = functional.dropout(states, _DROPOUT, self.training)
-            seen = _see_one_way(segments, mask) if self.one_way else mask[:, None, None, :]
+            seen = _make_one_way_mask(segments, mask) if self.one_way else mask[:, None, None, :]
             for layer in self.layers:
                 states = layer(states, seen)
             return torch.tanh(self.pool(states[:, 0])).float()
 
 
-def _pad(rows: Sequence[Row]) -> list[torch.Tensor]:
+def _pad_batch(rows: Sequence[Row]) -> list[torch.Tensor]:
     """Tokens, segments and mask of a batch."""
     arrays = np.zeros((3, len(rows), max(len(tokens) for tokens, _ in rows)), np.int64)
     for at, (tokens, segments) in enumerate(rows):
@@ -126,17 +126,17 @@ def _pad(rows: Sequence[Row]) -> list[torch.Tensor]:
     return [tokens, segments, mask.bool()]
 
 
-def _see_one_way(segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Which tokens each token sees, if those of the first text see each other only."""
+def _make_one_way_mask(segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Which tokens each token attends to, if those of the first text attend only to each other."""
     first = segments == 0
-    first[:, 0] = False  # the first token gathers what is judged, so it sees both texts
+    first[:, 0] = False  # the heads read the first token, so it attends to both texts
     hidden = first[:, :, None] & ~first[:, None, :]
     return (mask[:, None, :] & ~hidden)[:, None]
 
 
 @torch.no_grad()
 def judge(models: Sequence[CrossEncoder], rows: Sequence[Row], head: str) -> np.ndarray:
-    """What a head of the models says on average of each row: logits of `helps`, else probabilities."""
+    """The mean output of a head of the models for each row: logits of `helps`, else probabilities."""
     order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
     batches = [order[start : start + _READ_BATCH] for start in range(0, len(order), _READ_BATCH)]
     found = np.zeros((len(rows), getattr(models[0], head).out_features), np.float32)
@@ -148,8 +148,8 @@ def judge(models: Sequence[CrossEncoder], rows: Sequence[Row], head: str) -> np.
     return found
 
 
-def read_out(model: CrossEncoder) -> Weights:
-    """The weights of a model, by our names, without the types, which nobody asks for."""
+def export_weights(model: CrossEncoder) -> Weights:
+    """The weights of a model, by our names, without the head for types, which is only for training."""
     state = model.state_dict().items()
     return {name: v.float().cpu().numpy() for name, v in state if not name.startswith("types.")}
 
@@ -158,10 +158,10 @@ def read_out(model: CrossEncoder) -> Weights:
 
 
 def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float, seed: int) -> CrossEncoder:
-    """A published model, taught from the labels."""
-    chance = _start_chance(seed)
+    """A published model, trained on the labels."""
+    chance = _seed_random(seed)
     model = CrossEncoder(LAYERS)
-    model.load_state_dict(_as_state(keep_layers(published, range(LAYERS))), strict=False)
+    model.load_state_dict(_to_torch(keep_layers(published, range(LAYERS))), strict=False)
     return _teach(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
 
 
@@ -173,19 +173,19 @@ def teach_student(
     epochs: int,
     rate: float,
 ) -> CrossEncoder:
-    """Some layers of the first teacher, narrower and reading one way, taught to judge as all teachers do."""
-    chance = _start_chance(_STUDENT_SEED)
+    """A student of some layers of the first teacher, narrower and one-way, trained to judge as all do."""
+    chance = _seed_random(_STUDENT_SEED)
     model = CrossEncoder(len(kept), wide, one_way=True)
     state = teachers[0].state_dict()
     model.load_state_dict({n: v for n, v in state.items() if not n.startswith("layers.")}, strict=False)
     for layer, source in zip(model.layers, kept, strict=True):
         layer.load_state_dict(narrow_layer(teachers[0].layers[source].state_dict(), wide))
     tasks = _student_tasks(teachers, lessons, chance)
-    return _teach("student", model, lambda: _shuffled(_STUDENT_BATCH, tasks), epochs, rate)
+    return _teach("student", model, lambda: _make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
 
 
 def narrow_layer(state: Mapping[str, torch.Tensor], wide: int) -> dict[str, torch.Tensor]:
-    """The weights of a layer with only so many numbers in its midst: those with the largest weights."""
+    """The weights of a layer with a feed-forward part of this width: the units with the largest weights."""
     strength = state["widened.weight"].norm(dim=1) * state["narrowed.weight"].norm(dim=0)
     kept = strength.topk(wide).indices
     return {
@@ -196,14 +196,14 @@ def narrow_layer(state: Mapping[str, torch.Tensor], wide: int) -> dict[str, torc
     }
 
 
-def _start_chance(seed: int) -> random.Random:
+def _seed_random(seed: int) -> random.Random:
     random.seed(seed)
     torch.manual_seed(seed)
     return random.Random(seed)  # noqa: S311  (a sample, not a secret)
 
 
 def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
-    """All steps of one epoch of a teacher."""
+    """The steps of one epoch of a teacher."""
     histories = lessons.histories
     pairs = data.make_pairs(histories, _TEACHER_EASY, _TEACHER_FOREIGN, chance)
     compared = data.make_comparisons(histories, _TEACHER_ALIKE, _TEACHER_OTHERS, chance)
@@ -217,7 +217,7 @@ def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
             for one in history.statements
         ],
     }
-    return _shuffled(_TEACHER_BATCH, tasks)
+    return _make_shuffled_steps(_TEACHER_BATCH, tasks)
 
 
 def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
@@ -228,7 +228,7 @@ def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
 def _student_tasks(
     teachers: Sequence[CrossEncoder], lessons: Lessons, chance: random.Random
 ) -> dict[str, list[Example]]:
-    """The rows of the student's lessons, with what the teachers say of them; no label is used."""
+    """The student's examples by task: rows with the teachers' judgements; no label is used."""
     histories = lessons.histories
     pairs = [
         data.pair_row(one.prompt, one.statement, before=chance.random() < _STUDENT_BEFORE)
@@ -249,11 +249,11 @@ def _student_tasks(
     }
 
 
-def _shuffled(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
-    """The examples of the tasks in batches of like length, in random order."""
+def _make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
+    """The examples of the tasks in batches of similar length, in random order."""
     steps: list[Step] = []
     for task, examples in tasks.items():
-        chance = random.random  # every epoch draws on
+        chance = random.random  # the global generator, so that every epoch has another order
         ordered = sorted(examples, key=lambda one: len(one[0][0]) + chance() * _LENGTH_JITTER)
         steps += [(task, ordered[start : start + size]) for start in range(0, len(ordered), size)]
     random.shuffle(steps)
@@ -263,10 +263,10 @@ def _shuffled(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
 def _teach(
     name: str, model: CrossEncoder, plan: Callable[[], list[Step]], epochs: int, rate: float
 ) -> CrossEncoder:
-    """Take all steps of all epochs."""
+    """Train a model for all steps of all epochs; returns it."""
     model.to(_DEVICE).train()
     steps = plan()
-    optimiser, schedule = _optimiser(model, rate, len(steps) * epochs)
+    optimiser, schedule = _make_optimiser(model, rate, len(steps) * epochs)
     started = time.monotonic()
     for epoch in range(epochs):
         losses: dict[str, list[torch.Tensor]] = defaultdict(list)
@@ -283,8 +283,8 @@ def _teach(
     return model.eval()
 
 
-def _optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
-    """AdamW, whose rate rises for a tenth of the steps and then falls to nothing."""
+def _make_optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
+    """AdamW and its schedule: the rate rises for a tenth of the steps and then falls to zero."""
     new = [p for name, p in model.named_parameters() if name.split(".")[0] in _NEW_HEADS]
     old = [p for name, p in model.named_parameters() if name.split(".")[0] not in _NEW_HEADS]
     groups = [{"params": old}, {"params": new, "lr": rate * _NEW_HEADS_FASTER}]
@@ -297,7 +297,7 @@ def _optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
 
 
 def _loss(model: CrossEncoder, task: str, batch: Sequence[Example]) -> torch.Tensor:
-    """How far the model is from what is right, on average."""
+    """The mean loss of the model on a batch."""
     vectors = model([row for row, *_ in batch])
     right = torch.tensor(np.array([right for _, right, _ in batch]), device=_DEVICE)
     weights = torch.tensor([weight for *_, weight in batch], device=_DEVICE)
@@ -306,18 +306,18 @@ def _loss(model: CrossEncoder, task: str, batch: Sequence[Example]) -> torch.Ten
     elif task == "helps":
         logits = model.helps(vectors)[:, 0]
         losses = functional.binary_cross_entropy_with_logits(logits, right.float(), reduction="none")
-    else:  # what is right is a number, or the probabilities of all
+    else:  # the target is a class's number, or the probabilities of all classes
         losses = functional.cross_entropy(getattr(model, task)(vectors), right, reduction="none")
     return (losses * weights).mean()
 
 
 def _imitation_losses(logits: torch.Tensor, teachers: torch.Tensor) -> torch.Tensor:
-    """How far each logit is from the teachers', as a probability and, a little, as a number."""
+    """The loss of each logit against the teachers', as a probability and, with less weight, as a number."""
     judged = functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(teachers), reduction="none")
     most = _LARGEST_LOGIT
     apart = functional.mse_loss(logits.clamp(-most, most), teachers.clamp(-most, most), reduction="none")
     return (judged * _HELPS_WEIGHT + apart * _LOGIT_WEIGHT)[:, 0]
 
 
-def _as_state(weights: Weights) -> dict[str, torch.Tensor]:
+def _to_torch(weights: Weights) -> dict[str, torch.Tensor]:
     return {name: torch.tensor(values) for name, values in weights.items()}

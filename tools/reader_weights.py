@@ -1,7 +1,7 @@
-"""The weights of a published model, taken out of its int8 ONNX graph as floats.
+"""Reads the weights of a published model from its int8 ONNX graph, as floats.
 
-A published graph has twelve layers. Weights are named as `reader_teaching.CrossEncoder` names them:
-`layers.0.query.weight`. Writing a taught model is the work of `reader_graph`. Needs onnx.
+A published graph has twelve layers. Weights have the names of `reader_teaching.CrossEncoder`, such as
+`layers.0.query.weight`. `reader_graph` writes a trained model. Needs onnx.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OTHER_PARTS = {
     "pool": "bert.pooler.dense",
 }
 HEADS = {"helps": "classifier", "relations": "relations"}
-"""What a published model may lack: an encoder of texts has neither, the cross-encoder only the first."""
+"""Heads that a published model may lack: an encoder of texts has none, the cross-encoder the first."""
 
 _QUANTIZED, _SCALE, _ZERO = "_quantized", "_scale", "_zero_point"
 
@@ -51,7 +51,7 @@ def read_weights(path: Path) -> Weights:
     """All weights of a graph as floats, by the cross-encoder's names; matrices as (outputs, inputs)."""
     graph = onnx.load(str(path)).graph
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    named = {tensor: part for part, tensor in _matrices(graph).items()}
+    named = {tensor: part for part, tensor in _find_matrices(graph).items()}
     weights: Weights = {}
     for name, values in stored.items():
         if name.endswith(_QUANTIZED):
@@ -65,7 +65,7 @@ def read_weights(path: Path) -> Weights:
 
 
 def _full_name(name: str) -> str:
-    """A name as the cross-encoder's graph has it; in graphs without heads `bert.` is left out."""
+    """A name as in the cross-encoder's graph; graphs without heads have no `bert.` before it."""
     return name if name.startswith(("bert.", *HEADS.values())) else f"bert.{name}"
 
 
@@ -73,13 +73,13 @@ def keep_layers(weights: Weights, kept: Sequence[int]) -> Weights:
     """The weights of a model with these layers only, by our names; without the heads that it lacks."""
     return {
         ours: np.array(weights[theirs], np.float32)
-        for ours, theirs in _names(kept)
+        for ours, theirs in _pair_names(kept)
         if theirs in weights or ours.partition(".")[0] not in HEADS
     }
 
 
-def _names(kept: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """Our name and the graph's for every weight of a model with these layers."""
+def _pair_names(kept: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Our name and the graph's name for every weight of a model with these layers."""
     parts = [*OTHER_PARTS.items(), *HEADS.items()]
     parts += [
         (f"layers.{at}.{ours}", f"bert.encoder.layer.{layer}.{theirs}")
@@ -92,8 +92,8 @@ def _names(kept: Sequence[int]) -> Iterator[tuple[str, str]]:
             yield f"{ours}.bias", f"{theirs}.bias"
 
 
-def _matrices(graph: onnx.GraphProto) -> dict[str, str]:
-    """For each part that multiplies by a matrix, the name under which its matrix is stored."""
+def _find_matrices(graph: onnx.GraphProto) -> dict[str, str]:
+    """For each part that multiplies by a matrix, the name of its stored matrix."""
     matrices: dict[str, str] = {}
     for node in graph.node:
         part = re.match(r"/?(.*)/(?:Gemm_)?MatMul(_\d+)?_quant$", node.name)

@@ -21,25 +21,25 @@ SCHEMES = ("light", "dark")
 
 
 def main(folder: Path) -> None:
-    """Fill the folder."""
+    """Take all pictures and write them to a folder."""
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("FOREWORD_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        _prepare(Path(home))
-        address = _run(home, "view", "-w", "lighthouse", "--no-browser")
+        _fill_home(Path(home))
+        address = _run_foreword(home, "view", "-w", "lighthouse", "--no-browser")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         try:
             for scheme in SCHEMES:
                 _take_all(browser, address, scheme, folder)
         finally:
             browser.close()
-            _run(home, "stop")
+            _run_foreword(home, "stop")
 
 
-def _prepare(home: Path) -> None:
-    """The sample, and some prompts of an agent, so that there is something to see."""
-    _run(home, "demo", "--keep", str(home))
+def _fill_home(home: Path) -> None:
+    """Store the sample, and some prompts of an agent, so that the page has content."""
+    _run_foreword(home, "demo", "--keep", str(home))
     questions = (
         "Which company handles the card payments of someone who buys today?",
         "Write a poem about lobsters",
@@ -47,10 +47,12 @@ def _prepare(home: Path) -> None:
         QUESTION,
     )
     for question in questions:
-        _run(home, "context", "-w", "lighthouse", "--recipe", "coding", "--session", "evening", question)
+        _run_foreword(
+            home, "context", "-w", "lighthouse", "--recipe", "coding", "--session", "evening", question
+        )
 
 
-def _run(home: Path | str, *arguments: str) -> str:
+def _run_foreword(home: Path | str, *arguments: str) -> str:
     environment = {**os.environ, "FOREWORD_HOME": str(home)}
     command = [sys.executable, "-m", "foreword", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603

@@ -4,19 +4,19 @@ r"""Teach the reader, which judges whether a statement helps with a prompt, and 
         --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT \
         --test h9 --test h16 --test p3 --out reader.onnx
 
-Reads the histories of all hands in the folders, and the pairs of statements in their folders `pairs`, and
-teaches on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
+Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
+trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
 published model in int8, then a student with fewer and narrower layers, which reads a prompt once for all
-statements, learns from the mean of the teachers and is what is written, in int8. A base that is named twice
-is taught twice, with other chances.
+statements, learns from the mean of the teachers and is written in int8. A base that is named twice is trained
+twice, with different seeds.
 
-Prints for the teachers together and for the student how they do on what was kept: how much of what a prompt
-needs is found, how much of what is told is noise, how often something outdated is told; how well replacements
-are recognised; and the types of statements. What the pages say of it is in docs/reader.md.
+Prints for the teachers together and for the student how they do on the test: how much of what a prompt needs
+is found, how much of what is shown is noise, how often something outdated is shown; how well replacements are
+recognised; and the types of statements. docs/reader.md describes the results.
 
-Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and a graphics card to be done
-within minutes. New weights are put in their place by hand: the file, its digest in `foreword.spaces.reader`,
-and the curve in `foreword.recall.read`.
+Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and a graphics card to finish within
+minutes. New weights are installed by hand: the file, its digest in `foreword.spaces.reader`, and the curve in
+`foreword.recall.read`.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _KEPT_LAYERS, _STUDENT_WIDE = (0, 2, 3, 5, 6, 8, 9, 11), 1024
 _TEACHER_EPOCHS, _TEACHER_RATE = 4, 9e-5
 _STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
-"""For the curve: in what share of the prompts that nothing helps nothing is to be told."""
+"""For the curve: for which shares of the prompts without a helpful statement nothing is to be shown."""
 
 _MOST_TOLD = 5
 _DEPTHS = (3, 5)
 _CHANCES = (0.2, 0.3, 0.5, 0.7)
-"""From which probability on a statement is said to replace another."""
+"""The probabilities from which on a statement counts as replacing another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well a threshold chooses what is told on what was kept for the test; all are shares."""
+    """How well a threshold chooses the statements to show, on the test; all are shares."""
 
     found: float
     noise: float
@@ -80,7 +80,7 @@ class JudgedPrompt:
 
     @property
     def wants_silence(self) -> bool:
-        """Whether nothing helps with it."""
+        """Whether no statement helps with it."""
         return not self.prompt.needs | self.prompt.helps
 
     def best(self, most: int) -> list[int]:
@@ -89,9 +89,11 @@ class JudgedPrompt:
 
 
 def main() -> None:
-    """Read, teach, try, write."""
-    asked = _parse()
-    teaching, weights, graph = (_import(f"reader_{name}") for name in ("teaching", "weights", "graph"))
+    """Read the lessons, train the teachers and the student, test them, and write the student."""
+    asked = _parse_arguments()
+    teaching, weights, graph = (
+        _import_or_exit(f"reader_{name}") for name in ("teaching", "weights", "graph")
+    )
     taught, test = read_all([asked.lessons, *asked.more], asked.test)
     _print(f"{len(taught.histories)} histories and {len(taught.comparisons)} pairs to teach")
     _print(f"{len(test.histories)} histories and {len(test.comparisons)} pairs to test")
@@ -104,11 +106,11 @@ def main() -> None:
         teachers, taught, _KEPT_LAYERS, _STUDENT_WIDE, asked.student_epochs, _STUDENT_RATE
     )
     print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
-    graph.write_model(teaching.read_out(student), asked.out)
+    graph.write_model(teaching.export_weights(student), asked.out)
     _print(f"{asked.out}: {asked.out.stat().st_size:,} bytes")
 
 
-def _parse() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     usage, _, _ = __doc__.partition("\n\nReads")
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lessons", type=Path, required=True, help="a folder of hands, one .jsonl each")
@@ -123,7 +125,7 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _import(name: str) -> ModuleType:
+def _import_or_exit(name: str) -> ModuleType:
     """A module beside this one that needs torch or onnx."""
     try:
         return importlib.import_module(name)
@@ -132,7 +134,7 @@ def _import(name: str) -> ModuleType:
 
 
 def read_all(folders: Sequence[Path], kept: Sequence[str]) -> tuple[Lessons, Lessons]:
-    """What is taught and what is kept for the test; SystemExit if a file to keep is not there."""
+    """The lessons to train on and those kept for the test; SystemExit if a file to keep is missing."""
     files = data.find_files(folders)
     names = [path.stem for path in files]
     if missing := set(kept).difference(names):
@@ -152,7 +154,7 @@ def read_all(folders: Sequence[Path], kept: Sequence[str]) -> tuple[Lessons, Les
 
 
 def print_report(name: str, test: Lessons, judge: Judge) -> None:
-    """Print how a model does on what it was not taught."""
+    """Print how a model does on the test."""
     judged = judge_prompts(test.histories, judge)
     _print(f"{name}, at most {_MOST_TOLD} told of {len(judged)} prompts")
     for wanted, least, scores in curve(judged):
@@ -181,7 +183,7 @@ def judge_prompts(histories: Sequence[History], judge: Judge) -> list[JudgedProm
 
 
 def curve(judged: Sequence[JudgedPrompt]) -> Iterator[tuple[float, float, Scores]]:
-    """For each share of silence the logit above which things are told then, and how that does."""
+    """For each share of silence, the logit above which statements are shown, and the scores with it."""
     loudest = [max(one.logits.values()) for one in judged if one.wants_silence]
     for wanted in _SILENCES:
         least = float(np.quantile(loudest, wanted))
@@ -189,7 +191,7 @@ def curve(judged: Sequence[JudgedPrompt]) -> Iterator[tuple[float, float, Scores
 
 
 def measure(judged: Sequence[JudgedPrompt], least: float) -> Scores:
-    """How it does if the best few are told whose logits are above the least."""
+    """The scores if the best few statements with logits above `least` are shown."""
     found, noise, stale, silent = [], [], [], []
     for one in judged:
         told = {number for number in one.best(_MOST_TOLD) if one.logits[number] > least}
@@ -206,14 +208,14 @@ def measure(judged: Sequence[JudgedPrompt], least: float) -> Scores:
 
 
 def recall(judged: Sequence[JudgedPrompt], most: int) -> float:
-    """The share of what a prompt needs that is among so many of the best."""
+    """The mean share of the needed statements that are among so many of the best."""
     needing = [one for one in judged if one.prompt.needs]
     shares = [len(one.prompt.needs.intersection(one.best(most))) / len(one.prompt.needs) for one in needing]
     return float(np.mean(shares))
 
 
 def measure_replacements(pairs: Sequence[Comparison], judge: Judge) -> Iterator[tuple[float, float, float]]:
-    """For some probabilities the precision and the recall of what is above them; nothing for no pairs."""
+    """For some probabilities, precision and recall of the replacements above them; empty without pairs."""
     if not pairs:
         return
     right = np.array([what == data.REPLACES for _, what in pairs])

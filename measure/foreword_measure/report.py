@@ -1,4 +1,4 @@
-"""Measurements as tables: what `bench` and `eval` give, and any edge can print or send as JSON."""
+"""Measurements as tables: what `bench` and `eval` return, and any edge can print or send as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, the columns' names, and rows of as many cells; notes say how the numbers were made."""
+    """A title, the columns' names, and rows of as many cells; notes say how the numbers were measured."""
 
     title: str
     columns: tuple[str, ...]

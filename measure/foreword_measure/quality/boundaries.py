@@ -1,7 +1,7 @@
-"""How good guesses of boundaries are: from guesses and truths to numbers, and to a report.
+"""Measures of how good guesses of boundaries are, and a report of them.
 
 A dialogue of n turns has n - 1 places where a boundary can be, one before each turn but the first. Guesses
-and truths are a yes or no for each place. How a guess is made is left to `shifts`.
+and truths are True or False for each place. `shifts` makes the guesses.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 OURS = "foreword"
 BETA = 0.5
-"""An alert interrupts: precision weighs twice as much as recall."""
+"""The beta of F: an alert interrupts, so precision weighs twice as much as recall."""
 
 _MIN_WINDOW = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many guesses were right, how many were made, and how many boundaries there are."""
+    """How many guessed boundaries are right, how many were guessed, and how many there are."""
 
     right: int
     guessed: int
@@ -41,12 +41,12 @@ class Tally:
 
     @property
     def precision(self) -> float | None:
-        """The share of the guesses that are right; None when nothing was guessed."""
+        """The share of the guesses that are right; None if nothing was guessed."""
         return self.right / self.guessed if self.guessed else None
 
     @property
     def recall(self) -> float | None:
-        """The share of the boundaries that were guessed."""
+        """The share of the boundaries that were guessed; None if there are none."""
         return self.right / self.true if self.true else None
 
     def f_score(self, beta: float) -> float:
@@ -55,8 +55,8 @@ class Tally:
         return (1 + weight) * self.right / ((weight * self.true + self.guessed) or 1)
 
 
-def tally(guesses: Iterable[Sequence[bool]], truths: Iterable[Sequence[bool]]) -> Tally:
-    """Guesses and truths of many dialogues, counted together."""
+def tally_guesses(guesses: Iterable[Sequence[bool]], truths: Iterable[Sequence[bool]]) -> Tally:
+    """The counts over many dialogues together."""
     right = guessed = true = 0
     for guess, truth in zip(guesses, truths, strict=True):
         right += sum(map(min, guess, truth))
@@ -65,23 +65,23 @@ def tally(guesses: Iterable[Sequence[bool]], truths: Iterable[Sequence[bool]]) -
     return Tally(right, guessed, true)
 
 
-def window(truth: Sequence[bool]) -> int:
-    """Half the mean length of a dialogue's true segments: how far apart the ends of a window are."""
+def window_size(truth: Sequence[bool]) -> int:
+    """The size of a window: half the mean length of a dialogue's true segments."""
     return max(_MIN_WINDOW, round((len(truth) + 1) / (2 * (sum(truth) + 1))))
 
 
 def pk(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
-    """How often guess and truth disagree on whether the two ends of a window belong together; 0 is best."""
-    return _share_of_windows(guess, truth, lambda one, other: bool(one) != bool(other))
+    """The share of windows in which guess and truth disagree whether there is a boundary; 0 is best."""
+    return _share_of_differing_windows(guess, truth, lambda guessed, true: bool(guessed) != bool(true))
 
 
 def window_diff(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
-    """How often guess and truth disagree on how many boundaries a window holds; 0 is best."""
-    return _share_of_windows(guess, truth, lambda one, other: one != other)
+    """The share of windows in which guess and truth disagree how many boundaries there are; 0 is best."""
+    return _share_of_differing_windows(guess, truth, lambda guessed, true: guessed != true)
 
 
 def roc_auc(scores: Sequence[float], truth: Sequence[bool]) -> float | None:
-    """How often a true boundary scores above a place that is none; equals count half."""
+    """How often a true boundary scores above a place without one; ties count half. None if all are alike."""
     marks, labels = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     positives, negatives = int(labels.sum()), int((~labels).sum())
     if not positives or not negatives:
@@ -91,8 +91,8 @@ def roc_auc(scores: Sequence[float], truth: Sequence[bool]) -> float | None:
     return float((ranks[labels].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-def best_cut(scores: Sequence[float], truth: Sequence[bool], beta: float) -> float:
-    """The threshold whose guesses have the best F; of equals, the highest."""
+def best_threshold(scores: Sequence[float], truth: Sequence[bool], beta: float) -> float:
+    """The threshold whose guesses have the best F; the highest one if several do."""
     marks, labels = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     cuts = np.unique(marks)[::-1]
     guessed = len(marks) - np.searchsorted(np.sort(marks), cuts)
@@ -106,8 +106,8 @@ def interval(
     truths: Sequence[Sequence[bool]],
     measure: Callable[[Tally], float | None],
 ) -> Interval | None:
-    """Where a measure lies in 95 of 100 sets like this one: whole dialogues are drawn, from a fixed seed."""
-    counts = [tally([guess], [truth]) for guess, truth in zip(guesses, truths, strict=True)]
+    """The 95 % interval of a measure, by resampling whole dialogues from a fixed seed."""
+    counts = [tally_guesses([guess], [truth]) for guess, truth in zip(guesses, truths, strict=True)]
     table = np.array([(one.right, one.guessed, one.true) for one in counts])
     drawn = np.random.default_rng(metrics.SEED).integers(len(table), size=(metrics.RESAMPLES, len(table)))
     values = [measure(Tally(*map(int, table[rows].sum(axis=0)))) for rows in drawn]
@@ -118,11 +118,11 @@ def interval(
     return float(low), float(high)
 
 
-def _share_of_windows(
+def _share_of_differing_windows(
     guess: Sequence[bool], truth: Sequence[bool], differ: Callable[[int, int], bool]
 ) -> float | None:
-    """The share of windows where they differ; None when a dialogue is shorter than its window."""
-    size = window(truth)
+    """The share of windows whose boundaries differ; None if the dialogue is shorter than its window."""
+    size = window_size(truth)
     starts = range(len(truth) - size + 1)
     wrong = sum(differ(sum(guess[at : at + size]), sum(truth[at : at + size])) for at in starts)
     return wrong / len(starts) if starts else None
@@ -143,7 +143,7 @@ _SEVERITY = ("alerts", "right", "right or one turn off")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What one run guessed, dialogue by dialogue, and the scores behind it, if it has any."""
+    """The guesses of one run for each dialogue, and the scores they come from, if any."""
 
     guesses: Truths
     scores: Sequence[Sequence[float]] | None = None
@@ -153,7 +153,7 @@ def report(name: str, truths: Truths, guessed: Mapping[str, Guesses], judge: Div
     """The whole measurement; one of the runs must be `OURS`."""
     runs = {run: _measure_run(one, truths) for run, one in guessed.items()}
     intervals = _intervals(guessed[OURS], truths)
-    severities = _severities(guessed[OURS], truths, judge)
+    severities = _measure_severities(guessed[OURS], truths, judge)
     facts = {
         "dialogues": len(truths),
         "places": sum(map(len, truths)),
@@ -168,20 +168,20 @@ def report(name: str, truths: Truths, guessed: Mapping[str, Guesses], judge: Div
         f"an alert is given from a chance of {judge.threshold:.2f} on; Pk and WindowDiff: lower is better",
     )
     tables = (
-        Table(f"{name}: changes of subject", ("run", *_COLUMNS), _rows(runs), notes),
-        Table(f"{name}: {OURS}, in 95 of 100 such sets", ("measure", "from", "to"), _rows(intervals)),
-        Table(f"{name}: alerts by severity", ("severity", *_SEVERITY), _rows(severities)),
+        Table(f"{name}: changes of subject", ("run", *_COLUMNS), _table_rows(runs), notes),
+        Table(f"{name}: {OURS}, in 95 of 100 such sets", ("measure", "from", "to"), _table_rows(intervals)),
+        Table(f"{name}: alerts by severity", ("severity", *_SEVERITY), _table_rows(severities)),
     )
     data = {"set": name, **facts, "runs": runs, "intervals": intervals, "severities": severities}
     return Report(tables, data)
 
 
-def _rows(table: Mapping[str, Values]) -> tuple[tuple[str | float | None, ...], ...]:
+def _table_rows(table: Mapping[str, Values]) -> tuple[tuple[str | float | None, ...], ...]:
     return tuple((name, *values.values()) for name, values in table.items())
 
 
 def _measure_run(guessed: Guesses, truths: Truths) -> dict[str, float | None]:
-    counted = tally(guessed.guesses, truths)
+    counted = tally_guesses(guessed.guesses, truths)
     area = _roc_auc_of_all(guessed.scores, truths) if guessed.scores else None
     return {
         **{name: measure(counted) for name, measure in _COUNTED.items()},
@@ -196,7 +196,7 @@ def _measure_run(guessed: Guesses, truths: Truths) -> dict[str, float | None]:
 def _measure_dialogues(
     guessed: Guesses, truths: Truths, measure: Callable[[Sequence[bool], Sequence[bool]], float | None]
 ) -> dict[str, float]:
-    """The measure of every dialogue that is long enough for it."""
+    """The measure of each dialogue that is long enough, by the dialogue's number."""
     values = map(measure, guessed.guesses, truths)
     return {str(number): value for number, value in enumerate(values) if value is not None}
 
@@ -211,10 +211,10 @@ def _intervals(guessed: Guesses, truths: Truths) -> dict[str, dict[str, float | 
     }
 
 
-def _severities(
+def _measure_severities(
     guessed: Guesses, truths: Truths, judge: DivergenceDetector
 ) -> dict[str, dict[str, float | None]]:
-    """How many alerts there are of each severity, how many are right, and how many within a turn."""
+    """For each severity, how many alerts there are, and which shares are right, and right within a turn."""
     seen: dict[str, list[tuple[bool, bool]]] = {"low": [], "medium": [], "high": []}
     for alarms, chances, truth in zip(guessed.guesses, guessed.scores or (), truths, strict=True):
         for at, alarm in enumerate(alarms):
@@ -225,7 +225,7 @@ def _severities(
 
 
 def _severity_row(inside: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:
-    right, nearly = _mean([float(one) for one, _ in inside]), _mean([float(one) for _, one in inside])
+    right, nearly = _mean([float(exact) for exact, _ in inside]), _mean([float(near) for _, near in inside])
     return dict(zip(_SEVERITY, (len(inside), right, nearly), strict=True))
 
 

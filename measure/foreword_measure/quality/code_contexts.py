@@ -1,11 +1,11 @@
-"""What a maintainer's questions get in an indexed folder: the right places, tests, tokens, silence.
+"""What a maintainer's questions about an indexed folder get: the right places, tests, tokens, or silence.
 
     python -m foreword_measure.quality.code_contexts FOLDER QUESTIONS
 
-FOLDER was indexed (`foreword index`) into the FOREWORD_HOME of the day. QUESTIONS has a line for each: the
-question, and the places that answer it, `path#name` or `path` for lines outside definitions; none where
+FOLDER must have been indexed (`foreword index`) into the current FOREWORD_HOME. QUESTIONS has a line for each
+question, with the places that answer it: `path#name`, or `path` for lines outside definitions; no places if
 silence is right. `code_contexts.jsonl` asks about this repository, `code_contexts_held.jsonl` about click and
-starlette in one folder. Whoever renames a function there changes its label.
+starlette in one folder. When a function is renamed there, its label must be changed, too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class CodeQuestion:
-    """A question, and the places that answer it; without any, silence does."""
+    """A question, and the places that answer it; without places, silence is right."""
 
     text: str
     places: tuple[str, ...]
@@ -64,7 +64,7 @@ def read_questions(path: Path) -> list[CodeQuestion]:
 def count_answers(
     questions: Sequence[CodeQuestion], ask: Callable[[str], Receipt], engine: ContextEngine
 ) -> Counter[str]:
-    """What the questions got, counted: see the columns."""
+    """Counts over all questions: right places, tests, tokens and silence, as in the columns."""
     counts: Counter[str] = Counter()
     for question in questions:
         receipt = ask(question.text)

@@ -1,9 +1,9 @@
-"""How much of the evidence a conversation's prompt holds, beside the same tokens filled otherwise.
+"""How much of the evidence a conversation's prompt holds, compared with other ways to fill the same tokens.
 
-Every scope of a labelled set of turns is kept as one conversation; every question is its next turn. Our
-prompt pays for all of itself: instructions, headings, summary, the question. The others are turns and nothing
-else: the last ones, the best by words (BM25), the best by words and meaning (RRF), line by line until one
-does not fit. A turn that was shortened is not counted as held.
+Every scope of a labelled set of turns is stored as one conversation; every question is its next turn. In our
+prompt, all of it counts: instructions, headings, summary, the question. The others consist of turns only: the
+last ones, the best by words (BM25), or the best by words and meaning (RRF), line by line until one does not
+fit. A turn that was shortened does not count as held.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INSTRUCTIONS = "Answer from the conversation."
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """One scope as a conversation: its turns by id, and which turn each document became."""
+    """One scope as a conversation: its turns by id, and the turn's id for each document's id."""
 
     session: Session
     turns: Mapping[str, Turn]
@@ -51,12 +51,12 @@ class _Conversation:
 
     def evidence(self, question: Question) -> frozenset[str]:
         """The ids of the turns that hold the answer."""
-        return frozenset(self.kept_as[one] for one in question.gains if one in self.kept_as)
+        return frozenset(self.kept_as[document] for document in question.gains if document in self.kept_as)
 
 
 @dataclass(frozen=True, slots=True)
 class _HeldEvidence:
-    """What each run holds of one question's evidence in one budget, and how long our prompt took."""
+    """The share of one question's evidence that each run holds in one budget, and our prompt's time."""
 
     scope: str
     shares: Mapping[str, float]
@@ -73,11 +73,11 @@ def measure(
     lane: Lane = "fast",
     budgets: Sequence[int] = BUDGETS,
 ) -> Report:
-    """The evidence in our prompts and in the others', budget by budget."""
+    """The shares of evidence in our prompts and in the others, for each budget."""
     given = labelled.read_set(folder, limit)
     with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
         inside = Path(place) / f"{given.name}-dialogue"
-        with runs.engine_in(inside, provider) as engine:
+        with runs.open_engine_in(inside, provider) as engine:
             conversations = _store_conversations(engine, given, lane, progress)
             runs.make_vectors(engine, conversations, progress)
             held = _measure_questions(engine, given, conversations, budgets, progress)
@@ -122,29 +122,31 @@ def _measure_questions(
         conversation = conversations[question.scope]
         if not (evidence := conversation.evidence(question)):
             continue
-        orders = _rankings(engine, question, conversation)
+        orders = _rank_turns_by_run(engine, question, conversation)
         for budget in budgets:
             started = time.perf_counter()
             prompt = inject_context(question.text, conversation.session, budget, keep=False)
             took = (time.perf_counter() - started) * 1000
             shown = {run: _fill_budget(ids, conversation, budget, engine) for run, ids in orders.items()}
-            shown[OURS] = _whole_turns(prompt)
+            shown[OURS] = _list_whole_turns(prompt)
             shares = {run: len(evidence & shown[run]) / len(evidence) for run in RUNS}
             held[budget].append(_HeldEvidence(question.scope, shares, took))
     progress("asking", len(given.questions), len(given.questions))
     return held
 
 
-def _rankings(engine: ContextEngine, question: Question, conversation: _Conversation) -> dict[str, list[str]]:
-    """The turns in the order in which each of the others would take them."""
+def _rank_turns_by_run(
+    engine: ContextEngine, question: Question, conversation: _Conversation
+) -> dict[str, list[str]]:
+    """The turns in the order in which each of the other runs takes them."""
     query = Query(question.text, question.scope, datetime.now(UTC))
-    return {LAST: list(reversed(list(conversation.turns))), **runs.rankings(engine, query)}
+    return {LAST: list(reversed(list(conversation.turns))), **runs.rank_with_baselines(engine, query)}
 
 
 def _fill_budget(
     ids: Iterable[str], conversation: _Conversation, budget: int, engine: ContextEngine
 ) -> frozenset[str]:
-    """The turns that fit, line by line, until one does not."""
+    """The turns, line by line, until one does not fit."""
     shown: set[str] = set()
     room = budget
     for one in ids:
@@ -156,8 +158,8 @@ def _fill_budget(
     return frozenset(shown)
 
 
-def _whole_turns(prompt: InjectedContext) -> frozenset[str]:
-    """The turns that our prompt holds whole."""
+def _list_whole_turns(prompt: InjectedContext) -> frozenset[str]:
+    """The ids of the turns that our prompt holds unshortened."""
     history = prompt.content.history
     return frozenset(
         turn.turn_id

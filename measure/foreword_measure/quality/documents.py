@@ -1,12 +1,12 @@
-"""Whether pages of help answer what people ask in a chat, and keep quiet where they have no answer.
+"""Whether help pages answer the questions of a chat, and nothing is shown where they have no answer.
 
     pages/             the pages, as a product has them
     questions.jsonl    id, kind, talk (the turns before), question, page (the one that answers; null for none)
 
 The kinds are `first` (asked out of the blue), `follow-up` (understood only from the talk) and `unanswerable`.
-Every question is the next turn of a conversation of its own, and what counts is the knowledge in its prompt:
-whose page comes first, and whether there is any. Beside it stands the search for the question alone, without
-a floor: it knows no talk, and is never silent.
+Every question is the next turn of its own conversation, and what counts is the knowledge in its prompt: which
+page comes first, and whether there is any. It is compared with a search for the question alone, without a
+floor, which does not use the talk and is never silent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WINDOW = 4096
 
 @dataclass(frozen=True, slots=True)
 class ChatQuestion:
-    """What is asked after which talk, and the page that answers it; None for none."""
+    """A question, the talk before it, and the page that answers it, or None."""
 
     id: str
     kind: Kind
@@ -59,8 +59,8 @@ class ChatQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The pages that one run gave for a question, the best first, and how long it took."""
+class AnsweredQuestion:
+    """The pages that one run found for a question, best first, and how long it took."""
 
     question: ChatQuestion
     pages: tuple[str, ...]
@@ -68,11 +68,11 @@ class Asked:
 
     @property
     def is_right(self) -> bool:
-        """Whether the right page came first; where there is none, whether nothing did."""
+        """Whether the right page came first; if no page answers, whether none was found."""
         return self.pages[:1] == ((self.question.page,) if self.question.page else ())
 
 
-def own_sets() -> list[Path]:
+def list_own_sets() -> list[Path]:
     """The folders of pages that are in the repository."""
     return sorted(folder for folder in OWN_SETS.iterdir() if has_pages(folder))
 
@@ -83,7 +83,7 @@ def has_pages(folder: Path) -> bool:
 
 
 def read_questions(folder: Path) -> list[ChatQuestion]:
-    """The questions of a folder. Raises ValidationError where a line is not as it should be."""
+    """The questions of a folder; ValidationError if a line is malformed."""
     questions = []
     pages = {path.name for path in (folder / PAGES).iterdir()}
     for number, line in enumerate((folder / QUESTIONS).read_text(encoding="utf-8").splitlines(), 1):
@@ -108,17 +108,17 @@ def measure_documents(
     progress: Progress | None = None,
     provider: EmbeddingProvider | None = None,
 ) -> Report:
-    """Which page comes first for each question of a folder, by kind, beside the search alone."""
+    """How often the right page comes first for the questions of a folder, by kind, and for a search alone."""
     questions = read_questions(folder)[:limit]
     if not questions:
         raise ValidationError(f"{folder / QUESTIONS} has no questions")
     with (
         tempfile.TemporaryDirectory(prefix="foreword-eval-") as place,
-        runs.engine_in(Path(place), provider) as engine,
+        runs.open_engine_in(Path(place), provider) as engine,
     ):
         KnowledgeBase(engine, folder.name).index_folder(folder / PAGES)
         engine.embed_pending(folder.name)
-        asked: dict[str, list[Asked]] = {SEARCH: [], OURS: []}
+        asked: dict[str, list[AnsweredQuestion]] = {SEARCH: [], OURS: []}
         for done, question in enumerate(questions):
             if progress is not None:
                 progress(f"{folder.name}: asking", done, len(questions))
@@ -127,7 +127,7 @@ def measure_documents(
     return _report(folder.name, asked)
 
 
-def _ask(engine: ContextEngine, workspace: str, question: ChatQuestion) -> Asked:
+def _ask(engine: ContextEngine, workspace: str, question: ChatQuestion) -> AnsweredQuestion:
     session = Session(engine, workspace, question.id)
     if question.talk:
         session.add_all(question.talk)
@@ -135,19 +135,19 @@ def _ask(engine: ContextEngine, workspace: str, question: ChatQuestion) -> Asked
     prompt = inject_context(question.text, session, WINDOW, keep=False)
     took = (time.perf_counter() - started) * 1000
     pages = dict.fromkeys(Path(chunk.source.doc_id).name for chunk in prompt.content.rag_chunks)
-    return Asked(question, tuple(pages), took)
+    return AnsweredQuestion(question, tuple(pages), took)
 
 
-def _search(engine: ContextEngine, workspace: str, question: ChatQuestion) -> Asked:
+def _search(engine: ContextEngine, workspace: str, question: ChatQuestion) -> AnsweredQuestion:
     found = engine.search(question.text, workspace, kinds=("document",), lane="fast", limit=3)
-    return Asked(question, tuple(dict.fromkeys(_page_of(result.memory) for result in found)))
+    return AnsweredQuestion(question, tuple(dict.fromkeys(_page_name(result.memory) for result in found)))
 
 
-def _page_of(item: Item) -> str:
+def _page_name(item: Item) -> str:
     return Path(str(item.metadata.get("path", item.source.name))).name
 
 
-def _report(name: str, asked: dict[str, list[Asked]]) -> Report:
+def _report(name: str, asked: dict[str, list[AnsweredQuestion]]) -> Report:
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {"set": name, "runs": {}}
     for run, answers in asked.items():
@@ -173,8 +173,8 @@ def _report(name: str, asked: dict[str, list[Asked]]) -> Report:
     return Report((Table(f"{name}: pages for a chat", columns, tuple(rows), notes),), data)
 
 
-def _share_right(answers: Sequence[Asked]) -> float | None:
-    return _mean([float(one.is_right) for one in answers])
+def _share_right(answers: Sequence[AnsweredQuestion]) -> float | None:
+    return _mean([float(answer.is_right) for answer in answers])
 
 
 def _mean(numbers: Sequence[float]) -> float | None:

@@ -1,19 +1,19 @@
-"""Whether a gap in an agent's context is noticed, and whether nothing else is taken for one.
+"""Whether a gap in an agent's context is noticed, and nothing else is mistaken for one.
 
-    gaps.jsonl    id, half (tune, held or blind), reasons (what shows the gap; none if there is none), state
+    gaps.jsonl    id, half (tune, held or blind), reasons (the signs of the gap; empty without one), state
 
-Half of the states are hard to tell from gaps: questions that a user is meant to answer, questions that
-answer themselves, question marks in code, quotations, requests that were answered since, reviews, slow work
-that gets on. The detector is measured by words alone, and with the bundled encoder for what words leave
-undecided; beside it stands a plain rule: keywords, and two question marks.
+Half of the states only look like gaps: questions that a user is meant to answer, questions that answer
+themselves, question marks in code, quotations, requests that were answered since, reviews, slow work that
+makes progress. The detector is measured by words alone, and with the bundled encoder for cases that words
+leave undecided. It is compared with a plain rule: keywords, and two question marks.
 
-The judge of requests was taught by `tools/gap_messages.jsonl` and `measure/lacks/teach.jsonl`. The requests
-of the tune half are among its lessons, so that its score there says little. The held half is by the same
-hand; the blind states were written by somebody who knew nothing of the detector. Neither is a lesson, but
-what was judged wrongly in them was read, and lessons of the kind were written. What to expect of unknown
-writers is shown by the writers of the lessons, each judged by a judge that never read them. Of the messages
-by the first two, half of which ask, words alone find 0.86 with a precision of 0.95, and with the encoder 0.88
-with 0.97. Of 106 calm remarks, in a prose unlike any lesson, 4 are taken for requests.
+The judge of requests was trained on `tools/gap_messages.jsonl` and `measure/lacks/teach.jsonl`. The requests
+of the tune half are among its lessons, so its score there says little. The held half has the same writer; the
+blind states were written by somebody who knew nothing of the detector. Neither is a lesson, but errors in
+them were read, and similar lessons were written. What to expect of unknown writers is measured on the writers
+of the lessons, each with a judge that never read them. On the messages of the first two writers, half of
+which ask, words alone have a recall of 0.86 and a precision of 0.95, with the encoder 0.88 and 0.97. Of 106
+calm remarks, in a prose unlike any lesson, 4 are mistaken for requests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _GATE_WORDS = ("missing", "context", "information", "unclear")
 
 @dataclass(frozen=True, slots=True)
 class LabelledState:
-    """A state, and what shows a gap in it."""
+    """A state, and the reasons that show a gap in it."""
 
     id: str
     half: str
@@ -74,7 +74,7 @@ class LabelledState:
 
 @dataclass(frozen=True, slots=True)
 class JudgedState:
-    """One state: what shows a gap in it, what was seen, and how long that took in milliseconds."""
+    """One state: its labelled reasons, the reasons that were seen, and how many milliseconds that took."""
 
     id: str
     half: str
@@ -84,7 +84,7 @@ class JudgedState:
 
 
 def read_states(path: Path | None = None) -> list[LabelledState]:
-    """The labelled states of a file; without one, those that come with Foreword."""
+    """The labelled states of a file, or those that come with Foreword; ValidationError if a line is wrong."""
     try:
         file = resources.files("foreword_measure.quality").joinpath(FILE) if path is None else path
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -96,10 +96,10 @@ def read_states(path: Path | None = None) -> list[LabelledState]:
 
 
 def measure_gaps(path: Path | None = None) -> Report:
-    """How well gaps are noticed in each half of the labelled states, beside the plain rule."""
+    """How well gaps are noticed in each part of the labelled states, compared with the plain rule."""
     labelled = read_states(path)
     encoder = BundledEmbeddingProvider()
-    encoder.load()  # or the first state would seem slow
+    encoder.load()  # otherwise the first state would seem slow
     judged = {
         OURS: _judge_states(labelled, detected_reasons),
         ENCODED: _judge_states(labelled, lambda state: detected_reasons(state, encoder.embed)),
@@ -109,13 +109,13 @@ def measure_gaps(path: Path | None = None) -> Report:
 
 
 def detected_reasons(state: Mapping[str, Any], encode: Encode | None = None) -> frozenset[str]:
-    """The reasons for which the detector sees a gap in a state."""
+    """The reasons why the detector sees a gap in a state; empty if it sees none."""
     gap = find_context_gap(state, encode)
     return frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
 
 
 def keyword_reasons(state: Mapping[str, Any]) -> frozenset[str]:
-    """The reasons for which the plain rule sees a gap in a state."""
+    """The reasons why the plain rule sees a gap in a state; empty if it sees none."""
     text = " ".join(message.text for message in read_messages(state, _RECENT_MESSAGES).messages).casefold()
     gate = (
         value_as_text(get_value(state, "gate_failure")).casefold() if get_value(state, "gate_blocked") else ""
@@ -190,8 +190,8 @@ def _report(judged: Mapping[str, Sequence[JudgedState]]) -> Report:
         f"the slowest state took {slowest:.2f} ms without the encoder",
     )
     tables = (
-        Table("Gaps in context", ("run", *_COLUMNS), _rows(runs), notes),
-        Table(f"Gaps by reason: {OURS}", ("reason", *_COLUMNS), _rows(reasons)),
+        Table("Gaps in context", ("run", *_COLUMNS), _table_rows(runs), notes),
+        Table(f"Gaps by reason: {OURS}", ("reason", *_COLUMNS), _table_rows(reasons)),
         Table("States judged wrongly", ("state", "half", "shows", "seen"), tuple(map(_error_row, errors))),
     )
     data: dict[str, Any] = {"states": len(judged[OURS]), "runs": runs, "reasons": reasons}
@@ -209,9 +209,14 @@ def count_guesses(pairs: Iterable[tuple[bool, bool]]) -> dict[str, float | None]
     return dict(zip(_COLUMNS, (len(every), right, wrong, missed, precision, recall), strict=True))
 
 
-def _rows(table: Mapping[str, Mapping[str, float | None]]) -> tuple[tuple[Cell, ...], ...]:
+def _table_rows(table: Mapping[str, Mapping[str, float | None]]) -> tuple[tuple[Cell, ...], ...]:
     return tuple((name, *values.values()) for name, values in table.items())
 
 
-def _error_row(one: JudgedState) -> tuple[Cell, ...]:
-    return one.id, one.half, ", ".join(sorted(one.reasons)) or "-", ", ".join(sorted(one.seen)) or "-"
+def _error_row(judged: JudgedState) -> tuple[Cell, ...]:
+    return (
+        judged.id,
+        judged.half,
+        ", ".join(sorted(judged.reasons)) or "-",
+        ", ".join(sorted(judged.seen)) or "-",
+    )

@@ -1,17 +1,17 @@
-"""A labelled set on disk becomes items and questions.
+"""Reads a labelled set from disk into items and questions.
 
     corpus.jsonl     id, text, and where known scope, kind, time, session, speaker, meta
     queries.jsonl    id, scope, text, and where known category
     qrels.tsv        query-id, corpus-id, score, under a header line
-    scopes.jsonl     optional: scope, docs = [[path, id], …], for texts that stand in several scopes
+    scopes.jsonl     optional: scope, docs = [[path, id], …], for texts that belong to several scopes
 
-    dialogues.jsonl  instead of all these: dialogues with boundaries or summaries, one a line
+    dialogues.jsonl  instead of all these: dialogues with boundaries or summaries, one on each line
 
-What cannot be read is refused with a ValidationError that names the line. A set's own ids stay outside the
-items: only what a user would have stored is indexed, in the shape that capture would have given it. A file
-is read as `foreword index` reads it: secrets are taken out, then code is cut into units and a document into
-pieces of its sections. A function without a file is the unit it would be in one, without a path. A commit is
-worded as history words it. Anything else was somebody's words, and stays whole.
+A malformed line is refused with a ValidationError that names it. A set's own ids are not part of the items:
+only what a user would have stored is indexed, in the form that capture would have given it. A file is read as
+`foreword index` reads it: secrets are removed, then code is cut into units and a document into pieces of its
+sections. A function without a file becomes the unit that it would be in a file, without a path. A commit gets
+the text that an indexed commit has. Anything else counts as somebody's words, and stays whole.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ DIALOGUES = "dialogues.jsonl"
 
 _NEEDED = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 _CHANGED = re.compile(r"(?P<message>.*?)\s*^files: (?P<files>[^\n]+)\s*\Z", re.DOTALL | re.MULTILINE)
-"""How a set writes a commit: its message, then the files that it changed."""
+"""The form of a commit in a set: its message, then the files that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One thing that can be relevant, and the items it is stored as; none when it holds no text."""
+    """One document that can be relevant, and the items it is stored as; none if it has no text."""
 
     id: str
     parts: tuple[Item, ...]
@@ -54,7 +54,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One query, and how relevant each document is to it; what is not relevant is not named."""
+    """One query, and the gain of each relevant document; documents that are not relevant are not listed."""
 
     id: str
     scope: str
@@ -65,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """The questions of a set, and the documents of every scope that they ask."""
+    """The questions of a set, and the documents of every scope that they are asked in."""
 
     name: str
     documents: Mapping[str, tuple[Document, ...]]
@@ -74,7 +74,7 @@ class LabelledSet:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a file: its values, and its place for error messages."""
+    """One line of a file: its values, and its path and number for error messages."""
 
     path: Path
     number: int
@@ -105,38 +105,40 @@ def read_set(folder: Path, limit: int | None = None) -> LabelledSet:
         )
     if limit is not None and limit < 1:
         raise ValidationError(f"limit must be 1 or more, not {limit}")
-    lines = list(_rows(folder / "queries.jsonl"))[:limit]
+    lines = list(_read_rows(folder / "queries.jsonl"))[:limit]
     if not lines:
         raise ValidationError(
             f"{folder / 'queries.jsonl'} holds no questions; give a set that asks something"
         )
-    scoped = _documents(folder, {line.text("scope") for line in lines})
-    questions = _questions(lines, _qrels(folder / "qrels.tsv"), scoped)
+    scoped = _read_documents(folder, {line.text("scope") for line in lines})
+    questions = _make_questions(lines, _read_qrels(folder / "qrels.tsv"), scoped)
     return LabelledSet(folder.resolve().name, scoped, questions)
 
 
 def read_questions(folder: Path, limit: int | None = None) -> list[str]:
     """The texts of a set's questions."""
-    return [line.text("text") for line in _rows(folder / "queries.jsonl")][:limit]
+    return [line.text("text") for line in _read_rows(folder / "queries.jsonl")][:limit]
 
 
-def _documents(folder: Path, asked: set[str]) -> dict[str, tuple[Document, ...]]:
-    corpus = {line.text("id"): line for line in _rows(folder / "corpus.jsonl")}
+def _read_documents(folder: Path, asked: set[str]) -> dict[str, tuple[Document, ...]]:
+    corpus = {line.text("id"): line for line in _read_rows(folder / "corpus.jsonl")}
     scoped: dict[str, list[Document]] = {}
-    for scope, path, line in _documents_by_scope(folder, corpus):
+    for scope, path, line in _read_documents_by_scope(folder, corpus):
         if scope in asked:
-            scoped.setdefault(scope, []).append(_document(line, scope, path))
+            scoped.setdefault(scope, []).append(_make_document(line, scope, path))
     return {scope: tuple(inside) for scope, inside in scoped.items()}
 
 
-def _documents_by_scope(folder: Path, corpus: Mapping[str, _Line]) -> Iterator[tuple[str, str | None, _Line]]:
-    """Each document with its scope and its path there."""
+def _read_documents_by_scope(
+    folder: Path, corpus: Mapping[str, _Line]
+) -> Iterator[tuple[str, str | None, _Line]]:
+    """Each document with its scope and its path in that scope."""
     places = folder / "scopes.jsonl"
     apart = places.is_file()
     for line in corpus.values():
         if "scope" in line.row or not apart:
-            yield line.text("scope"), _meta(line).get("path"), line
-    for line in _rows(places) if apart else ():
+            yield line.text("scope"), _read_meta(line).get("path"), line
+    for line in _read_rows(places) if apart else ():
         for path, known in _listed_documents(line):
             if known not in corpus:
                 raise line.error(f"no line of corpus.jsonl has the id {known!r}")
@@ -150,7 +152,7 @@ def _listed_documents(line: _Line) -> list[tuple[str, str]]:
     return [(str(path), str(known)) for path, known in docs]
 
 
-def _document(line: _Line, scope: str, path: str | None) -> Document:
+def _make_document(line: _Line, scope: str, path: str | None) -> Document:
     text = line.text("text")
     kind = line.optional("kind") or ("code" if path else "document")
     if kind not in KINDS:
@@ -162,26 +164,26 @@ def _document(line: _Line, scope: str, path: str | None) -> Document:
         workspace=scope,
         kind=kind,
         about=path or (speaker if speaker and kind == "turn" else ""),
-        created_at=_time(line),
+        created_at=_read_time(line),
         session=line.optional("session"),
-        metadata={**_meta(line), **{name: value for name, value in known.items() if value}},
+        metadata={**_read_meta(line), **{name: value for name, value in known.items() if value}},
     )
-    return Document(line.text("id"), tuple(map(_with_stable_id, captured_items(whole))))
+    return Document(line.text("id"), tuple(map(_with_stable_id, make_captured_items(whole))))
 
 
 def _with_stable_id(item: Item) -> Item:
-    """The item with an id made from its content, so that equal scores keep their order every time."""
+    """The item with an id derived from its content, so that ties are always in the same order."""
     return replace(item, id=content_hash(item).removeprefix("b2:")[:16])
 
 
-def _meta(line: _Line) -> Mapping[str, Any]:
+def _read_meta(line: _Line) -> Mapping[str, Any]:
     meta = line.row.get("meta") or {}
     if not isinstance(meta, dict):
         raise line.error("'meta' must be a JSON object")
     return meta
 
 
-def _time(line: _Line) -> datetime:
+def _read_time(line: _Line) -> datetime:
     written = line.optional("time")
     if written is None:
         return datetime.fromtimestamp(0, UTC)
@@ -192,7 +194,7 @@ def _time(line: _Line) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _questions(
+def _make_questions(
     asked: list[_Line],
     relevant: Mapping[str, Mapping[str, float]],
     scoped: Mapping[str, tuple[Document, ...]],
@@ -215,15 +217,15 @@ def _questions(
     )
 
 
-def _qrels(path: Path) -> dict[str, dict[str, float]]:
-    """Per query, the documents with a score above 0."""
+def _read_qrels(path: Path) -> dict[str, dict[str, float]]:
+    """For each query, the documents with a score above 0."""
     relevant: dict[str, dict[str, float]] = {}
-    for number, line in _lines(path):
+    for number, line in _read_lines(path):
         fields = line.split("\t")
-        gain = _number(fields[-1]) if len(fields) == 3 else None
+        gain = _parse_number(fields[-1]) if len(fields) == 3 else None
         if gain is None:
             if number == 1 and len(fields) == 3:
-                continue  # the header
+                continue  # the header line
             raise ValidationError(
                 f"{path}, line {number}: must be query-id, corpus-id, score, with tabs between, not {line!r}"
             )
@@ -232,7 +234,7 @@ def _qrels(path: Path) -> dict[str, dict[str, float]]:
     return relevant
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -240,22 +242,22 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# What capture would make of a line -----------------------------------------------------------------------
+# Items as capture would make them ------------------------------------------------------------------------
 
 
-def captured_items(whole: Item) -> list[Item]:
-    """The items that capture would make of a line, given as one whole item."""
+def make_captured_items(whole: Item) -> list[Item]:
+    """The items that capture would make of a line's text, which is given as one item."""
     if not whole.text.strip():
         return []
     if whole.kind == "commit":
-        return [_commit_item(whole)]
+        return [_make_commit_item(whole)]
     path = whole.metadata.get("path")
     if path and whole.kind in ("code", "document"):
-        return _file_items(str(path), whole)
-    return _snippet_items(whole) if whole.kind == "code" else [whole]
+        return _make_file_items(str(path), whole)
+    return _make_snippet_items(whole) if whole.kind == "code" else [whole]
 
 
-def _commit_item(whole: Item) -> Item:
+def _make_commit_item(whole: Item) -> Item:
     match = _CHANGED.fullmatch(whole.text)
     if match is None:
         return whole
@@ -267,7 +269,7 @@ def _commit_item(whole: Item) -> Item:
     )
 
 
-def _file_items(path: str, whole: Item) -> list[Item]:
+def _make_file_items(path: str, whole: Item) -> list[Item]:
     text = redact_file_text(storable_text(whole.text))
     language = language_of(path, text[:MAX_SNIFFED_BYTES].encode())
     if language in DOCUMENTS:
@@ -279,16 +281,16 @@ def _file_items(path: str, whole: Item) -> list[Item]:
     ]
 
 
-def _snippet_items(whole: Item) -> list[Item]:
-    """The units of code whose file is not known; itself, where no part of it is worth a unit."""
-    # A file of a few lines is one item, whatever it defines; but a function stands among others.
+def _make_snippet_items(whole: Item) -> list[Item]:
+    """The units of code whose file is unknown; the whole item if no part of it is worth a unit."""
+    # A short file would become one item, but a function is usually part of a longer file.
     text = redact_file_text(storable_text(whole.text)) + "\n" * WINDOW_LINES
     language = str(whole.metadata.get("language") or "")
     made = cut_code("", text, language, whole.workspace, whole.created_at)
-    return [_without_path(item, whole) for item in made] or [whole]
+    return [_make_snippet_item(item, whole) for item in made] or [whole]
 
 
-def _without_path(item: Item, whole: Item) -> Item:
+def _make_snippet_item(item: Item, whole: Item) -> Item:
     known = {name: value for name, value in item.metadata.items() if name != "path"}
     return replace(
         whole, text=item.text, about=item.about.lstrip(" ›—"), metadata={**whole.metadata, **known}
@@ -299,7 +301,7 @@ def _without_path(item: Item, whole: Item) -> Item:
 
 
 def has_dialogues(folder: Path, field: str) -> bool:
-    """Whether a folder holds dialogues that have such a field; the first of them decides."""
+    """Whether a folder has dialogues with such a field; only the first dialogue is checked."""
     try:
         with (folder / DIALOGUES).open(encoding="utf-8") as file:
             return f'"{field}"' in file.readline()
@@ -308,34 +310,34 @@ def has_dialogues(folder: Path, field: str) -> bool:
 
 
 def read_dialogues(folder: Path, limit: int | None = None) -> Iterator[tuple[str, Any]]:
-    """The JSON values of the dialogues, or of the first `limit`, each after its place for error messages."""
+    """The JSON values of the dialogues, or of the first `limit`, each with its place for error messages."""
     if limit is not None and limit < 1:
         raise ValidationError(f"limit must be 1 or more, not {limit}")
     path = folder / DIALOGUES
-    for number, line in list(_lines(path))[:limit]:
-        yield f"{path}, line {number}: ", _parse(path, number, line)
+    for number, line in list(_read_lines(path))[:limit]:
+        yield f"{path}, line {number}: ", _parse_json_line(path, number, line)
 
 
 # Reading lines -------------------------------------------------------------------------------------------
 
 
-def _rows(path: Path) -> Iterator[_Line]:
-    for number, line in _lines(path):
-        row = _parse(path, number, line)
+def _read_rows(path: Path) -> Iterator[_Line]:
+    for number, line in _read_lines(path):
+        row = _parse_json_line(path, number, line)
         if not isinstance(row, dict):
             raise ValidationError(f'{path}, line {number}: must be a JSON object, like {{"id": …}}')
         yield _Line(path, number, row)
 
 
-def _parse(path: Path, number: int, line: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
+def _parse_json_line(path: Path, number: int, line: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
     try:
         return json.loads(line)
     except ValueError as error:
         raise ValidationError(f"{path}, line {number}: not JSON: {error}") from None
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers."""
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not empty, with their numbers."""
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

@@ -1,12 +1,12 @@
-"""Whether a lack is heard at real lengths: in long replies of another hand, and nowhere in ordinary messages.
+"""Whether the lack of something is noticed in long replies of other writers, and not in ordinary messages.
 
     test.jsonl, test_second.jsonl    text, lack, asks (the sentences that ask), language, layout (text, json)
     circles_test.jsonl               circle, messages
 
-They lie in measure/lacks. The first and the last are by a hand that wrote them after the first lessons, of
-other trades, and before anything was measured; the second, all of long replies, was written before the later
-lessons, by their hand, and was never looked at. Each message is the only one of a state, said by an agent.
-Ordinary messages are in which nobody asks for anything; what is heard in them is a false alarm.
+The files are in measure/lacks. The writer of the first and the last wrote them after the first lessons, about
+other trades, and before anything was measured. The second, with long replies only, was written before the
+later lessons, by their writer, and errors in it were never read. Each message is the only one of a state, by
+an agent. In ordinary messages nobody asks for anything; a lack that is found in them is a false alarm.
 """
 
 from __future__ import annotations
@@ -32,37 +32,38 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[2] / "lacks"
 REPLIES, SECOND_REPLIES, CIRCLES = "test.jsonl", "test_second.jsonl", "circles_test.jsonl"
 LONG_WORDS = 100
-"""From how many words on a reply is a long one."""
+"""From how many words on a reply counts as long."""
 
 MIN_PRECISION, MIN_RECALL, MAX_FALSE_ALARMS = 0.93, 0.90, 20.0
-"""What is aimed at on long replies, and at most how many false alarms in 1,000 ordinary messages."""
+"""The goals for long replies, and the most false alarms in 1,000 ordinary messages."""
 
 _COLUMNS = ("messages", "right", "wrong", "missed", "precision", "recall")
 
 
 def measure_lacks(folders: Sequence[Path] = ()) -> Report:
-    """How well lacks are heard, by words alone and with the encoder; `folders` hold more ordinary texts."""
+    """How well lacks are noticed, by words alone and with the encoder; `folders` have more ordinary texts."""
     runs: dict[str, Encode | None] = {OURS: None, ENCODED: BundledEmbeddingProvider().embed}
     replies = [_Reply(row) for row in _read_rows(FOLDER / REPLIES)]
     second = [_Reply(row) for row in _read_rows(FOLDER / SECOND_REPLIES)]
     heard = {
-        run: {one: _heard(one.text, encode) for one in (*replies, *second)} for run, encode in runs.items()
+        run: {one: _find_lack(one.text, encode) for one in (*replies, *second)}
+        for run, encode in runs.items()
     }
-    groups = {**_groups(replies), "long replies, second set": second}
+    groups = {**_group_replies(replies), "long replies, second set": second}
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
         for run in runs
         for name, group in groups.items()
     }
-    named = {run: _share_named(groups["long replies"], heard[run]) for run in runs}
+    named = {run: _share_of_named_lacks(groups["long replies"], heard[run]) for run in runs}
     circles = {run: _count_circles(encode) for run, encode in runs.items()}
     ordinary = ordinary_messages(folders)
-    alarms = {run: _false_alarms(ordinary, encode) for run, encode in runs.items()}
+    alarms = {run: _count_false_alarms(ordinary, encode) for run, encode in runs.items()}
     tables = (
         Table(
             "A lack heard in replies of another hand",
             ("run", *_COLUMNS),
-            _rows(counts),
+            _table_rows(counts),
             (
                 f"long replies have {LONG_WORDS} words or more; aims: {MIN_PRECISION:.2f}, {MIN_RECALL:.2f}",
                 *(
@@ -71,7 +72,7 @@ def measure_lacks(folders: Sequence[Path] = ()) -> Report:
                 ),
             ),
         ),
-        Table("Agents in circles, reworded", ("run", *_COLUMNS), _rows(circles)),
+        Table("Agents in circles, reworded", ("run", *_COLUMNS), _table_rows(circles)),
         Table(
             "False alarms in ordinary messages",
             ("run", "kind", "messages", "alarms", "per 1,000"),
@@ -87,7 +88,7 @@ def measure_lacks(folders: Sequence[Path] = ()) -> Report:
 
 
 class _Reply:
-    """One reply of the set."""
+    """One labelled reply of the set."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.text: str = row["text"]
@@ -97,7 +98,7 @@ class _Reply:
         self.layout: str = row["layout"]
 
 
-def _groups(replies: list[_Reply]) -> dict[str, list[_Reply]]:
+def _group_replies(replies: list[_Reply]) -> dict[str, list[_Reply]]:
     return {
         "long replies": [one for one in replies if len(one.text.split()) >= LONG_WORDS],
         "English": [one for one in replies if one.language == "en" and one.layout == "text"],
@@ -106,15 +107,15 @@ def _groups(replies: list[_Reply]) -> dict[str, list[_Reply]]:
     }
 
 
-def _heard(text: str, encode: Encode | None) -> str | None:
-    """What is heard to be lacking in a message; None when nothing is."""
+def _find_lack(text: str, encode: Encode | None) -> str | None:
+    """What a message is found to lack; None if nothing."""
     state = {"messages": [{"role": "assistant", "name": "agent", "content": text}]}
     sign = find_unanswered_request(read_messages(state).messages, encode)
     return None if sign is None else sign.needs
 
 
-def _share_named(replies: list[_Reply], heard: Mapping[_Reply, str | None]) -> float:
-    """In which part of the lacks that were heard the query holds most of a sentence that asks."""
+def _share_of_named_lacks(replies: list[_Reply], heard: Mapping[_Reply, str | None]) -> float:
+    """The share of the lacks that were found whose query has most words of a sentence that asks."""
     found = [(set(needs.split()), one.asks) for one in replies if one.lack and (needs := heard[one])]
     held = [
         any(len(set(ask.split()) & words) > len(set(ask.split())) / 2 for ask in asks)
@@ -132,15 +133,17 @@ def _count_circles(encode: Encode | None) -> dict[str, float | None]:
     return count_guesses(pairs)
 
 
-def _false_alarms(kinds: Mapping[str, list[str]], encode: Encode | None) -> dict[str, tuple[int, int, float]]:
+def _count_false_alarms(
+    kinds: Mapping[str, list[str]], encode: Encode | None
+) -> dict[str, tuple[int, int, float]]:
     counted = {}
     for kind, texts in kinds.items():
-        alarms = sum(_heard(text, encode) is not None for text in texts)
+        alarms = sum(_find_lack(text, encode) is not None for text in texts)
         counted[kind] = (len(texts), alarms, 1000 * alarms / len(texts))
     return counted
 
 
-def _rows(table: Mapping[str, Mapping[str, float | None]]) -> tuple[tuple[Cell, ...], ...]:
+def _table_rows(table: Mapping[str, Mapping[str, float | None]]) -> tuple[tuple[Cell, ...], ...]:
     return tuple((name, *values.values()) for name, values in table.items())
 
 

@@ -1,9 +1,9 @@
-"""How good a ranking is: pure functions from what was found, and what should have been, to numbers.
+"""How good a ranking is: pure functions from what was found, and what is relevant, to numbers.
 
-A ranking is a list of document ids, best first; only the first mention of an id counts. `gains` says how
-relevant each relevant document is, above 0; what it does not name is not relevant. How a ranking was
-made is left to others. A question to which nothing is relevant is refused: its score has no meaning.
-What is drawn by chance is drawn from a fixed seed: the same numbers give the same intervals.
+A ranking is a list of document ids, best first; only the first mention of an id counts. `gains` has a number
+above 0 for each relevant document; documents that it does not list are not relevant. A question to which
+nothing is relevant is refused: its score has no meaning. Random draws have a fixed seed: the same numbers
+give the same intervals.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ BINS = 10
 
 _RRF_K = 60
 _MIN_GROUPS = 5
-"""With fewer scopes than this, drawing scopes says little; then questions are drawn."""
+"""With fewer scopes than this, intervals resample questions instead of whole scopes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place of an answer: the documents it stands for, what it costs to show, and its score."""
+    """One place of an answer: the documents in it, how many tokens it takes, and its score."""
 
     documents: tuple[str, ...]
     tokens: float
@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The answers whose score lies between two bounds: how sure they were, and how often rightly so."""
+    """The answers whose score is between two bounds: their mean score, and the share that is relevant."""
 
     low: float
     high: float
@@ -74,24 +74,24 @@ def ndcg(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
 
 
 def reciprocal_rank(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
-    """One over the rank of the first relevant document, or 0 when it is not among the first `cut`."""
+    """One over the rank of the first relevant document, or 0 if none is among the first `cut`."""
     _count_relevant(gains)
     return next((1 / rank for rank, one in enumerate(_first_distinct(ranking, cut), 1) if one in gains), 0.0)
 
 
 def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
-    """1 when any of the first `cut` is relevant, else 0."""
+    """1 if any of the first `cut` is relevant, else 0."""
     return float(recall(ranking, gains, cut) > 0)
 
 
 def complete(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
-    """1 when everything that is relevant is among the first `cut`, else 0."""
+    """1 if all relevant documents are among the first `cut`, else 0."""
     _count_relevant(gains)
     return float(gains.keys() <= set(_first_distinct(ranking, cut)))
 
 
 def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget: float) -> float:
-    """The share of the relevant documents among the places before the first that does not fit."""
+    """The share of the relevant documents among the places that fit into `budget` tokens, in order."""
     seen: set[str] = set()
     for place in places:
         budget -= place.tokens
@@ -102,7 +102,7 @@ def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget:
 
 
 def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, float]:
-    """All of `METRICS` for one answer."""
+    """The value of each of `METRICS` for one answer."""
     ranking = documents(places)
     values = [recall(ranking, gains, cut) for cut in CUTS]
     values += [hit(ranking, gains, cut) for cut in SHORT_CUTS]
@@ -113,19 +113,19 @@ def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, flo
 
 
 def documents(places: Iterable[Place]) -> list[str]:
-    """The documents of an answer, each where it is first met."""
+    """The documents of an answer, in order, each once."""
     return list(dict.fromkeys(document for place in places for document in place.documents))
 
 
 def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
-    """The mean of each metric; None where there is nothing to take a mean of."""
+    """The mean of each metric; None if there are no rows."""
     return {name: sum(row[name] for row in rows) / len(rows) if rows else None for name in METRICS}
 
 
 def interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, float] | None:
-    """Where the mean lies in 95 of 100 sets like this one, by the bootstrap; None when there is one value.
+    """The 95 % interval of the mean, by the bootstrap; None if there is only one value.
 
-    Questions of one scope are no independent draws: with enough scopes, whole scopes are drawn.
+    Questions of one scope are not independent: with enough scopes, whole scopes are resampled.
     """
     clusters: dict[str, list[float]] = {}
     for value, group in zip(values, groups, strict=True):
@@ -140,41 +140,41 @@ def interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, flo
 
 
 def has_enough_groups(groups: Sequence[str]) -> bool:
-    """Whether there are enough groups to draw whole ones."""
+    """Whether there are enough groups to resample whole groups."""
     return len(set(groups)) >= _MIN_GROUPS
 
 
 def sample_positions(count: int, most: int) -> list[int]:
-    """At most `most` of the positions below `count`, drawn by chance, in their order."""
+    """At most `most` of the positions below `count`, drawn at random, in ascending order."""
     if count <= most:
         return list(range(count))
     return sorted(np.random.default_rng(SEED).choice(count, most, replace=False).tolist())
 
 
 def reliability(judged: Iterable[tuple[float, bool]]) -> list[Bin]:
-    """Scores, each with whether it was right, in bins of equal width from 0 to 1."""
+    """Bins of equal width from 0 to 1, from pairs of a score and whether the answer was right."""
     held: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for score, right in judged:
         held[min(BINS - 1, max(0, int(score * BINS)))].append((score, right))
-    return [_bin(place, inside) for place, inside in enumerate(held)]
+    return [_make_bin(place, inside) for place, inside in enumerate(held)]
 
 
 def calibration_error(bins: Sequence[Bin]) -> float | None:
-    """How far apart sureness and truth are, on average over all answers (expected calibration error)."""
-    total = sum(one.count for one in bins)
-    gaps = [abs((one.predicted or 0.0) - (one.observed or 0.0)) * one.count for one in bins]
+    """The mean distance between score and share of relevant answers (expected calibration error)."""
+    total = sum(group.count for group in bins)
+    gaps = [abs((group.predicted or 0.0) - (group.observed or 0.0)) * group.count for group in bins]
     return sum(gaps) / total if total else None
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least this share of all values does not exceed."""
+    """The smallest value that at least this share of all values does not exceed; None without values."""
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def fuse_rankings(rankings: Iterable[Sequence[str]], k: int = _RRF_K) -> list[str]:
-    """Reciprocal rank fusion with equal weights; of equals, the one met first comes first."""
+    """Reciprocal rank fusion with equal weights; of ties, the one that was seen first comes first."""
     totals: dict[str, float] = {}
     for ranking in rankings:
         for rank, one in enumerate(ranking, 1):
@@ -182,7 +182,7 @@ def fuse_rankings(rankings: Iterable[Sequence[str]], k: int = _RRF_K) -> list[st
     return sorted(totals, key=lambda one: -totals[one])
 
 
-def _bin(place: int, inside: Sequence[tuple[float, bool]]) -> Bin:
+def _make_bin(place: int, inside: Sequence[tuple[float, bool]]) -> Bin:
     count = len(inside)
     predicted = sum(score for score, _ in inside) / count if count else None
     observed = sum(right for _, right in inside) / count if count else None

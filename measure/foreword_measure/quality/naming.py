@@ -1,8 +1,8 @@
-"""How well names are found, references resolved and acts of speech recognised, on a labelled set of ours.
+"""How well names are found, references resolved and speech acts recognised, on our own labelled set.
 
 The set is `naming.jsonl`, beside this file, in two halves: rules were tuned on one only. One person wrote
-both halves and the lists of names, so this shows that nothing breaks and that the half held back does not
-fall behind. Text by strangers gives lower numbers.
+both halves and the lists of names, so this shows only that nothing breaks and that the held half is not much
+worse. Text by other writers gives lower numbers.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _FIELDS = {"names": ("text",), "talk": ("turns", "ask", "means"), "act": ("text"
 
 @dataclass(slots=True)
 class Tally:
-    """How much was found, how much there is, and how much of what was found is right."""
+    """How many names were found, how many there are, and how many of those found are right."""
 
     right: int = 0
     found: int = 0
     true: int = 0
 
     def add(self, found: set[Any], true: set[Any]) -> None:
-        """One more text."""
+        """Count one more text."""
         self.right += len(found & true)
         self.found += len(found)
         self.true += len(true)
@@ -63,7 +63,7 @@ class Tally:
 
 @dataclass(slots=True)
 class _HalfCounts:
-    """What was counted in one half of the set."""
+    """The counts of one half of the set."""
 
     names: dict[str, Tally] = field(default_factory=dict)
     meant: Tally = field(default_factory=Tally)
@@ -72,7 +72,7 @@ class _HalfCounts:
 
 
 def measure_naming(path: Path | None = None, find: Finder = find_entities) -> Report:
-    """Measure what finds names, resolves references and tells acts, on the labelled set or one like it."""
+    """Measure how names are found, references resolved and speech acts recognised, on our set or another."""
     halves = {half: _HalfCounts() for half in HALVES}
     for line in read_set(path or SET):
         half = halves[line["half"]]
@@ -86,7 +86,7 @@ def measure_naming(path: Path | None = None, find: Finder = find_entities) -> Re
 
 
 def read_set(path: Path) -> list[dict[str, Any]]:
-    """The lines of a labelled set; one that is wrong is named."""
+    """The lines of a labelled set; ValidationError names a line that is wrong."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -134,7 +134,7 @@ def _count_names(line: Mapping[str, Any], half: _HalfCounts, find: Finder) -> No
 
 
 def _count_references(line: Mapping[str, Any], half: _HalfCounts, find: Finder) -> None:
-    """Every labelled reference of the question; where nothing is meant, silence is right."""
+    """Count each labelled reference of the question; if nothing is meant, finding nothing is right."""
     registry = EntityRegistry(find)
     turns = [Turn(text, role=role) for role, text in line["turns"]]
     for index, turn in enumerate(turns):
@@ -174,10 +174,10 @@ def _report(name: str, halves: Mapping[str, _HalfCounts]) -> Report:
         Table(
             f"{name}: references",
             ("half", "precision", "recall", "F1", "accuracy", "references"),
-            _rows(data["references"]),
+            _table_rows(data["references"]),
             ("accuracy counts silence where nothing is meant as right",),
         ),
-        Table(f"{name}: acts of speech", ("half", "accuracy", "turns"), _rows(data["acts"])),
+        Table(f"{name}: acts of speech", ("half", "accuracy", "turns"), _table_rows(data["acts"])),
     )
     return Report(tables, data)
 
@@ -201,7 +201,7 @@ def _name_rows(halves: Mapping[str, _HalfCounts]) -> tuple[tuple[str | float | N
     return tuple(rows)
 
 
-def _rows(measures: Any) -> tuple[tuple[str | float | None, ...], ...]:  # noqa: ANN401  a mapping of mappings
+def _table_rows(measures: Any) -> tuple[tuple[str | float | None, ...], ...]:  # noqa: ANN401  a mapping of mappings
     return tuple((name, *values.values()) for name, values in measures.items())
 
 

@@ -1,8 +1,8 @@
-"""Ordinary messages, in which nobody asks for anything: what false alarms are counted on.
+"""Ordinary messages, in which nobody asks for anything, to count false alarms on.
 
-Markdown sections of this project's pages, its commit messages, docstrings of the standard library and, where
-labelled sets are named, abstracts and commits of other projects. All but these are in two halves, drawn by
-lot: the judge of requests was taught with the one, and is measured on the other.
+They are Markdown sections of this project's pages, its commit messages, docstrings of the standard library
+and, if labelled sets are given, abstracts and commits of other projects. All but the last are divided at
+random into two halves: the judge of requests was trained on one, and is measured on the other.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 TAUGHT_HALF, MEASURED_HALF = 0, 1
 MIN_WORDS, MAX_WORDS = 10, 600
-"""How long a message is: below, there is little to mistake; above, it is read in part only."""
+"""The words of a message: a shorter one is hard to mistake, a longer one is read only in part."""
 
 MAX_MESSAGES = 1000
-"""At most how many messages of a kind, drawn by lot."""
+"""The most messages of a kind, drawn at random."""
 
 _ROOT = Path(__file__).parents[3]
 _HEADING = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
@@ -32,7 +32,7 @@ _NOT_TEXT = frozenset({"site-packages", "test", "tests", "idlelib", "lib2to3", "
 
 
 def ordinary_messages(folders: Sequence[Path] = ()) -> dict[str, list[str]]:
-    """Ordinary messages by their kind, and those of labelled sets by the name of their folder."""
+    """Ordinary messages by kind; the kind of those of labelled sets is the name of their folder."""
     kinds: dict[str, Iterable[str]] = {
         "Markdown sections": page_sections(MEASURED_HALF),
         "docstrings": docstrings(MEASURED_HALF),
@@ -40,8 +40,8 @@ def ordinary_messages(folders: Sequence[Path] = ()) -> dict[str, list[str]]:
     }
     for folder in folders:
         lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
-        kinds[folder.name] = filter(_is_message, (json.loads(line)["text"] for line in lines))
-    return {kind: drawn for kind, texts in kinds.items() if (drawn := _draw(texts))}
+        kinds[folder.name] = filter(_has_message_length, (json.loads(line)["text"] for line in lines))
+    return {kind: drawn for kind, texts in kinds.items() if (drawn := _draw_sample(texts))}
 
 
 def page_sections(half: int) -> Iterator[str]:
@@ -54,19 +54,19 @@ def page_sections(half: int) -> Iterator[str]:
 
 def markdown_sections(text: str) -> list[str]:
     """The sections of a page, each with its heading."""
-    return [part.strip() for part in _HEADING.split(text) if _is_message(part)]
+    return [part.strip() for part in _HEADING.split(text) if _has_message_length(part)]
 
 
 def docstrings(half: int) -> Iterator[str]:
-    """The docstrings of the standard library, of one half of its modules."""
+    """The docstrings in one half of the standard library's modules."""
     root = Path(ast.__file__).parent
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
         if _NOT_TEXT.isdisjoint(name.parts) and crc32(str(name).encode()) % 2 == half:
-            yield from filter(_is_message, _docstrings_of(path))
+            yield from filter(_has_message_length, _read_docstrings(path))
 
 
-def _docstrings_of(path: Path) -> Iterator[str]:
+def _read_docstrings(path: Path) -> Iterator[str]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError):
@@ -77,7 +77,7 @@ def _docstrings_of(path: Path) -> Iterator[str]:
 
 
 def commit_messages(half: int) -> list[str]:
-    """The messages of one half of this repository's commits; none where there is no repository."""
+    """The messages of one half of this repository's commits; empty if there is no repository."""
     asked = ["git", "-C", str(_ROOT), "log", "--format=%B%x00"]
     try:
         printed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout  # noqa: S603  (a fixed command)
@@ -87,11 +87,11 @@ def commit_messages(half: int) -> list[str]:
     return sorted(message for message in messages if crc32(message.encode()) % 2 == half)
 
 
-def _draw(texts: Iterable[str]) -> list[str]:
+def _draw_sample(texts: Iterable[str]) -> list[str]:
     every = sorted(set(texts))
     random.Random(0).shuffle(every)  # noqa: S311  (a draw, not a secret)
     return every[:MAX_MESSAGES]
 
 
-def _is_message(text: str) -> bool:
+def _has_message_length(text: str) -> bool:
     return MIN_WORDS <= len(text.split()) <= MAX_WORDS

@@ -1,8 +1,8 @@
-"""Whether a failure finds its precedent, others stay silent, and experiences find their themes.
+"""Whether a failure finds its precedent, nothing is found without one, and experiences find their themes.
 
-Three sets of experiences (`experiences/README.md`) are stored through the same door as an agent's. Each
-failed run is read as a hook reads it, and a premortem is asked for. Then the experiences are grouped, and the
-groups are compared with the themes that they were written for.
+Three sets of experiences (`experiences/README.md`) are stored as an agent's experiences are. Each failed run
+is read as a hook reads it, and a premortem is asked for. Then the experiences are grouped, and the groups are
+compared with the themes that they were written for.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 SETS = ("shop", "farm", "transit")
 FIRST = 2
-"""The precedent must be among this many."""
+"""The precedent must be among so many first ones."""
 
 _TOLD_TOKENS = 800
 
 
 @dataclass(frozen=True, slots=True)
 class AskedFailure:
-    """A failed run: its precedent, if it has one, and what was told, the nearest first, with the fits."""
+    """A failed run: its precedent, if any, and the experiences shown, nearest first, with their fits."""
 
     id: str
     precedent: str | None
@@ -53,12 +53,12 @@ class AskedFailure:
 
     @property
     def is_right(self) -> bool:
-        """Whether the precedent is among the first, or nothing is told where there is none."""
+        """Whether the precedent is among the first; without a precedent, whether nothing is shown."""
         return self.precedent in self.told[:FIRST] if self.precedent else not self.told
 
 
 def read_rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of the sets; ValidationError when it cannot be read."""
+    """The rows of one of the sets' files; ValidationError if it cannot be read."""
     file = resources.files("foreword_measure.quality").joinpath("experiences", f"{name}.jsonl")
     try:
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
@@ -90,7 +90,7 @@ def measure_experiences(provider: EmbeddingProvider | None = None) -> Report:
 def store_experiences(
     engine: ContextEngine, workspace: str, rows: Sequence[Mapping[str, str]]
 ) -> dict[str, str]:
-    """Store the experiences with their vectors; gives the id in the set by the id in the store."""
+    """Store the experiences with their vectors; returns the id in the set for each id in the store."""
     experiences, ids = Experiences(engine), {}
     for row in rows:
         begun = experiences.start(
@@ -117,7 +117,7 @@ def store_experiences(
 
 
 async def ask_failures(engine: ContextEngine, workspace: str, ids: Mapping[str, str]) -> list[AskedFailure]:
-    """Ask a premortem for each failed run of a set."""
+    """Ask for a premortem for each failed run of a set."""
     assembler = ContextAssembler(
         EngineSearcher(engine, workspace, Experiences(engine), deadline_ms=None), timeout=60
     )
@@ -138,7 +138,7 @@ async def ask_failures(engine: ContextEngine, workspace: str, ids: Mapping[str, 
 
 
 def compare_with_themes(groups: Sequence[Sequence[str]], truth: Mapping[str, str]) -> dict[str, float]:
-    """How groups agree with themes: of pairs that are together, and by the adjusted Rand index."""
+    """How well groups agree with themes: precision and recall of pairs, and the adjusted Rand index."""
     labels = {member: place for place, group in enumerate(groups) for member in group}
     pairs = list(combinations(sorted(truth), 2))
     together = [labels.get(one, one) == labels.get(other, other) for one, other in pairs]
@@ -162,7 +162,7 @@ def compare_with_themes(groups: Sequence[Sequence[str]], truth: Mapping[str, str
 def _report(
     failures: Mapping[str, Sequence[AskedFailure]], themes: Mapping[tuple[str, str], Mapping[str, float]]
 ) -> Report:
-    counts = {name: _count(asked) for name, asked in failures.items()}
+    counts = {name: _count_right(asked) for name, asked in failures.items()}
     wrong = [one for asked in failures.values() for one in asked if not one.is_right]
     notes = (
         f"told: the labelled precedent is among the first {FIRST} of a premortem; silent: nothing is told",
@@ -192,7 +192,7 @@ def _report(
     return Report(tables, data | {"wrong": [one.id for one in wrong]})
 
 
-def _count(asked: Sequence[AskedFailure]) -> dict[str, int]:
+def _count_right(asked: Sequence[AskedFailure]) -> dict[str, int]:
     labelled = [one for one in asked if one.precedent]
     others = [one for one in asked if not one.precedent]
     return {

@@ -1,4 +1,4 @@
-"""Whether texts that say the same are known from texts that do not: labelled pairs, beside a plain rule.
+"""Whether texts that say the same are recognised: labelled pairs, compared with a plain rule.
 
 A folder of pairs holds one of these:
 
@@ -6,8 +6,8 @@ A folder of pairs holds one of these:
     corpus.jsonl, pairs.tsv      texts with ids, and left, right, label
     *.jsonl of histories         statements, and the pairs in `same` and `replaces`; one history a line
 
-A statement that replaces another never says the same as it, so those pairs count as two facts; so do all
-other pairs of one history. The plain rule is nine tenths of the letters in common.
+A statement that replaces another does not say the same, so those pairs count as two facts; so do all other
+pairs of one history. The plain rule is that nine tenths of the letters are the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TEXT_COLUMNS = {"same", "one", "other"}
 
 
 class LabelledPair(NamedTuple):
-    """Two texts, whether they say the same, and the group that they are counted in."""
+    """Two texts, whether they say the same, and the group in which they are counted."""
 
     one: str
     other: str
@@ -52,20 +52,24 @@ def has_pairs(folder: Path) -> bool:
 
 
 def measure_repeats(folder: Path, limit: int | None = None) -> Report:
-    """How many of the pairs are judged rightly, by our judge and by the plain rule, in each group."""
+    """How many of the pairs are judged correctly, by our judge and by the plain rule, in each group."""
     pairs = list(read_pairs(folder))[:limit]
     if not pairs:
         raise ValidationError(f"{folder} has no pairs")
     runs = {}
     for name, judge in ((OURS, say_the_same), (PLAIN, _are_spelled_alike)):
         for group in dict.fromkeys(pair.group for pair in pairs):
-            runs[f"{name}, {group}"] = _count(judge, [pair for pair in pairs if pair.group == group])
+            runs[f"{name}, {group}"] = _count_right_pairs(
+                judge, [pair for pair in pairs if pair.group == group]
+            )
     rows = tuple((name, *counts.values()) for name, counts in runs.items())
     data: dict[str, Any] = {"set": folder.name, "pairs": len(pairs), "runs": runs}
     return Report((Table(f"Repeats: {folder.name}", _COLUMNS, rows),), data)
 
 
-def _count(judge: Callable[[str, str], bool], pairs: list[LabelledPair]) -> dict[str, float | None]:
+def _count_right_pairs(
+    judge: Callable[[str, str], bool], pairs: list[LabelledPair]
+) -> dict[str, float | None]:
     return count_guesses((pair.same, judge(pair.one, pair.other)) for pair in pairs)
 
 
@@ -78,21 +82,21 @@ def _are_spelled_alike(one: str, other: str) -> bool:
 
 
 def read_pairs(folder: Path) -> Iterator[LabelledPair]:
-    """The pairs of a folder; a malformed line is a `ValidationError`."""
+    """The pairs of a folder; ValidationError if a line is malformed."""
     try:
         if (folder / "pairs.tsv").exists():
-            yield from _pairs_of_corpus(folder)
+            yield from _read_corpus_pairs(folder)
         for file in _text_files(folder):
-            for row in _rows(file):
+            for row in _read_table(file):
                 yield LabelledPair(row["one"], row["other"], row["same"] == "1", file.stem)
         for file in _history_files(folder):
             for line in file.read_text(encoding="utf-8").splitlines():
-                yield from _pairs_of_history(json.loads(line))
+                yield from _list_history_pairs(json.loads(line))
     except (KeyError, TypeError, ValueError) as error:
         raise ValidationError(f"{folder}: a pair cannot be read: {error!r}") from error
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def _read_table(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
@@ -112,15 +116,15 @@ def _first_line(file: Path) -> str:
         return lines.readline().rstrip("\r\n")
 
 
-def _pairs_of_corpus(folder: Path) -> Iterator[LabelledPair]:
+def _read_corpus_pairs(folder: Path) -> Iterator[LabelledPair]:
     lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
     texts = {row["id"]: row["text"] for row in map(json.loads, lines)}
-    for row in _rows(folder / "pairs.tsv"):
+    for row in _read_table(folder / "pairs.tsv"):
         yield LabelledPair(texts[row["left"]], texts[row["right"]], row["label"] == "1", "pairs")
 
 
-def _pairs_of_history(history: dict[str, Any]) -> Iterator[LabelledPair]:
-    texts = {one["n"]: one["text"] for one in history["statements"]}
+def _list_history_pairs(history: dict[str, Any]) -> Iterator[LabelledPair]:
+    texts = {statement["n"]: statement["text"] for statement in history["statements"]}
     labels = {frozenset(pair): name for name in ("replaces", "same") for pair in history[name]}
     for one, other in combinations(texts, 2):
         label = labels.get(frozenset((one, other)), "others")

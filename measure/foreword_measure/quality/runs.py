@@ -1,9 +1,9 @@
 """Store a labelled set, make its vectors and ask its questions, all as a user would.
 
-Beside the engine's own answers, one a lane, each question gets those of single probes over the same items:
-words alone (BM25), the encoder alone, their reciprocal rank fusion, and that reordered by the cross-encoder.
-How good the answers are is left to `metrics`. A workspace that holds anything but the set is refused: its
-numbers would be wrong.
+Beside the engine's own answers, one for each lane, each question gets those of single probes over the same
+items: words alone (BM25), the encoder alone, their reciprocal rank fusion, and the fusion reordered by the
+cross-encoder. `metrics` measures how good the answers are. A workspace that holds anything but the set is
+refused: its numbers would be wrong.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ RERANKED_COUNT = 30
 
 MEASURED_RESULTS = 50
 DEEP_RESULTS = 300
-"""Recall is measured on this many results. A budget can hold more short items than that: there the answer
-goes on as a deep one does, so that no run ends before the largest budget is full."""
+"""Recall is measured on `MEASURED_RESULTS`. A budget can hold more short items than that: then results of a
+deeper search are added, so that no run ends before the largest budget is full."""
 
 _LEXICAL, _DENSE = "lexical", "semantic"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredScope:
-    """Which documents of a scope each stored item belongs to.
+    """The stored items of a scope: which documents each of them belongs to.
 
-    Documents that were stored as the very same items are one to any search, and so to the measurement:
-    `first_copy` gives the first of them for each, `copies` all of them for the first.
+    Documents that were stored as the very same items are one for any search, and so for the measurement:
+    `first_copy` has the first of them for each, `copies` has all of them for the first.
     """
 
     documents_of_item: Mapping[str, tuple[str, ...]]
@@ -63,7 +63,7 @@ class StoredScope:
     copies: Mapping[str, tuple[str, ...]]
 
     def gains(self, question: Question) -> dict[str, float]:
-        """What is relevant to a question, each thing once, with the best of its scores."""
+        """The relevant documents of a question with their gains; copies count once, with the best gain."""
         merged: dict[str, float] = {}
         for document, gain in question.gains.items():
             name = self.first_copy.get(document, document)
@@ -71,13 +71,13 @@ class StoredScope:
         return merged
 
     def place(self, item: Item, score: float = 0.0) -> Place:
-        """An item that was found, as the documents it belongs to; a token is four characters."""
+        """An item that was found as a place with the documents it belongs to; a token is four characters."""
         return Place(self.documents_of_item.get(item.id, ()), len(item.text) / 4, score)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: the lanes, whether the baselines too, and the spaces that the engine does without."""
+    """What is measured: the lanes, whether also the baselines, and the spaces that are not used."""
 
     lanes: tuple[Lane, ...] = LANES
     baselines: bool = True
@@ -91,14 +91,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What each run gave to one question, and the milliseconds of embedding it and of each lane's search."""
+    """The answer of each run to one question, and the milliseconds of embedding it and of each search."""
 
     runs: Mapping[str, Sequence[Place]]
     embedding_ms: float
     search_ms: Mapping[str, float]
 
 
-def engine_in(
+def open_engine_in(
     home: Path,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
@@ -106,7 +106,7 @@ def engine_in(
     encoder: bool = True,
     without: tuple[str, ...] = (),
 ) -> ContextEngine:
-    """The default engine, as it is set up on this machine, on a data folder of its own."""
+    """The default engine with this machine's settings, on the data folder `home`."""
     settings = replace(config.load_settings(), home=home)
     if encoder:
         return ContextEngine(
@@ -116,43 +116,45 @@ def engine_in(
 
 
 def store_set(labelled: LabelledSet, home: Path, progress: Progress) -> dict[str, StoredScope]:
-    """Store the documents of every scope; those that are there already stay as they are."""
+    """Store the documents of every scope, unless they are stored already."""
     total = sum(map(len, labelled.documents.values()))
-    stocks: dict[str, StoredScope] = {}
+    stored_scopes: dict[str, StoredScope] = {}
     done = 0
-    # Without an encoder: its thread would start on the same items that `make_vectors` is about to take.
-    with engine_in(home, encoder=False) as engine:
+    # Without an encoder: its background thread would work on the items that `make_vectors` embeds next.
+    with open_engine_in(home, encoder=False) as engine:
         for scope, inside in labelled.documents.items():
             progress("storing", done, total)
-            stocks[scope] = _store_scope(engine, scope, inside)
+            stored_scopes[scope] = _store_scope(engine, scope, inside)
             done += len(inside)
     progress("storing", done, total)
-    return stocks
+    return stored_scopes
 
 
 def make_vectors(engine: ContextEngine, scopes: Iterable[str], progress: Progress) -> None:
-    """Make the vectors that are still missing."""
+    """Make the vectors that are missing."""
     counts = {scope: engine.count(scope) for scope in scopes}
     total = sum(count.items for count in counts.values())
     done = 0
     for scope, count in counts.items():
-        tell = partial(_report_vectors, progress, done + count.vectors.get(_DENSE, 0), total)
-        engine.embed_pending(scope, tell)
+        report_made = partial(_report_vectors, progress, done + count.vectors.get(_DENSE, 0), total)
+        engine.embed_pending(scope, report_made)
         done += count.items
         progress("embedding", done, total)
 
 
 def load_models(engine: ContextEngine, scope: str, plan: Plan) -> None:
-    """Load the models before anything is timed, with words that no question has, as answers are cached."""
+    """Load the models before anything is timed, with a query that no question has, as answers are cached."""
     for lane in plan.lanes:
         engine.search("anything at all", scope, limit=1, lane=lane)
 
 
-def ask(engine: ContextEngine, question: Question, stock: StoredScope, plan: Plan, judge: Reranker) -> Answer:
-    """One question to every run. It is embedded first, so that the time of a search is that of searching."""
+def ask(
+    engine: ContextEngine, question: Question, stored_scope: StoredScope, plan: Plan, judge: Reranker
+) -> Answer:
+    """Ask every run one question. It is embedded first, so that a search's time is that of searching only."""
     query = Query(question.text, question.scope, datetime.now(UTC))
     embedding_ms = _embed_question(engine, query)
-    runs = _baselines(engine, query, stock, judge) if plan.baselines else {}
+    runs = _answer_with_baselines(engine, query, stored_scope, judge) if plan.baselines else {}
     search_ms: dict[str, float] = {}
     near: dict[str, list[SearchResult]] = {}
     for lane in plan.lanes:
@@ -162,10 +164,10 @@ def ask(engine: ContextEngine, question: Question, stock: StoredScope, plan: Pla
 
     @cache
     def search_deeper() -> list[SearchResult]:
-        # The full lane reads the first few anew; far down both lanes agree, and the fast one is at hand.
+        # The full lane reorders only the first few; further down both lanes agree, so the fast one will do.
         return engine.search(question.text, question.scope, limit=DEEP_RESULTS, lane="fast")
 
-    ours = {run: _places(results, stock, search_deeper) for run, results in near.items()}
+    ours = {run: _make_places(results, stored_scope, search_deeper) for run, results in near.items()}
     return Answer({**runs, **ours}, embedding_ms, search_ms)
 
 
@@ -179,7 +181,7 @@ def _store_scope(engine: ContextEngine, scope: str, inside: Sequence[Document]) 
     copies: dict[tuple[str, ...], list[str]] = {}
     for document in inside:
         ids = tuple(next(stored).id for _ in document.parts)
-        # A document without text is stored as nothing, and is nobody's twin.
+        # A document without text has no items, and is no copy of another.
         same = copies.setdefault(ids or (f"nothing: {document.id}",), [])
         same.append(document.id)
         for one in dict.fromkeys(ids) if len(same) == 1 else ():
@@ -194,31 +196,31 @@ def _store_scope(engine: ContextEngine, scope: str, inside: Sequence[Document]) 
 
 
 def _embed_question(engine: ContextEngine, query: Query) -> float:
-    """Embed a question, for every search to come; gives the milliseconds."""
+    """Embed a question, for all its searches; returns the milliseconds."""
     started = time.perf_counter()
-    if dense := _space(engine, _DENSE):
+    if dense := _find_space(engine, _DENSE):
         dense.probe(query)
     return _milliseconds_since(started)
 
 
-def _baselines(
-    engine: ContextEngine, query: Query, stock: StoredScope, judge: Reranker
+def _answer_with_baselines(
+    engine: ContextEngine, query: Query, stored_scope: StoredScope, judge: Reranker
 ) -> dict[str, list[Place]]:
-    """What single searches find, and their fusion as the cross-encoder would have it."""
-    ranked, items = _rank(engine, query)
+    """The answers of single searches, of their fusion, and of the fusion reordered by the cross-encoder."""
+    ranked, items = _rank_and_fetch(engine, query)
     if RRF in ranked:
         ranked[RERANKED] = _rerank(judge, query.text, ranked[RRF], items)
-    return {run: [stock.place(items[item]) for item in ids] for run, ids in ranked.items()}
+    return {run: [stored_scope.place(items[item]) for item in ids] for run, ids in ranked.items()}
 
 
-def rankings(engine: ContextEngine, query: Query) -> dict[str, list[str]]:
-    """The ids that words alone, the encoder alone and both find, best first."""
-    return _rank(engine, query)[0]
+def rank_with_baselines(engine: ContextEngine, query: Query) -> dict[str, list[str]]:
+    """The ids that words alone, the encoder alone and their fusion find, best first."""
+    return _rank_and_fetch(engine, query)[0]
 
 
-def _rank(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Mapping[str, Item]]:
-    """What words alone, the encoder alone and both find, in one round trip."""
-    asked = {BM25: _space(engine, _LEXICAL), SEMANTIC: _space(engine, _DENSE)}
+def _rank_and_fetch(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Mapping[str, Item]]:
+    """The ids that words alone, the encoder alone and their fusion find, and the items, in one round trip."""
+    asked = {BM25: _find_space(engine, _LEXICAL), SEMANTIC: _find_space(engine, _DENSE)}
     there = {run: space for run, space in asked.items() if space is not None}
     probes = [space.probe(query) for space in there.values()]
     found = engine.store.search(
@@ -231,33 +233,35 @@ def _rank(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Ma
 
 
 def _rerank(judge: Reranker, text: str, ids: Sequence[str], items: Mapping[str, Item]) -> list[str]:
-    """The first few in the cross-encoder's order, the others after them."""
+    """The ids with the first few in the cross-encoder's order, and the others after them."""
     first = ids[:RERANKED_COUNT]
     scores = dict(zip(first, judge.scores(text, [items[one].searchable for one in first]), strict=True))
     return [*sorted(first, key=lambda one: -scores[one]), *ids[RERANKED_COUNT:]]
 
 
-def _space(engine: ContextEngine, name: str) -> Space | None:
+def _find_space(engine: ContextEngine, name: str) -> Space | None:
     return next((space for space in engine.kit.spaces if space.name == name), None)
 
 
-def _places(
-    near: Sequence[SearchResult], stock: StoredScope, search_deeper: Callable[[], list[SearchResult]]
+def _make_places(
+    near: Sequence[SearchResult], stored_scope: StoredScope, search_deeper: Callable[[], list[SearchResult]]
 ) -> list[Place]:
-    """An answer as places, with what a deeper search adds where it is too short to be measured."""
-    places = [stock.place(result.memory, result.score) for result in near]
+    """An answer as places; if it is too short for the largest budget, a deeper search is added."""
+    places = [stored_scope.place(result.memory, result.score) for result in near]
     if not _is_long_enough(places):
-        places += [stock.place(result.memory, result.score) for result in _new_results(near, search_deeper())]
+        places += [
+            stored_scope.place(result.memory, result.score) for result in _new_results(near, search_deeper())
+        ]
     return places
 
 
 def _is_long_enough(places: Sequence[Place]) -> bool:
-    """Whether an answer reaches the deepest cut and the largest budget."""
+    """Whether an answer is long enough for the largest cut and the largest budget."""
     return len(documents(places)) >= CUTS[-1] and sum(place.tokens for place in places) > BUDGETS[-1]
 
 
 def _new_results(near: Sequence[SearchResult], deeper: Sequence[SearchResult]) -> list[SearchResult]:
-    """What a deeper answer adds to a near one."""
+    """The results of a deeper search that the first one did not have."""
     known = {result.memory.id for result in near}
     return [result for result in deeper if result.memory.id not in known]
 

@@ -1,7 +1,7 @@
-"""The doors through which a text can reach the disk, each opened for real, and what is there afterwards.
+"""The ways in which a text can reach the disk ("doors"), each really used, and what is on the disk then.
 
-Every door has a home of its own. A text goes in as a user, an agent, a program or a repository would bring
-it; then all files of the home are read as bytes.
+Every door has its own home. A text is passed as a user, an agent, a program or a repository would pass it;
+then all files of the home are read as bytes.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _PORT = 8765
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A way in, by name: `bring` puts texts through it into a home."""
+    """One way in which texts reach the disk; `bring` passes texts that way into a home."""
 
     name: str
     bring: Callable[[Path, Sequence[str]], None]
 
 
 def read_home(home: Path) -> bytes:
-    """Everything that the files of a home hold."""
+    """The bytes of all files of a home."""
     return b"\n".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
 
 
@@ -60,7 +60,7 @@ def _open_engine(home: Path) -> Iterator[ContextEngine]:
 
 
 def _bring_by_hook(home: Path, texts: Sequence[str], event: Callable[[str], dict[str, Any]]) -> None:
-    """Through the service's own answer to a hook."""
+    """Pass the texts as events of an agent's hook."""
     with _open_engine(home) as engine:
         responder = Responder(engine)
         for number, text in enumerate(texts):
@@ -68,34 +68,36 @@ def _bring_by_hook(home: Path, texts: Sequence[str], event: Callable[[str], dict
             responder.respond(json.dumps(payload).encode(), _AT, None)
 
 
-def _prompt(text: str) -> dict[str, Any]:
+def _prompt_event(text: str) -> dict[str, Any]:
     return {"hook_event_name": "UserPromptSubmit", "prompt": text}
 
 
-def _message(text: str) -> dict[str, Any]:
+def _message_event(text: str) -> dict[str, Any]:
     return {"hook_event_name": "Stop", "last_assistant_message": text}
 
 
-def _tool_input(text: str) -> dict[str, Any]:
+def _tool_input_event(text: str) -> dict[str, Any]:
     given = {"command": f"./deploy.sh <<'END'\n{text}\nEND", "description": text}
     name, answer = "PostToolUse", {"stdout": "deployed", "exit_code": 0}
     return {"hook_event_name": name, "tool_name": "Bash", "tool_input": given, "tool_response": answer}
 
 
-def _tool_output(text: str) -> dict[str, Any]:
+def _tool_output_event(text: str) -> dict[str, Any]:
     given, answer = {"command": "make deploy"}, {"stdout": f"error: no\n{text}", "exit_code": 1}
     name = "PostToolUse"
     return {"hook_event_name": name, "tool_name": "Bash", "tool_input": given, "tool_response": answer}
 
 
-def _tool_edit(text: str) -> dict[str, Any]:
+def _tool_edit_event(text: str) -> dict[str, Any]:
     given = {"file_path": "/x/notes.md", "old_string": "", "new_string": text}
     return {"hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_input": given, "tool_response": "ok"}
 
 
 def _bring_to_spool(home: Path, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts):
-        write_to_spool(str(home), f"{1_760_000_000 + number}.000000", json.dumps(_prompt(text)).encode())
+        write_to_spool(
+            str(home), f"{1_760_000_000 + number}.000000", json.dumps(_prompt_event(text)).encode()
+        )
 
 
 def _bring_by_command(home: Path, texts: Sequence[str]) -> None:
@@ -144,7 +146,7 @@ def _bring_by_graph(home: Path, texts: Sequence[str]) -> None:
 
 
 def _bring_questions(home: Path, texts: Sequence[str]) -> None:
-    """As questions, whose receipts are kept."""
+    """Ask the texts as questions, whose receipts are stored."""
     with _open_engine(home) as engine:
         for text in texts:
             engine.build_context(text, _WORKSPACE)
@@ -205,11 +207,11 @@ def _hook_door(name: str, event: Callable[[str], dict[str, Any]]) -> Door:
 
 
 DOORS = (
-    _hook_door("a prompt", _prompt),
-    _hook_door("an agent's message", _message),
-    _hook_door("a tool's input", _tool_input),
-    _hook_door("a tool's output", _tool_output),
-    _hook_door("an edit", _tool_edit),
+    _hook_door("a prompt", _prompt_event),
+    _hook_door("an agent's message", _message_event),
+    _hook_door("a tool's input", _tool_input_event),
+    _hook_door("a tool's output", _tool_output_event),
+    _hook_door("an edit", _tool_edit_event),
     Door("the spool", _bring_to_spool),
     Door("the command line, and a backup", _bring_by_command),
     Door("HTTP", _bring_by_http),

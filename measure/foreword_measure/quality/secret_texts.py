@@ -1,4 +1,4 @@
-"""Texts with secrets in them, made by chance from the lines of a table: `secret_formats.txt` says how."""
+"""Random texts with secrets in them, made from the formats of a table; `secret_formats.txt` explains them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LINE_BREAKS_OF_KEYS = 14
 
 @dataclass(frozen=True, slots=True)
 class SecretFormat:
-    """A line of the table: a name, what its secret is known by, and how its text is made."""
+    """A line of the table: a name, the group (how its secret is recognised), and the template of its text."""
 
     name: str
     group: str
@@ -67,14 +67,14 @@ class SecretFormat:
 
 @dataclass(frozen=True, slots=True)
 class SecretText:
-    """A text, and the secret that stands in it."""
+    """A text, and the secret in it."""
 
     text: str
     secret: str
 
 
 def read_secret_formats(name: str) -> list[SecretFormat]:
-    """The lines of a table that comes with Foreword; ValidationError for one without a secret."""
+    """The formats in a table that comes with Foreword; ValidationError if one has no secret."""
     table = resources.files("foreword_measure.quality").joinpath(name).read_text(encoding="utf-8")
     formats = []
     for number, line in enumerate(table.splitlines(), 1):
@@ -88,7 +88,7 @@ def read_secret_formats(name: str) -> list[SecretFormat]:
 
 
 def make_secret_text(form: SecretFormat, seed: str) -> SecretText:
-    """A text of this format; the same seed makes the same."""
+    """A random text of this format; always the same for the same seed."""
     chance = random.Random(f"{form.name} {seed}")  # noqa: S311  (a test, no key)
     text = form.template.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
     text = _SIMPLE.sub(lambda match: _make_part(match, chance), text)
@@ -100,7 +100,7 @@ def make_secret_text(form: SecretFormat, seed: str) -> SecretText:
 
 
 def _make_part(match: re.Match[str], chance: random.Random) -> str:
-    """What stands for one part in braces."""
+    """The random text for one placeholder in braces."""
     alphabet, length, word, part, name = match.groups()
     if alphabet:
         return "".join(chance.choices(_ALPHABETS[alphabet], k=int(length)))
@@ -117,7 +117,7 @@ def _make_word(chance: random.Random) -> str:
 
 
 def _make_password(chance: random.Random, *, plain: bool = False) -> str:
-    """A password as people or programs make them; a plain one has no sign that an address would not have."""
+    """A password as people or programs make them; a plain one has only characters allowed in an address."""
     word = _make_word(chance)
     digits = "".join(chance.choices(string.digits, k=chance.randint(2, 4)))
     sign = "" if plain else chance.choice("!#%*?+=&^~")

@@ -1,12 +1,12 @@
-"""How many secrets are found before anything is written, and what is taken for one wrongly.
+"""How many secrets are found before anything is written, and what is mistaken for one.
 
     secret_formats.txt          the formats that the rules were written with
     secret_formats_second.txt   others, written afterwards and without looking at the rules
 
-Secrets are made by chance from a fixed seed. One counts as missed if any six characters of it, next to each
-other, are left. Ordinary text has none: every alarm there is a false one, even where a test of the standard
-library spells out a password. What redacting costs is measured in milliseconds for each kB, and as a multiple
-of hashing the same text, which a busy machine slows down as much.
+Secrets are random, from a fixed seed. One counts as missed if any six consecutive characters of it are left.
+Ordinary text has none: every alarm there is a false one, even where a test of the standard library has a
+password. The cost of redacting is measured in milliseconds for each kB, and as a multiple of hashing the same
+text, which a busy machine slows down as much.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _MAX_SHOWN = 10
 def measure_secrets(
     folders: Sequence[Path] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> Report:
-    """How well secrets are found: by group, through every door, and what else is taken for one.
+    """How well secrets are found, by group and through every door, and what else is mistaken for one.
 
-    The talk of labelled sets in `folders` is searched for false alarms, too.
+    The texts of labelled sets in `folders` are checked for false alarms, too.
     """
     sets = {name: read_secret_formats(name) for name in (FIRST, SECOND)}
     groups = [row for name, formats in sets.items() for row in _measure_groups(name, formats)]
@@ -64,11 +64,11 @@ def measure_secrets(
 
 
 def is_missed(text: SecretText, clean: str) -> bool:
-    """Whether a part of the secret is still in the text that should be without it."""
-    return any(piece in _MARK.sub("§", clean) for piece in _pieces(text.secret))
+    """Whether a part of the secret is still in the cleaned text."""
+    return any(piece in _MARK.sub("§", clean) for piece in _split_secret(text.secret))
 
 
-def _pieces(secret: str) -> Iterator[str]:
+def _split_secret(secret: str) -> Iterator[str]:
     """Every run of `_PIECE` characters of each line of a secret."""
     for line in secret.split("\n"):
         if not line.startswith("-----"):
@@ -92,7 +92,7 @@ def _measure_groups(name: str, formats: Sequence[SecretFormat]) -> list[tuple[Ce
 def _measure_doors(
     formats: Sequence[SecretFormat], progress: Callable[[str, int, int], None] | None
 ) -> list[tuple[Cell, ...]]:
-    """A row for each door: how many texts went in, how many are there, and how many secrets are with them."""
+    """A row for each door: how many texts were passed, how many are on the disk, and how many secrets are."""
     rows: list[tuple[Cell, ...]] = []
     for done, door in enumerate(DOORS):
         if progress:
@@ -113,11 +113,11 @@ def _is_on_disk(text: SecretText, kept: bytes) -> bool:
     """Whether a part of a secret is on the disk."""
     lines = [line for line in text.secret.split("\n") if not line.startswith("-----") and line.strip()]
     parts = {part for line in lines for part in (line[:12], line[-12:], line[len(line) // 2 :][:12])}
-    return any(_stands_in(form, kept) for part in parts for form in {part, json.dumps(part)[1:-1]})
+    return any(_occurs_in(form, kept) for part in parts for form in {part, json.dumps(part)[1:-1]})
 
 
-def _stands_in(part: str, kept: bytes) -> bool:
-    """Whether a part stands there; a short one must stand alone, as its letters or digits may by chance."""
+def _occurs_in(part: str, kept: bytes) -> bool:
+    """Whether a part occurs in the bytes; a short one, which may occur by chance, must be a whole word."""
     if part.encode() not in kept:
         return False
     edge = rb"(?![0-9A-Za-z])" if len(part) < _SURE else b""
@@ -125,7 +125,7 @@ def _stands_in(part: str, kept: bytes) -> bool:
 
 
 def ordinary_texts(folders: Sequence[Path] = ()) -> Iterator[tuple[str, list[str]]]:
-    """Texts without secrets: the standard library, what programs make, and the talk of labelled sets."""
+    """Texts without secrets, by name: the standard library, output of programs, and labelled sets."""
     library = Path(sysconfig.get_path("stdlib"))
     paths = [path for path in sorted(library.rglob("*.py")) if "site-packages" not in path.parts]
     yield "standard library of Python", [path.read_text(encoding="utf-8", errors="replace") for path in paths]
@@ -136,7 +136,7 @@ def ordinary_texts(folders: Sequence[Path] = ()) -> Iterator[tuple[str, list[str
 
 
 def _machine_texts() -> list[str]:
-    """What programs write that is made by chance, or looks so, and must stay readable."""
+    """Random or random-looking output of programs, which must not be redacted."""
     chance = random.Random("machine")  # noqa: S311  (a test, no key)
     texts = []
     for number in range(400):
@@ -160,7 +160,7 @@ def _machine_texts() -> list[str]:
 
 
 def _measure_alarms(name: str, texts: Sequence[str]) -> tuple[Cell, ...]:
-    """How often something is taken for a secret, and what looking for it costs."""
+    """A row with how often something is mistaken for a secret, and the cost of redacting."""
     size = sum(map(len, texts))
     started = time.process_time()
     alarms = sum(len(find_secrets(text)) for text in texts)

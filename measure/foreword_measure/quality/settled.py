@@ -1,13 +1,13 @@
-"""Whether decisions are told from other statements, and whether bare corrections find what they correct.
+"""Whether decisions are distinguished from other statements, and short corrections find what they correct.
 
-A folder of such labels holds one of these:
+A folder has one of these:
 
     *.tsv       label (decision, rule, preference or none), language, style, sentence; a header line
     *.jsonl     turns (who and what), and the places of those that the last one corrects; one talk a line
 
-Beside the sentences of the folder, the statements of `lessons` by the two hands that nothing was learned from
-are judged, if they lie beside it: there decisions and rules settle something, and corrections are those of
-the same day. These are by others, and the harder test.
+Besides, the statements of two writers in the neighbouring folder `lessons`, if it exists, are judged; nothing
+was trained on these two. There decisions and rules count as decisions, and corrections are those of the same
+day. They are by other writers, and the harder test.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _COLUMNS = ("run", "statements", "right", "wrong", "missed", "precision", "recal
 _HEADER = ("label", "language", "style", "sentence")
 _TRUSTS = {"user": "user", "tool": "tool"}
 _MAX_WORDS = 16
-"""Longer corrections say themselves what they correct."""
+"""Longer corrections are skipped, since they state themselves what they correct."""
 
 
 def has_decisions(folder: Path) -> bool:
-    """Whether a folder holds sentences with what they settle."""
+    """Whether a folder has sentences that are labelled as decisions or not."""
     return bool(_sentence_files(folder))
 
 
 def has_corrections(folder: Path) -> bool:
-    """Whether a folder holds talks that end in a correction."""
+    """Whether a folder has talks that end in a correction."""
     return bool(_talk_files(folder))
 
 
 def measure_decisions(folder: Path, limit: int | None = None) -> Report:
-    """How many statements are judged rightly, file by file, by style, and by other hands."""
+    """How many statements are judged correctly, by file, by style, and for other writers."""
     runs = {}
     for file in _sentence_files(folder):
         rows = _read_sentences(file)[:limit]
@@ -57,13 +57,13 @@ def measure_decisions(folder: Path, limit: int | None = None) -> Report:
             runs[f"{file.stem}, {style}"] = count_guesses(map(_judge_sentence, own))
     for hand in OTHER_HANDS:
         if statements := list(_read_lessons(folder, hand)):
-            judged = ((one["type"] in ("decision", "rule"), _settles(one)) for one in statements)
+            judged = ((one["type"] in ("decision", "rule"), _contains_decision(one)) for one in statements)
             runs[f"lessons, {hand}"] = count_guesses(judged)
     return _report("Decisions", folder, runs)
 
 
 def measure_corrections(folder: Path, limit: int | None = None) -> Report:
-    """How many of the turns that a correction corrects are found, in the folder and by other hands."""
+    """How many of the corrected turns are found, in the folder and for other writers."""
     runs: dict[str, dict[str, float | None]] = {}
     for file in _talk_files(folder):
         lines = file.read_text(encoding="utf-8").splitlines()[:limit]
@@ -87,9 +87,9 @@ def _judge_sentence(row: dict[str, str]) -> tuple[bool, bool]:
     return row["label"] != "none", is_decision(row["sentence"], by_agent=row["style"] == "agent")
 
 
-def _settles(statement: dict[str, Any]) -> bool:
+def _contains_decision(statement: dict[str, Any]) -> bool:
     by_agent = statement["who"] == "agent"
-    return any(is_decision(one, by_agent=by_agent) for one in split_statements(statement["text"]))
+    return any(is_decision(part, by_agent=by_agent) for part in split_statements(statement["text"]))
 
 
 def _read_sentences(file: Path) -> list[dict[str, str]]:
@@ -101,7 +101,7 @@ def _read_sentences(file: Path) -> list[dict[str, str]]:
 
 
 def _read_lessons(folder: Path, hand: str) -> Iterator[dict[str, Any]]:
-    """The statements of a hand by people and agents."""
+    """The statements by people and agents in one writer's lessons."""
     for history in _read_histories(folder, hand):
         yield from (one for one in history["statements"] if one["who"] in ("user", "agent"))
 
@@ -115,14 +115,14 @@ def _read_histories(folder: Path, hand: str = "*") -> Iterator[dict[str, Any]]:
 
 
 def _judge_talk(talk: dict[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """For each earlier turn of a talk: whether the last corrects it, and whether that was found."""
-    turns = [_turn(who, text, place) for place, (who, text) in enumerate(talk["turns"])]
+    """For each earlier turn of a talk: whether the last turn corrects it, and whether that was found."""
+    turns = [_make_turn(who, text, place) for place, (who, text) in enumerate(talk["turns"])]
     found = {one.item.id for one in find_corrected(turns[-1], turns[-2::-1])}
     yield from ((place in talk["corrects"], str(place) in found) for place in range(len(turns) - 1))
 
 
 def _judge_history(history: dict[str, Any]) -> Iterator[tuple[bool, bool]]:
-    """For each short statement of the user: whether it replaces something of its day, and was found to."""
+    """For each short statement of the user: whether it replaces one of its day, and if that was found."""
     statements = history["statements"]
     replaced: dict[int, set[str]] = {}
     for newer, older in history["replaces"]:
@@ -131,15 +131,15 @@ def _judge_history(history: dict[str, Any]) -> Iterator[tuple[bool, bool]]:
         if one["who"] != "user" or len(one["text"].split()) > _MAX_WORDS:
             continue
         earlier = [other for other in statements[:place] if other["day"] == one["day"]][::-1]
-        turns = [_turn(other["who"], other["text"], other["n"]) for other in earlier]
-        found = {name.item.id for name in find_corrected(_turn("user", one["text"], one["n"]), turns)}
+        turns = [_make_turn(other["who"], other["text"], other["n"]) for other in earlier]
+        found = {name.item.id for name in find_corrected(_make_turn("user", one["text"], one["n"]), turns)}
         wanted = replaced.get(one["n"], set()) & {turn.id for turn in turns}
         is_correction = bool(wanted) and one["type"] == "correction"
         if is_correction or found:
             yield is_correction or bool(found & wanted), bool(found & wanted) if wanted else bool(found)
 
 
-def _turn(who: str, text: str, place: int) -> Item:
+def _make_turn(who: str, text: str, place: int) -> Item:
     source = Source(who, _TRUSTS.get(who, "agent"))  # type: ignore[arg-type]
     return Item(text, "measure", kind="turn", session="s", source=source, id=str(place))
 

@@ -1,10 +1,10 @@
 """Whether a change of subject is noticed when it happens: dialogues with known boundaries, turn by turn.
 
-    dialogues.jsonl    utterances, and boundaries: the positions (from 0) of those that open a new subject
+    dialogues.jsonl    utterances, and boundaries: the positions (from 0) of those that begin a new subject
 
-Every turn but the first is taken for a prompt, and judged by what was said before it, as a hook has to.
-Beside the detector stand guesses that know nothing, and the cosine of two neighbours under a fixed threshold.
-How good guesses are, and the report, is left to `boundaries`.
+Every turn but the first is treated as a prompt, and judged by the turns before it, as a hook does. The
+detector is compared with guesses that ignore the text, and with a fixed threshold for the cosine of two
+neighbours. `boundaries` has the measures and the report.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 FIXED_THRESHOLD = 0.30
-"""The similarity below which the plain rule calls it a change of subject."""
+"""The similarity below which the plain rule sees a change of subject."""
 
 NEVER, ALWAYS, RANDOM = "never", "always", "random"
 COSINE, STRETCHED, BEST_CUT = (
@@ -52,7 +52,7 @@ _NOW = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What was said, in order, and whether each turn after the first opens a new subject."""
+    """The turns of a dialogue, and whether each turn after the first begins a new subject."""
 
     turns: tuple[str, ...]
     opens: tuple[bool, ...]
@@ -60,19 +60,19 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class EncodedDialogue:
-    """A dialogue as the detector sees it: each turn as it is stored, and each as a prompt."""
+    """A dialogue as the detector sees it: each turn as a stored item, and each as a prompt."""
 
     dialogue: Dialogue
     items: tuple[Utterance, ...]
     prompts: tuple[Utterance, ...]
 
     def places(self) -> Iterator[tuple[Utterance, tuple[Utterance, ...]]]:
-        """Every turn after the first as a prompt, with what was said before it."""
+        """Every turn after the first as a prompt, with the turns before it."""
         for at in range(1, len(self.prompts)):
             yield self.prompts[at], self.items[:at]
 
     def without_vectors(self) -> EncodedDialogue:
-        """The same dialogue where there is no encoder."""
+        """The same dialogue as if there were no encoder."""
         items, prompts = (
             tuple(replace(turn, vector=()) for turn in turns) for turns in (self.items, self.prompts)
         )
@@ -97,7 +97,7 @@ def read_set(folder: Path, limit: int | None = None) -> list[Dialogue]:
 def encode_dialogues(
     dialogues: Sequence[Dialogue], dense: DenseSpace | None, progress: Progress
 ) -> list[EncodedDialogue]:
-    """Every turn as an item and as a prompt, embedded as the engine embeds them, if there is an encoder."""
+    """Every turn as an item and as a prompt, with the engine's vectors if there is an encoder."""
     encoded = []
     for done, dialogue in enumerate(dialogues):
         progress("embedding", done, len(dialogues))
@@ -115,11 +115,11 @@ def measure(
     without: tuple[str, ...] = (),
     detector: DivergenceDetector | None = None,
 ) -> Report:
-    """How well the detector, as it is set up on this machine, finds the boundaries of a set."""
+    """How well the detector, with this machine's settings, finds the boundaries of a set."""
     dialogues = read_set(folder, limit)
     with (
         tempfile.TemporaryDirectory(prefix="foreword-eval-") as place,
-        runs.engine_in(Path(place), provider, without=without) as engine,
+        runs.open_engine_in(Path(place), provider, without=without) as engine,
     ):
         dense = next((space for space in engine.kit.spaces if isinstance(space, DenseSpace)), None)
         encoded = encode_dialogues(dialogues, dense, progress)
@@ -159,7 +159,7 @@ def _encode(dialogue: Dialogue, dense: DenseSpace | None) -> EncodedDialogue:
 
 
 def _blind_guesses(truths: Sequence[Sequence[bool]]) -> dict[str, Guesses]:
-    """Guesses that know nothing of the dialogue."""
+    """Guesses that ignore the text: never, always, and at random."""
     rate = sum(map(sum, truths)) / sum(map(len, truths))
     chance = np.random.default_rng(metrics.SEED)
     return {
@@ -170,12 +170,12 @@ def _blind_guesses(truths: Sequence[Sequence[bool]]) -> dict[str, Guesses]:
 
 
 def _cosine_guesses(encoded: Sequence[EncodedDialogue], unrelated: float) -> dict[str, Guesses]:
-    """The similarity of neighbours alone, below the fixed threshold, and below the one that is best here."""
+    """Guesses by the similarity of neighbours, with the fixed threshold and with the best one here."""
     distances = [
         [-read_shift_signs(prompt, past, unrelated).last for prompt, past in one.places()] for one in encoded
     ]
     opens = [true for one in encoded for true in one.dialogue.opens]
-    best = boundaries.best_cut([score for one in distances for score in one], opens, BETA)
+    best = boundaries.best_threshold([score for one in distances for score in one], opens, BETA)
     raw = (FIXED_THRESHOLD - unrelated) / (1 - unrelated)
     return {
         COSINE: _guess_above(distances, -raw),

@@ -1,9 +1,9 @@
-"""Whether the engine keeps quiet when it has nothing to say, and what evidence that costs.
+"""Whether the engine injects nothing when nothing is relevant, and how much evidence that costs.
 
-Questions are put to a workspace that does not hold their evidence: another scope of the set, or, where there
-is but one, the questions of other sets. Whatever is injected then is noise. The set's own questions are asked
-with the floor and without it: the evidence that the floor drops is its price. A scope that shares a document
-with the question's own is not foreign to it.
+Questions are asked in a workspace that does not hold their evidence: in another scope of the set, or, if
+there is only one, questions of other sets are asked. Whatever is injected then is noise. The set's own
+questions are asked with the floor and without it: the evidence that the floor drops is its price. A scope
+that shares a document with the question's own is not foreign to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_QUESTIONS = 200
 BUDGET = 2000
 MAX_FOREIGN_SHARE = 0.15
-"""The share of foreign questions that may get anything injected."""
+"""The largest share of foreign questions for which anything may be injected."""
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class ForeignQuestion:
 
 @dataclass(frozen=True, slots=True)
 class InjectionCounts:
-    """What one lane injected: how often for foreign questions and for its own, and how much evidence."""
+    """How often one lane injected something for foreign and for own questions, and how much evidence."""
 
     foreign: int
     foreign_injected: int
@@ -55,18 +55,18 @@ class InjectionCounts:
 
     @property
     def noise(self) -> float | None:
-        """The share of foreign questions that got anything."""
+        """The share of foreign questions for which anything was injected; None without such questions."""
         return self.foreign_injected / self.foreign if self.foreign else None
 
     @property
     def evidence_kept(self) -> float | None:
-        """The evidence that the floor let through, as a share of what there is without it."""
+        """The evidence that is left with the floor, as a share of that without it."""
         return self.evidence / self.evidence_without_floor if self.evidence_without_floor else None
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """What every lane injected, and where the foreign questions came from, if there were any."""
+    """The counts of every lane, and where the foreign questions come from, if there are any."""
 
     origin: Origin
     runs: Mapping[str, InjectionCounts]
@@ -75,25 +75,28 @@ class Silence:
 def measure_silence(
     engine: ContextEngine,
     given: LabelledSet,
-    stocks: Mapping[str, StoredScope],
+    stored_scopes: Mapping[str, StoredScope],
     lanes: Sequence[Lane],
     others: Sequence[str],
     progress: Progress,
 ) -> Silence:
-    """Ask foreign questions and the set's own for a context; `others` are questions of other sets."""
+    """Build contexts for foreign questions and for the set's own; `others` are questions of other sets."""
     answerable = [question for question in given.questions if question.gains]
     own = [answerable[place] for place in metrics.sample_positions(len(answerable), MAX_QUESTIONS)]
     origin, foreign = foreign_questions(given, own, others)
     return Silence(
         origin,
-        {OURS[lane]: _count_injections(engine, lane, foreign, own, stocks, progress) for lane in lanes},
+        {
+            OURS[lane]: _count_injections(engine, lane, foreign, own, stored_scopes, progress)
+            for lane in lanes
+        },
     )
 
 
 def foreign_questions(
     given: LabelledSet, own: Sequence[Question], others: Sequence[str]
 ) -> tuple[Origin, list[ForeignQuestion]]:
-    """The set's questions, each with a scope that cannot answer it; else the questions of other sets."""
+    """The set's questions, each with a scope that cannot answer it, or else the questions of other sets."""
     chance = np.random.default_rng(metrics.SEED)
     swapped = [
         ForeignQuestion(question.text, scopes[chance.integers(len(scopes))])
@@ -109,18 +112,18 @@ def foreign_questions(
 
 
 def _foreign_scopes(documents: Mapping[str, Sequence[Document]], question: Question) -> list[str]:
-    """The scopes that hold nothing of the question's own scope, nor its evidence in another version."""
+    """The scopes that share no document with the question's own, nor another version of its evidence."""
     home = documents[question.scope]
     shared = {document.id for document in home}
-    paths = _paths(document for document in home if document.id in question.gains)
+    paths = _list_paths(document for document in home if document.id in question.gains)
     return [
         scope
         for scope, inside in documents.items()
-        if shared.isdisjoint(document.id for document in inside) and paths.isdisjoint(_paths(inside))
+        if shared.isdisjoint(document.id for document in inside) and paths.isdisjoint(_list_paths(inside))
     ]
 
 
-def _paths(documents: Iterable[Document]) -> set[str]:
+def _list_paths(documents: Iterable[Document]) -> set[str]:
     parts = [part for document in documents for part in document.parts[:1]]
     return {str(part.metadata["path"]) for part in parts if "path" in part.metadata}
 
@@ -130,44 +133,44 @@ def _count_injections(
     lane: Lane,
     foreign: Sequence[ForeignQuestion],
     own: Sequence[Question],
-    stocks: Mapping[str, StoredScope],
+    stored_scopes: Mapping[str, StoredScope],
     progress: Progress,
 ) -> InjectionCounts:
     noise = [
         bool(_injected_ids(engine, question.text, question.scope, lane))
-        for question in _with_progress(foreign, f"{OURS[lane]}: foreign questions", progress)
+        for question in _iterate_with_progress(foreign, f"{OURS[lane]}: foreign questions", progress)
     ]
     answered, kept, without_floor = [], [], []
-    for question in _with_progress(own, f"{OURS[lane]}: own questions", progress):
-        stock = stocks[question.scope]
+    for question in _iterate_with_progress(own, f"{OURS[lane]}: own questions", progress):
+        stored_scope = stored_scopes[question.scope]
         ids = _injected_ids(engine, question.text, question.scope, lane)
         answered.append(bool(ids))
-        kept.append(_evidence_recall(ids, stock, question))
+        kept.append(_evidence_recall(ids, stored_scope, question))
         ids = _injected_ids(engine, question.text, question.scope, lane, floor=0.0)
-        without_floor.append(_evidence_recall(ids, stock, question))
+        without_floor.append(_evidence_recall(ids, stored_scope, question))
     several = max(1, len(own))
     return InjectionCounts(
         len(noise), sum(noise), len(own), sum(answered), sum(kept) / several, sum(without_floor) / several
     )
 
 
-def _with_progress(ones: Sequence[T], step: str, progress: Progress) -> Iterator[T]:
-    """Each in its turn, with the progress reported."""
-    for done, one in enumerate(ones):
-        progress(step, done, len(ones))
-        yield one
-    progress(step, len(ones), len(ones))
+def _iterate_with_progress(elements: Sequence[T], step: str, progress: Progress) -> Iterator[T]:
+    """Yield each element, and report the progress."""
+    for done, element in enumerate(elements):
+        progress(step, done, len(elements))
+        yield element
+    progress(step, len(elements), len(elements))
 
 
 def _injected_ids(
     engine: ContextEngine, text: str, scope: str, lane: Lane, floor: float | None = None
 ) -> list[str]:
-    """The ids of what a context holds."""
+    """The ids of the items that a context holds."""
     result = engine.build_context(text, scope, lane=lane, token_budget=BUDGET, floor=floor)
     return [entry.memory.id for entry in result.memories]
 
 
-def _evidence_recall(ids: Iterable[str], stock: StoredScope, question: Question) -> float:
-    """The share of the question's evidence among these items."""
-    found = [document for one in ids for document in stock.documents_of_item.get(one, ())]
-    return metrics.recall(found, stock.gains(question), len(found))
+def _evidence_recall(ids: Iterable[str], stored_scope: StoredScope, question: Question) -> float:
+    """The share of the question's relevant documents that are among these items."""
+    found = [document for one in ids for document in stored_scope.documents_of_item.get(one, ())]
+    return metrics.recall(found, stored_scope.gains(question), len(found))

@@ -1,13 +1,13 @@
-"""How much our summaries share with what humans wrote, beside TextRank, the beginning, and chance.
+"""How much our summaries share with those by humans, compared with TextRank, the beginning, and chance.
 
-    dialogues.jsonl    dialogue: lines of `speaker: text`; summaries: what humans wrote, each on its own
+    dialogues.jsonl    dialogue: lines of `speaker: text`; summaries: those that humans wrote
 
-Two lengths are measured: that of the human summaries on average, and a fifth of each dialogue. Every run has
-the same room, counted in words, names included. A dialogue's ROUGE is the mean over its human summaries.
+Two lengths are measured: the mean length of the human summaries, and a fifth of each dialogue. Every run may
+use the same number of words, names included. A dialogue's ROUGE is the mean over its human summaries.
 
-ROUGE is defined as the `rouge-score` package defines it: words are runs of a-z and 0-9 in lower case; runs of
-n words are counted, each as often as both texts have it; ROUGE-L takes the longest sequence of words that
-both have in the same order, over the whole text. Words are not stemmed: "asks" is not "asked".
+ROUGE is that of the `rouge-score` package: words are runs of a-z and 0-9 in lower case; runs of n words are
+counted, each as often as both texts have it; ROUGE-L takes the longest sequence of words that both have in
+the same order, over the whole text. Words are not stemmed: "asks" is not "asked".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 _WORD = re.compile(r"[a-z0-9]+")
 _DAMPING, _ITERATIONS = 0.85, 30
-"""Those of TextRank, as its authors have them."""
+"""The parameters of TextRank, as its authors chose them."""
 
 _SIDES: Mapping[str, Callable[[Overlap], float]] = {
     "F1": lambda overlap: overlap.f1,
@@ -57,14 +57,14 @@ _COUNTER = WordTokenizer()
 
 @dataclass(frozen=True, slots=True)
 class SummarizedDialogue:
-    """A dialogue, turn by turn, and what humans wrote of it."""
+    """A dialogue, turn by turn, and the summaries that humans wrote of it."""
 
     turns: tuple[Turn, ...]
     summaries: tuple[str, ...]
 
     @property
-    def written(self) -> str:
-        """The dialogue as it is written down."""
+    def transcript(self) -> str:
+        """The dialogue as lines of `speaker: text`."""
         return "\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns)
 
 
@@ -84,20 +84,22 @@ def read_set(folder: Path, limit: int | None = None) -> list[SummarizedDialogue]
 def measure_summaries(
     folder: Path, limit: int | None = None, progress: Progress = lambda _label, _done, _total: None
 ) -> Report:
-    """How good the extractive summaries of a set are, at both lengths."""
+    """How good our extractive summaries of a set's dialogues are, at both lengths."""
     dialogues = read_set(folder, limit)
     lengths = [len(summary.split()) for one in dialogues for summary in one.summaries]
     average = round(sum(lengths) / len(lengths))
     rooms = {
         f"{average} words": [average for _ in dialogues],
-        f"{RATIO:.0%} of the words": [max(1, round(RATIO * len(one.written.split()))) for one in dialogues],
+        f"{RATIO:.0%} of the words": [
+            max(1, round(RATIO * len(one.transcript.split()))) for one in dialogues
+        ],
     }
     tables: list[Table] = []
     measured: dict[str, object] = {}
     for title, room in rooms.items():
         runs = {
             run: _score_run(dialogues, room, summarize, run, progress)
-            for run, summarize in _summarizers().items()
+            for run, summarize in _make_summarizers().items()
         }
         tables += _tables(f"{folder.resolve().name}: summaries of {title}", runs)
         measured[title] = {
@@ -118,12 +120,12 @@ def _parse_dialogue(where: str, row: object) -> SummarizedDialogue:
     if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
         raise ValidationError(f"{where}'summaries' must be a list of texts, at least one")
     return SummarizedDialogue(
-        tuple(_turn(spoken) for spoken in dialogue.split("\n") if spoken.strip()), tuple(texts)
+        tuple(_parse_turn(spoken) for spoken in dialogue.split("\n") if spoken.strip()), tuple(texts)
     )
 
 
-def _turn(line: str) -> Turn:
-    """A line of a dialogue; names are written between hashes in some sets."""
+def _parse_turn(line: str) -> Turn:
+    """The turn in a line of a dialogue; some sets write names between hashes."""
     speaker, colon, text = line.partition(":")
     return Turn(text.strip(), name=speaker.strip(" #")) if colon else Turn(line.strip())
 
@@ -131,7 +133,7 @@ def _turn(line: str) -> Turn:
 # The runs ------------------------------------------------------------------------------------------------
 
 
-def _summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
+def _make_summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
     summarizer = ExtractiveSummarizer(_COUNTER)
     chance = random.Random(metrics.SEED)  # noqa: S311  (nothing is to be kept secret)
 
@@ -139,26 +141,28 @@ def _summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
         return summarizer.summarize(dialogue.turns, _COUNTER.count("word " * words))
 
     def by_chance(dialogue: SummarizedDialogue, words: int) -> str:
-        every = _sentences(dialogue)
+        every = _list_sentences(dialogue)
         return _fit_lines(chance.sample(every, len(every)), words)
 
     return {
         OURS: ours,
-        TEXTRANK: lambda dialogue, words: _fit_in_order(_sentences(dialogue), _text_rank(dialogue), words),
-        FIRST_WORDS: lambda dialogue, words: " ".join(dialogue.written.split()[:words]),
-        FIRST_SENTENCES: lambda dialogue, words: _fit_lines(_sentences(dialogue), words),
+        TEXTRANK: lambda dialogue, words: _best_lines_in_order(
+            _list_sentences(dialogue), _text_rank(dialogue), words
+        ),
+        FIRST_WORDS: lambda dialogue, words: " ".join(dialogue.transcript.split()[:words]),
+        FIRST_SENTENCES: lambda dialogue, words: _fit_lines(_list_sentences(dialogue), words),
         RANDOM: by_chance,
     }
 
 
-def _sentences(dialogue: SummarizedDialogue) -> list[str]:
-    """Every sentence under its speaker's name."""
+def _list_sentences(dialogue: SummarizedDialogue) -> list[str]:
+    """Every sentence of a dialogue, after its speaker's name."""
     said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
     return [f"{dialogue.turns[one.turn].speaker}: {one.text}" for one in said]
 
 
 def _fit_lines(lines: Sequence[str], words: int) -> str:
-    """The lines that fit one after the other; what does not fit is passed over."""
+    """The lines, in order, that fit into so many words; a line that does not fit is skipped."""
     kept: list[str] = []
     for line in lines:
         cost = len(line.split())
@@ -168,8 +172,8 @@ def _fit_lines(lines: Sequence[str], words: int) -> str:
     return "\n".join(kept)
 
 
-def _fit_in_order(lines: Sequence[str], ranks: Sequence[float], words: int) -> str:
-    """The best lines that fit, in the order they were said."""
+def _best_lines_in_order(lines: Sequence[str], ranks: Sequence[float], words: int) -> str:
+    """The lines with the highest ranks that fit into so many words, in their original order."""
     kept: list[int] = []
     for at in sorted(range(len(lines)), key=lambda at: -ranks[at]):
         cost = len(lines[at].split())
@@ -180,7 +184,7 @@ def _fit_in_order(lines: Sequence[str], ranks: Sequence[float], words: int) -> s
 
 
 def _text_rank(dialogue: SummarizedDialogue) -> list[float]:
-    """How central each sentence is: by the words that it shares, over the logarithms of both lengths."""
+    """The rank of each sentence by TextRank: shared words, divided by the logarithms of both lengths."""
     said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
     words = [set(_WORD.findall(one.text.lower())) for one in said]
     shared = np.array(
@@ -212,7 +216,7 @@ def _score_run(
     run: str,
     progress: Progress,
 ) -> list[dict[str, float]]:
-    """A row for every dialogue: all measures, and how many words it took."""
+    """A row for every dialogue: all measures of its summary, and the summary's number of words."""
     rows: list[dict[str, float]] = []
     for done, (dialogue, room) in enumerate(zip(dialogues, rooms, strict=True), 1):
         text = summarize(dialogue, room)
@@ -232,7 +236,7 @@ def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _intervals(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, dict[str, float | None]]:
-    """Where ours lies in 95 of 100 sets like this one, and where its lead over each other run does."""
+    """The 95 % intervals of our scores, and of our lead over each other run."""
     ours = runs[OURS]
     found: dict[str, dict[str, float | None]] = {}
     for measure in MEASURES:
@@ -270,42 +274,42 @@ def _tables(title: str, runs: Mapping[str, Sequence[Mapping[str, float]]]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much two texts share: `precision` is the share of our words, `recall` that of the human's."""
+    """How much two texts share: `precision` is the share of our words, `recall` that of the human's words."""
 
     precision: float
     recall: float
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both; 0 when nothing is shared."""
+        """The harmonic mean of both; 0 if nothing is shared."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
 def rouge_scores(text: str, wanted: str) -> dict[str, Overlap]:
-    """All of `MEASURES` for a summary and the one that a human wrote."""
+    """Each of `MEASURES` for a summary, compared with the one that a human wrote."""
     ours, theirs = _WORD.findall(text.lower()), _WORD.findall(wanted.lower())
-    longest = _longest_common(ours, theirs)
+    longest = _longest_common_length(ours, theirs)
     overlaps = (
-        _shared_runs(ours, theirs, 1),
-        _shared_runs(ours, theirs, 2),
-        _overlap(longest, len(ours), len(theirs)),
+        _overlap_of_runs(ours, theirs, 1),
+        _overlap_of_runs(ours, theirs, 2),
+        _make_overlap(longest, len(ours), len(theirs)),
     )
     return dict(zip(MEASURES, overlaps, strict=True))
 
 
-def _shared_runs(ours: list[str], theirs: list[str], length: int) -> Overlap:
-    """The runs of `length` words that both have."""
+def _overlap_of_runs(ours: list[str], theirs: list[str], length: int) -> Overlap:
+    """The overlap in runs of `length` words."""
     runs = [Counter(zip(*(words[at:] for at in range(length)), strict=False)) for words in (ours, theirs)]
-    return _overlap((runs[0] & runs[1]).total(), runs[0].total(), runs[1].total())
+    return _make_overlap((runs[0] & runs[1]).total(), runs[0].total(), runs[1].total())
 
 
-def _overlap(shared: int, ours: int, theirs: int) -> Overlap:
+def _make_overlap(shared: int, ours: int, theirs: int) -> Overlap:
     return Overlap(shared / ours if ours else 0.0, shared / theirs if theirs else 0.0)
 
 
-def _longest_common(ours: list[str], theirs: list[str]) -> int:
-    """How many words the longest common subsequence has; one row of the table is kept."""
+def _longest_common_length(ours: list[str], theirs: list[str]) -> int:
+    """The length of the longest common subsequence of words; only one row of the table is kept in memory."""
     row = [0] * (len(theirs) + 1)
     for word in ours:
         diagonal = 0

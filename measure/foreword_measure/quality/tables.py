@@ -1,7 +1,6 @@
-"""What was measured, as a report: tables of runs, recalls, categories and times; and all of it as data.
+"""The report of a labelled set: tables of runs, recalls, categories and times, and the same as data.
 
-How the numbers came about is left to others. Questions to which nothing is relevant are
-counted and left out of every mean.
+Nothing is measured here. Questions to which nothing is relevant are counted and left out of every mean.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _SUMMARY = ("hit@5", "T@500", "T@1000", "T@4000")
 
 @dataclass(frozen=True, slots=True)
 class QuestionScores:
-    """What was measured of one question; there are no scores when nothing is relevant to it.
+    """The measurements of one question; there are no scores if nothing is relevant to it.
 
-    `scored_results` holds, per lane, the scores of the first ten results, and whether each was relevant.
+    `scored_results` has, for each lane, the scores of the first ten results, and whether each is relevant.
     """
 
     question: str
@@ -53,7 +52,7 @@ class QuestionScores:
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """What was asked: the set, how much of it could be stored, which encoder was used, what was left out."""
+    """What was measured: the set, how much of it could be stored, the encoder, and the spaces not used."""
 
     name: str
     items: int
@@ -63,20 +62,20 @@ class SetFacts:
 
     @property
     def title(self) -> str:
-        """The set's name, and what the engine had to do without."""
+        """The set's name, and the spaces that the engine did not use."""
         return f"{self.name} without {', '.join(self.without)}" if self.without else self.name
 
 
 def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | None = None) -> Report:
-    """The whole measurement."""
+    """The whole report of one set."""
     scored = [row for row in rows if row.runs]
     measured = list(scored[0].runs if scored else rows[0].search_ms)
-    overall = _by_run(scored, measured)
+    overall = _mean_by_run(scored, measured)
     intervals = {run: {name: _interval(scored, run, name) for name in _WITH_INTERVAL} for run in overall}
-    grouped = _by_category(scored)
-    categories = {category: _by_run(inside, measured) for category, inside in grouped.items()}
+    grouped = _group_by_category(scored)
+    categories = {category: _mean_by_run(inside, measured) for category, inside in grouped.items()}
     sizes = {category: len(inside) for category, inside in grouped.items()}
-    times = _times(rows)
+    times = _time_spreads(rows)
     tables = [_main_table(about, rows, overall, intervals), _recall_table(about, overall)]
     if any(grouped):
         tables.append(_category_table(about, categories, sizes, best_lane(overall)))
@@ -93,7 +92,7 @@ def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | N
         "intervals": intervals,
         "categories": {name: {"queries": sizes[name], "runs": categories[name]} for name in grouped},
         "milliseconds": times,
-        "per_query": [_per_query(row) for row in scored],
+        "per_query": [_query_to_json(row) for row in scored],
     }
     if silence is not None:
         bins = {
@@ -112,7 +111,7 @@ def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | N
 
 
 def summary(reports: Sequence[Report]) -> Report:
-    """Many sets in one table, a row a set."""
+    """Many sets in one table, with a row for each set."""
     sets = {report.data["set"]: _summary_row(report.data["runs"]) for report in reports}
     columns = ("set", *next(iter(sets.values()), {}))
     rows = tuple((name, *map(_round, values.values())) for name, values in sets.items())
@@ -124,7 +123,7 @@ def summary(reports: Sequence[Report]) -> Report:
 
 
 def best_lane(runs: Mapping[str, Means]) -> str:
-    """The lane with the best order; of equals, the quicker one."""
+    """The lane with the best NDCG@10; of equals, the quicker one."""
     lanes = [lane for lane in OURS.values() if lane in runs]
     return max(lanes, key=lambda lane: runs[lane]["NDCG@10"] or 0.0)
 
@@ -141,7 +140,7 @@ def _summary_row(runs: Mapping[str, Means]) -> dict[str, float | None]:
 # Numbers
 
 
-def _by_run(rows: Sequence[QuestionScores], names: Sequence[str]) -> dict[str, dict[str, float | None]]:
+def _mean_by_run(rows: Sequence[QuestionScores], names: Sequence[str]) -> dict[str, dict[str, float | None]]:
     return {name: means([row.runs[name] for row in rows]) for name in names}
 
 
@@ -149,8 +148,8 @@ def _interval(rows: Sequence[QuestionScores], run: str, name: str) -> tuple[floa
     return metrics.interval([row.runs[run][name] for row in rows], [row.scope for row in rows])
 
 
-def _by_category(rows: Sequence[QuestionScores]) -> dict[str, list[QuestionScores]]:
-    """The questions of each category; adversarial ones are a matter of their own, so the rest is one too."""
+def _group_by_category(rows: Sequence[QuestionScores]) -> dict[str, list[QuestionScores]]:
+    """The questions by category; beside adversarial ones, all others together are a further group."""
     names = sorted({row.category for row in rows})
     grouped = {name: [row for row in rows if row.category == name] for name in names}
     if ADVERSARIAL in grouped and len(grouped) > 1:
@@ -158,7 +157,7 @@ def _by_category(rows: Sequence[QuestionScores]) -> dict[str, list[QuestionScore
     return grouped
 
 
-def _times(rows: Sequence[QuestionScores]) -> dict[str, dict[str, float | None]]:
+def _time_spreads(rows: Sequence[QuestionScores]) -> dict[str, dict[str, float | None]]:
     times = {lane: _spread([row.search_ms[lane] for row in rows]) for lane in rows[0].search_ms}
     return {**times, "embedding the question": _spread([row.embedding_ms for row in rows])}
 
@@ -176,7 +175,7 @@ def _silence_json(counts: InjectionCounts) -> dict[str, float | None]:
     return {**asdict(counts), "foreign_injected_share": counts.noise, "evidence_kept": counts.evidence_kept}
 
 
-def _per_query(row: QuestionScores) -> dict[str, Any]:
+def _query_to_json(row: QuestionScores) -> dict[str, Any]:
     return {
         "query": row.question,
         "scope": row.scope,
@@ -218,19 +217,19 @@ def _main_table(
         for run, values in runs.items()
     )
     title = f"{about.title}: {about.items:,} items, {len(rows):,} queries"
-    return Table(title, ("run", *columns), lines, _notes(about, rows))
+    return Table(title, ("run", *columns), lines, _make_notes(about, rows))
 
 
 def _value_and_interval(
     value: float | None, interval: tuple[float, float] | None, name: str
 ) -> tuple[Cell, ...]:
-    """A mean, and half the width of its interval for the metrics that are shown with one."""
+    """The cells of a metric: its mean and, for some metrics, half the width of its interval."""
     if name not in _WITH_INTERVAL:
         return (_round(value),)
     return _round(value), _round((interval[1] - interval[0]) / 2) if interval else None
 
 
-def _notes(about: SetFacts, rows: Sequence[QuestionScores]) -> tuple[str, ...]:
+def _make_notes(about: SetFacts, rows: Sequence[QuestionScores]) -> tuple[str, ...]:
     scored = [row for row in rows if row.runs]
     drawn = "scopes" if metrics.has_enough_groups([row.scope for row in scored]) else "queries"
     notes = [

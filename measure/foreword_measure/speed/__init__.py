@@ -1,7 +1,7 @@
-"""Speed, measured on this machine: what an import, a write and a search cost, beside their targets.
+"""Speed, measured on this machine: what an import, a write and a search cost, compared with targets.
 
-The data are made up and always the same; they are written to a folder on a real disk and removed at the end.
-Nothing here touches the user's own workspaces or settings, and nothing says anything about quality: that is
+The data are synthetic and always the same; they are written to a folder on a real disk and removed at the
+end. Nothing here touches the user's own workspaces or settings, and nothing measures quality: that is
 `foreword_measure.quality`.
 """
 
@@ -34,11 +34,11 @@ _MODULES = {
     "view": "view",
     "scale": "scale",
 }
-"""The module that measures a part. It is imported when it is needed: a child's memory is its part's alone."""
+"""The module that measures each part. It is imported when needed, so that a child loads only its own part."""
 
 PARTS = tuple(_MODULES)
 ONLY_IF_NAMED = frozenset({"scale"})
-"""What is not measured unless it is asked for: it needs servers, and hours at the largest size."""
+"""Parts that are measured only if they are named: they need servers, and hours at the largest size."""
 
 
 def bench(
@@ -50,10 +50,10 @@ def bench(
     stores: tuple[str, ...] = (),
     only_fill: bool = False,
 ) -> Report:
-    """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most.
+    """Measure some parts, or all but `scale`: search and scale at each size, the others at one size.
 
-    `data` is a folder in which `scale` keeps what it filled, for the next time; with `only_fill` that is all.
-    `stores` are those that `scale` looks at (sqlite, postgres, qdrant); without any, all.
+    `data` is a folder in which `scale` keeps its filled stores for the next time; with `only_fill` they are
+    only filled. `stores` are those that `scale` measures (sqlite, postgres, qdrant); by default all.
     """
     _check_arguments(parts, sizes)
     if (data is not None or stores or only_fill) and parts != ("scale",):
@@ -77,7 +77,7 @@ def bench(
 
 
 def _make_folder(data: Path | None) -> Path | None:
-    """The folder that is kept, made if it is not there; None if nothing is kept."""
+    """The given folder, created if it is missing; None if none is given."""
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
     return data
@@ -92,7 +92,7 @@ def _check_arguments(parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
 
 
 def _folder_on_disk() -> str:
-    """Where to write: TMPDIR when it is set, else here, as the system's own may be memory."""
+    """The folder to write to: TMPDIR if it is set, else this one, as the system's own may be in memory."""
     chosen = os.environ.get("TMPDIR") or str(Path.cwd())
     return chosen if os.access(chosen, os.W_OK) else tempfile.gettempdir()
 

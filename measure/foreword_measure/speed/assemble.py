@@ -1,8 +1,8 @@
-"""How long it takes to assemble a context from five sources, and a premortem, and what that costs.
+"""How long it takes to assemble a context from five sources, and a premortem, and how much memory it needs.
 
-The workspace is filled and asked in processes of their own. The words and vectors are made up and the encoder
-is free: times are those of a question whose embedding costs nothing. The first call is another matter: it is
-made by the bundled encoders, in a process that has imported nothing yet, and everything counts.
+The workspace is filled in one process and queried in another. The words and vectors are synthetic, and the
+encoder costs no time: times are those of a question without its embedding. The first call is different: it
+uses the bundled encoders, in a process that has imported nothing yet, and everything counts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from foreword.testing import FixedClock
 from foreword.types import SearchResult
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import both_clocks, resident_bytes, spread, spreads
+from foreword_measure.speed.clock import resident_bytes, spread, spreads, wall_and_cpu_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
@@ -69,7 +69,7 @@ ROWS = (
     ("near duplicates among 200 items", "dedupe", 50.0),
     ("wording and fitting 100 items", "formatting", 10.0),
 )
-"""What is measured: its name, its key, and the most milliseconds it may take at the median."""
+"""What is measured: its name, its key, and the target for the median in milliseconds."""
 
 _ROUNDS, _QUESTIONS, _COMPARED, _REPEATED = 3, 5, 200, 20
 _FIRST_CALLS = 3
@@ -117,33 +117,33 @@ def _memory_table(size: int, asked: dict[str, Any]) -> Table:
 
 
 class _FreeEncoder(corpus.FreeEncoder):
-    """Costs nothing, and passes for the bundled encoder, whose first call finds every vector made."""
+    """An encoder without cost under the bundled encoder's name, for which a first call finds all vectors."""
 
     model = BundledEmbeddingProvider.model
     fingerprint = BundledEmbeddingProvider.fingerprint
 
 
-# In processes of their own -------------------------------------------------------------------------------
+# Tasks, each in its own process --------------------------------------------------------------------------
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
     """Store `size` items, a fifth of each source, with their vectors on every axis."""
     space = DenseSpace(_FreeEncoder())
     with ContextEngine(
-        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.after(size))
+        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.time_after(size))
     ) as engine:
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
-            kept = engine.remember_all([_item(at) for at in range(start, stop)], WORKSPACE)
-            engine.store.batch([_vectors(space, axis, kept, start) for axis in axes.AXES])
-            engine.store.batch([replace(corpus.token_codes_of(kept), digest=TokenEncoder().digest)])
+            kept = engine.remember_all([_make_item(at) for at in range(start, stop)], WORKSPACE)
+            engine.store.batch([_make_put_vectors(space, axis, kept, start) for axis in axes.AXES])
+            engine.store.batch([replace(corpus.make_put_token_codes(kept), digest=TokenEncoder().digest)])
             send(progress=[stop, size])
     return {"size": size}
 
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Assemble contexts and premortems several times over; returns how long each took, and its memory."""
-    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
+    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.time_after(size))
     with ContextEngine(embedding_provider=_FreeEncoder(), settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_assemblies(engine, size)) | _measure_steps(engine)
         times["first"] = _measure_first_calls(folder, size)
@@ -153,8 +153,8 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
 
 
 async def _measure_assemblies(engine: ContextEngine, size: int) -> Samples:
-    """Every question in every round; the first round warms the caches and is not counted."""
-    assembler = _assembler(engine)
+    """The times of every question in every round, without the first round, which warms the caches."""
+    assembler = _make_assembler(engine)
     questions = [question.text for question in corpus.questions(size, _QUESTIONS)]
     feared = [(domain, strategy) for domain, strategy in product(DOMAINS, (None, *STRATEGIES[:2]))]
     times: Samples = defaultdict(list)
@@ -162,18 +162,18 @@ async def _measure_assemblies(engine: ContextEngine, size: int) -> Samples:
     for turn in range(_ROUNDS + 1):
         counted: Samples = times if turn else defaultdict(list)
         for text in questions:
-            await _time(engine, counted, "assemble_context", assembler.assemble_context(text, TYPES))
+            await _time_assembly(engine, counted, "assemble_context", assembler.assemble_context(text, TYPES))
         for domain, strategy in feared:
             premortem = assembler.get_premortem_context(domain, strategy)
-            await _time(engine, counted, "get_premortem_context", premortem)
+            await _time_assembly(engine, counted, "get_premortem_context", premortem)
         done += len(questions) + len(feared)
         send(progress=[done, total])
     return times
 
 
 async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
-    """What one assembly holds at its peak beyond what was held before, every allocation counted."""
-    assembler = _assembler(engine)
+    """How many bytes each assembly allocates at its peak, beyond those allocated before it."""
+    assembler = _make_assembler(engine)
     held: list[float] = []
     tracemalloc.start()
     for question in corpus.questions(size, 1):
@@ -186,7 +186,7 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
 
 
 def _measure_first_calls(folder: Path, size: int) -> list[float]:
-    """How many milliseconds a first context takes, in processes of their own, their imports included."""
+    """How many milliseconds the first context of a new process takes, its imports included."""
     command = [sys.executable, "-P", "-c", _FIRST_CALL, str(folder), WORKSPACE]
     texts = [question.text for question in corpus.questions(size, 1)][:_FIRST_CALLS]
     return [
@@ -195,15 +195,15 @@ def _measure_first_calls(folder: Path, size: int) -> list[float]:
     ]
 
 
-def _assembler(engine: ContextEngine) -> ContextAssembler:
-    # Made-up questions are beside the point: without a floor all that is found is compared and worded.
+def _make_assembler(engine: ContextEngine) -> ContextAssembler:
+    # Synthetic questions find nothing relevant: without a floor, all that is found is compared and worded.
     return ContextAssembler(EngineSearcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
 
 
-async def _time(
+async def _time_assembly(
     engine: ContextEngine, times: Samples, name: str, work: Coroutine[Any, Any, FormattedContext]
 ) -> None:
-    """How long an assembly takes, what all threads computed meanwhile, and its parts."""
+    """Add to `times` how long an assembly takes, its processor time, and the time of each part."""
     started, computing = time.perf_counter(), time.process_time()
     context = await work
     times[name].append((time.perf_counter() - started) * 1000)
@@ -211,12 +211,12 @@ async def _time(
     times[f"{name}: items"].append(len(context.items))
     for stage in context.receipt.stages if context.receipt else ():
         times[f"{name}: {stage.stage}"].append(stage.milliseconds)
-    engine.store.batch([Amend(WORKSPACE, "nobody")])  # the receipt is written before the next question
+    engine.store.batch([Amend(WORKSPACE, "nobody")])  # waits until the receipt is written
 
 
 def _measure_steps(engine: ContextEngine) -> Samples:
-    """What is done to found items, without finding them: comparing 200 of them, wording 100 of them."""
-    items = [_item(at) for at in range(_COMPARED)]
+    """The times of the steps after a search: comparing 200 items, and wording 100."""
+    items = [_make_item(at) for at in range(_COMPARED)]
     texts = [item.text for item in items]
     found = [
         SearchResult(item, 1 / (2 + at), 1 / (2 + at)) for at, item in enumerate(items[: _COMPARED // 2])
@@ -225,15 +225,15 @@ def _measure_steps(engine: ContextEngine) -> Samples:
     for _ in range(_REPEATED):
         for name, work in (
             ("dedupe", lambda: find_containing_texts(texts)),
-            ("formatting", lambda: _format(found, engine)),
+            ("formatting", lambda: _format_found(found, engine)),
         ):
-            taken, computing = both_clocks(work)
+            taken, computing = wall_and_cpu_milliseconds(work)
             samples[name].append(taken)
             samples[f"{name} (cpu)"].append(computing)
     return samples
 
 
-def _format(found: list[SearchResult], engine: ContextEngine) -> str:
+def _format_found(found: list[SearchResult], engine: ContextEngine) -> str:
     plan = arrange_by_source({"everything": [context_item(result) for result in found]}, {})
     query = engine.draft("", WORKSPACE, SearchOptions(), "assembled", 2000).query
     draft = AssembledDraft(
@@ -245,12 +245,12 @@ def _format(found: list[SearchResult], engine: ContextEngine) -> str:
 # What is stored ------------------------------------------------------------------------------------------
 
 
-def _item(at: int) -> Item:
-    """The item at this place: the corpus' words, as something of one of the five sources."""
+def _make_item(at: int) -> Item:
+    """The item at this place of the corpus, as an item of one of the five sources."""
     kind = _SOURCES[at % len(_SOURCES)]
     item = replace(corpus.item(at), kind=kind, session=None)
     if kind == "experience":
-        lived = _experience(at, item)
+        lived = _make_experience(at, item)
         label = f"{lived.domain}/{lived.strategy}/{lived.status}"
         return replace(
             item,
@@ -263,7 +263,7 @@ def _item(at: int) -> Item:
     return replace(item, metadata=make_metadata(at) if make_metadata else {})
 
 
-def _experience(at: int, item: Item) -> Experience:
+def _make_experience(at: int, item: Item) -> Experience:
     said = [corpus.short_text(at * 8 + part) for part in range(8)]
     status = STATUSES[at // 5 % len(STATUSES)]
     return Experience(
@@ -303,8 +303,8 @@ _METADATA: dict[Kind, Callable[[int], dict[str, Any]]] = {
 }
 
 
-def _vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) -> PutVectors:
-    """A vector for each item that says something on an axis; on the whole, each says something."""
+def _make_put_vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) -> PutVectors:
+    """The operation that stores a vector for each item that has a text on this axis."""
     shown = items if axis == "full" else [item for item in items if item.kind == "experience"]
     values = corpus.vectors(start, start + len(shown)).tolist()
     made = (

@@ -1,4 +1,4 @@
-"""How long something takes, how much memory it has, on which machine. Knows nothing of Foreword."""
+"""Measures of time and memory, and the facts about this machine. Knows nothing of Foreword."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Progress = Callable[[str, int, int], None]
-"""Takes what is being done, how much of it is done, and of how much."""
+"""A function of what is being done, how much of it is done, and how much there is."""
 
 Samples = dict[str, list[float]]
 """Measurements by name."""
@@ -24,7 +24,7 @@ Samples = dict[str, list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How measurements are spread: how many there are, and the values at four places."""
+    """The spread of measurements: their number, minimum, median, 99th percentile and maximum."""
 
     count: int
     min: float
@@ -38,7 +38,7 @@ class Spread:
 
 
 def spread(samples: Sequence[float]) -> Spread:
-    """The spread of some measurements, of which there must be one at least."""
+    """The spread of some measurements, at least one."""
     ordered = sorted(samples)
 
     def at(share: float) -> float:
@@ -53,27 +53,27 @@ def spreads(samples: Samples) -> dict[str, dict[str, float]]:
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
+    """How many milliseconds some work takes."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000
 
 
-def both_clocks(work: Callable[[], object]) -> tuple[float, float]:
-    """How long something takes, and how much of that this thread was computing; both in milliseconds."""
+def wall_and_cpu_milliseconds(work: Callable[[], object]) -> tuple[float, float]:
+    """How many milliseconds some work takes, and how many of them this thread was computing."""
     computing = time.thread_time()
     taken = milliseconds(work)
     return taken, (time.thread_time() - computing) * 1000
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in RAM, mapped files included; its peak where no more is known."""
-    return _status_bytes("VmRSS") or _peak_by_usage()
+    """The memory of this process in RAM, mapped files included; its peak on systems other than Linux."""
+    return _status_bytes("VmRSS") or _peak_from_rusage()
 
 
 def peak_bytes() -> int:
-    """The most memory this process has had in RAM."""
-    return _status_bytes("VmHWM") or _peak_by_usage()
+    """The peak of this process's memory in RAM."""
+    return _status_bytes("VmHWM") or _peak_from_rusage()
 
 
 def _status_bytes(field: str) -> int:
@@ -83,8 +83,8 @@ def _status_bytes(field: str) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)
 
 
-def _peak_by_usage() -> int:
-    """What every Unix knows; on Linux it would count what the parent had when it started us."""
+def _peak_from_rusage() -> int:
+    """The peak as every Unix reports it; on Linux it would include the parent's memory at our start."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -106,7 +106,7 @@ def filesystem(path: Path) -> str:
 
 
 def machine() -> dict[str, str | int | float]:
-    """Where the measurements were made, and how busy it was then."""
+    """The facts about this machine: processor, cores, system, Python, and its load now."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
     return {
         "processor": _processor(),

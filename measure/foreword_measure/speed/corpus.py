@@ -1,8 +1,8 @@
-"""Made-up items and questions that look like real ones to an index: the same at every run, for any size.
+"""Synthetic items and questions that look like real ones to an index: the same in every run, for any size.
 
 Words follow Zipf's law over 50,000 words, the most frequent being those of the shipped sample; there are
-people, files and code names, sessions and relations. Vectors are clustered and random: they cost a search
-what real ones cost and mean nothing, so nothing here can be used to measure quality.
+people, files and code names, sessions and relations. Vectors are clustered and random: they cost a search as
+much as real ones, but mean nothing, so nothing here can be used to measure quality.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ BATCH = 500
 DIMENSIONS = 384
 VOCABULARY = 50_000
 SHAPES = ("common", "ordinary", "phrase", "identifier", "name", "typo")
-"""The kinds of question that are asked: by frequent words, by any, by a quotation, by a code name…"""
+"""The kinds of questions: with frequent words, with any words, with a quotation, with a code name…"""
 
 _SEED = 20_260_115
 _ITEM, _SHORT, _VECTOR, _QUESTION, _CENTRE = range(1, 6)
-"""What a random stream is for. It comes first in the seed, because zeros at a seed's end change nothing."""
+"""The purposes of random streams. They come first in a seed, because zeros at its end change nothing."""
 
 _START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 _STEP = timedelta(seconds=97)
@@ -60,7 +60,7 @@ _CODAS = ("", "l", "m", "n", "nd", "r", "rt", "s", "st", "t")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to ask, and which of `SHAPES` it has."""
+    """A question's text, and which of `SHAPES` it has."""
 
     shape: str
     text: str
@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """What texts are made of: words by falling frequency, people, code names."""
+    """The vocabulary of texts: words by falling frequency, people, code names."""
 
     words: tuple[str, ...]
     chances: NDArray[np.float64]
@@ -76,14 +76,14 @@ class Lexicon:
     names: tuple[str, ...]
 
     def draw(self, rng: Generator, count: int) -> list[str]:
-        """Some words, frequent ones often."""
+        """So many random words, each as often as its frequency says."""
         places = np.searchsorted(self.chances, rng.random(count))
         return [self.words[place] for place in places]
 
 
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
-    """The one lexicon of every corpus."""
+    """The lexicon that every corpus shares."""
     rng = np.random.default_rng(_SEED)
     real = [word for word, _ in _sample_words().most_common() if not word.isdigit()]
     invented = _invent_words(rng, VOCABULARY - len(real), frozenset(real))
@@ -93,37 +93,37 @@ def lexicon() -> Lexicon:
         f"{a.capitalize()} {b.capitalize()}" for a, b in zip(invented[:300], invented[300:600], strict=True)
     )
     pool = vocabulary[100:8_000]
-    return Lexicon(vocabulary, np.cumsum(weights / weights.sum()), people, _code_names(rng, pool))
+    return Lexicon(vocabulary, np.cumsum(weights / weights.sum()), people, _make_code_names(rng, pool))
 
 
 def item(at: int) -> Item:
-    """The item at this place; the same whatever the size of the corpus."""
+    """The item at this place, which does not depend on the size of the corpus."""
     rng = np.random.default_rng((_ITEM, _SEED, at))
     kind = _KINDS[int(rng.integers(len(_KINDS)))]
     return Item(
         id=f"bench-{at:07d}",
-        text=_make_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
+        text=_make_code(rng) if kind == "code" else _make_prose(rng, int(rng.integers(8, 61))),
         workspace=WORKSPACE,
         kind=kind,
-        about=_surroundings(rng, kind),
-        session=session(at) if kind in _IN_SESSIONS else None,
+        about=_make_about(rng, kind),
+        session=session_name(at) if kind in _IN_SESSIONS else None,
         created_at=_START + at * _STEP,
         importance=round(float(rng.random()), 2),
     )
 
 
 def short_text(at: int) -> str:
-    """A dozen words, for an encoder."""
+    """A text of a dozen words, for an encoder."""
     return _make_sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
 
 
-def session(at: int) -> str:
-    """The session to which an item at this place belongs, if it belongs to any."""
+def session_name(at: int) -> str:
+    """The name of the session of items at this place, if they have one."""
     return f"session-{at // _SESSION:06d}"
 
 
-def after(size: int) -> datetime:
-    """A moment shortly after the last item of a corpus of this size."""
+def time_after(size: int) -> datetime:
+    """A time shortly after the last item of a corpus of this size."""
     return _START + size * _STEP + timedelta(hours=1)
 
 
@@ -137,10 +137,10 @@ def relations(start: int, stop: int) -> tuple[Relation, ...]:
 
 
 def vectors(start: int, stop: int) -> NDArray[np.float32]:
-    """A unit vector for each item of the range, near one of the clusters' centres."""
+    """A random unit vector for each item of the range, near one of the clusters' centres."""
     rng = np.random.default_rng((_VECTOR, _SEED, start))
-    chosen = _centres()[rng.integers(_CLUSTERS, size=stop - start)]
-    return _unit(chosen + rng.normal(scale=0.04, size=chosen.shape).astype(np.float32))
+    chosen = _cluster_centres()[rng.integers(_CLUSTERS, size=stop - start)]
+    return _normalise(chosen + rng.normal(scale=0.04, size=chosen.shape).astype(np.float32))
 
 
 def questions(size: int, each: int = 11) -> list[Question]:
@@ -149,10 +149,10 @@ def questions(size: int, each: int = 11) -> list[Question]:
     return [Question(shape, _ASKED[shape](rng, size)) for _ in range(each) for shape in SHAPES]
 
 
-def vectors_of(
+def make_put_vectors(
     space: DenseSpace, items: Sequence[Item], start: int, workspace: str = WORKSPACE
 ) -> PutVectors:
-    """The operation that gives items their made-up vectors, those of the range that begins at `start`."""
+    """The operation that stores the synthetic vectors of items, which begin at the place `start`."""
     values = vectors(start, start + len(items)).tolist()
     made = (
         Vector(item.id, space.view_hash(item), tuple(one)) for item, one in zip(items, values, strict=True)
@@ -167,22 +167,22 @@ def fill(
     make_item: Callable[[int], Item] | None = None,
     workspace: str = WORKSPACE,
 ) -> Iterator[int]:
-    """Store items with made-up vectors, a batch at a time; gives how many are stored after each batch."""
+    """Store items with synthetic vectors, in batches; yields how many are stored after each batch."""
     for start in range(0, size, BATCH):
         stop = min(size, start + BATCH)
         kept = engine.remember_all([(make_item or item)(at) for at in range(start, stop)], workspace)
-        engine.store.batch([vectors_of(space, kept, start, workspace)])
+        engine.store.batch([make_put_vectors(space, kept, start, workspace)])
         yield stop
 
 
 class FreeTokens:
-    """A token space that costs nothing but the comparing: vectors of tokens are picked by chance."""
+    """A token space with random vectors, which costs only the comparing."""
 
     name = "token_match"
     digest = "synthetic"
 
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
-        """A vector for each word, as far as an item may have them."""
+        """The codes of random vectors for each item: one for each word, up to the limit."""
         rng = np.random.default_rng((_VECTOR, _SEED, len(items)))
         sizes = [(min(MAX_VECTORS, 4 + len(item.text.split())), TOKEN_DIMENSIONS) for item in items]
         return [rng.integers(-127, 128, size, np.int8).tobytes() for size in sizes]
@@ -191,25 +191,25 @@ class FreeTokens:
         """Nothing is encoded."""
 
     def compare(self, question: str, codes: Sequence[bytes], expires: float | None = None) -> list[float]:
-        """The comparing alone."""
+        """The comparison with the codes, for a question whose vectors are random."""
         del expires
         rng = np.random.default_rng((_VECTOR, _SEED, len(question)))
         size = (4 + len(question.split()), TOKEN_DIMENSIONS)
-        return mean_of_nearest(_unit(rng.normal(size=size).astype(np.float32)), codes) if codes else []
+        return mean_of_nearest(_normalise(rng.normal(size=size).astype(np.float32)), codes) if codes else []
 
     def clear(self) -> None:
-        """Nothing was kept."""
+        """Do nothing, as nothing is cached."""
 
 
-def token_codes_of(items: Sequence[Item], workspace: str = WORKSPACE) -> PutTokenCodes:
-    """The operation that gives talk its made-up codes."""
+def make_put_token_codes(items: Sequence[Item], workspace: str = WORKSPACE) -> PutTokenCodes:
+    """The operation that stores synthetic token codes for the items that are talk."""
     talk = [item for item in items if item.kind in TALK]
     codes = dict(zip((item.id for item in talk), FreeTokens().encode_items(talk), strict=True))
     return PutTokenCodes(workspace, FreeTokens.digest, codes)
 
 
 class FreeEncoder:
-    """An encoder that costs nothing: a text's vector is picked by its hash."""
+    """An encoder without cost: a text's vector is chosen by its hash."""
 
     model = "synthetic"
     dimensions = DIMENSIONS
@@ -221,19 +221,19 @@ class FreeEncoder:
         return values
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector a text."""
+        """One vector for each text."""
         return [self.embed(text) for text in texts]
 
 
 def _sample_words() -> Counter[str]:
-    """The words of the shipped sample; read here, because importing the command line would cost memory."""
+    """The counts of words in the shipped sample, read without importing the command line, to save memory."""
     file = resources.files("foreword.edges.cli").joinpath("sample_data", "lighthouse.jsonl")
     lines = file.read_text(encoding="utf-8").splitlines()
     return Counter(word for line in lines if line for word in split_words(json.loads(line)["text"]))
 
 
 def _invent_words(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:
-    """Words that could be words, each once."""
+    """New pronounceable words, each once."""
     made: dict[str, None] = {}
     while len(made) < count:
         syllables = int(rng.integers(2, 5))
@@ -248,7 +248,7 @@ def _invent_words(rng: Generator, count: int, taken: frozenset[str]) -> list[str
     return list(made)
 
 
-def _code_names(rng: Generator, pool: Sequence[str], count: int = 5_000) -> tuple[str, ...]:
+def _make_code_names(rng: Generator, pool: Sequence[str], count: int = 5_000) -> tuple[str, ...]:
     """snake_case, camelCase and file names, of two or three words each."""
     names = []
     for at in range(count):
@@ -258,8 +258,8 @@ def _code_names(rng: Generator, pool: Sequence[str], count: int = 5_000) -> tupl
     return tuple(names)
 
 
-def _prose(rng: Generator, count: int) -> str:
-    """Sentences in which a person or a code name turns up now and then."""
+def _make_prose(rng: Generator, count: int) -> str:
+    """Sentences of so many words, sometimes with a person or a code name."""
     drawn = lexicon().draw(rng, count)
     if rng.random() < 0.35:
         drawn[int(rng.integers(count))] = _pick_mostly_early(rng, lexicon().people)
@@ -276,18 +276,18 @@ def _make_sentences(drawn: Sequence[str], length: int = 13) -> str:
 def _make_code(rng: Generator) -> str:
     names = [_pick_mostly_early(rng, lexicon().names[at::3]) for at in (0, 1, 0)]
     one, other = lexicon().draw(rng, 2)
-    body = f'    """{_prose(rng, 12)}"""\n    return {names[1]}({one}).{names[2]}'
+    body = f'    """{_make_prose(rng, 12)}"""\n    return {names[1]}({one}).{names[2]}'
     return f"def {names[0]}({one}, {other}):\n{body}"
 
 
-def _surroundings(rng: Generator, kind: Kind) -> str:
+def _make_about(rng: Generator, kind: Kind) -> str:
     if kind == "turn":
         return lexicon().people[int(rng.integers(12))].split()[0]
     return _pick_mostly_early(rng, lexicon().names[2::3]) if kind == "code" else ""
 
 
 def _pick_mostly_early(rng: Generator, pool: Sequence[str]) -> str:
-    """One of the pool: few are mentioned often, most rarely."""
+    """A random element of the pool: the first few often, most rarely."""
     return pool[int(len(pool) * rng.random() ** 3)]
 
 
@@ -342,11 +342,11 @@ _ASKED: dict[str, Callable[[Generator, int], str]] = dict(
 
 
 @lru_cache(maxsize=1)
-def _centres() -> NDArray[np.float32]:
+def _cluster_centres() -> NDArray[np.float32]:
     rng = np.random.default_rng((_CENTRE, _SEED))
-    return _unit(rng.normal(size=(_CLUSTERS, DIMENSIONS)).astype(np.float32))
+    return _normalise(rng.normal(size=(_CLUSTERS, DIMENSIONS)).astype(np.float32))
 
 
-def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalise(values: NDArray[np.float32]) -> NDArray[np.float32]:
     scaled: NDArray[np.float32] = values / np.linalg.norm(values, axis=1, keepdims=True)
     return scaled

@@ -1,8 +1,8 @@
-"""How long it takes to see that an agent lacks nothing, and to fill a gap when it does.
+"""How long it takes to see that an agent lacks nothing, and to fill a gap if it lacks something.
 
-The workspace is filled and asked in processes of their own. Words are made up, and so are the vectors of what
-is remembered; the encoder is the bundled one, so that times include what it takes to encode the question and
-the messages of a state.
+The workspace is filled in one process and queried in another. Words are synthetic, and so are the vectors of
+stored items; the encoder is the bundled one, so that times include encoding the question and the messages of
+a state.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ ROWS = (
     ("a gap, the messages never seen before", "new messages", 60.0),
     ("a gap, most messages seen at the last gap", "known messages", 60.0),
 )
-"""What is measured: its name, its key, and the most milliseconds it may take at the median."""
+"""What is measured: its name, its key, and the target for the median in milliseconds."""
 
 _MESSAGES = 500
 _LONG_WORDS = 300
 _RUNS, _WARM_UP_RUNS, _MIN_SENTENCE_CHARACTERS = 20, 3, 30
-_CONFIG = InjectionConfig(min_relevance_score=0.0)  # made-up questions are beside the point
+_CONFIG = InjectionConfig(min_relevance_score=0.0)  # synthetic questions find nothing relevant
 _AGENTS = ("dev", "pm", "architect", "tester")
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Fill a workspace with 10,000 items, or as many as the largest size if that is less, and fill gaps."""
+    """Measure gaps in a workspace of 10,000 items, or of the largest size if that is less."""
     size = min(SIZE, max(sizes))
     _, asked = fill_and_ask("gap", folder / "gap", size, label="gap: ", progress=progress)
     note = "encoding the question and the messages is part of it; cpu is what all threads compute"
@@ -67,61 +67,63 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     return tables, {"size": size} | asked
 
 
-# In processes of their own -------------------------------------------------------------------------------
+# Tasks, each in its own process --------------------------------------------------------------------------
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
-    """Store `size` items; their vectors are made up, in the space of the bundled encoder."""
+    """Store `size` items, with synthetic vectors in the space of the bundled encoder."""
     space = DenseSpace(BundledEmbeddingProvider())
     settings = Settings(home=folder, embedding="none")
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.time_after(size))) as engine:
         for done in corpus.fill(engine, space, size):
             send(progress=[done, size])
     return {"size": size}
 
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
-    """Look for gaps where there are none, and fill some; returns how long each took."""
-    settings, clock = Settings(home=folder), FixedClock(corpus.after(size))
+    """Look for gaps where there are none, and fill some; returns the times."""
+    settings, clock = Settings(home=folder), FixedClock(corpus.time_after(size))
     with ContextEngine(settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_states(engine, size))
     return {"times": spreads(times)}
 
 
 async def _measure_states(engine: ContextEngine, size: int) -> Samples:
-    """Every kind of state several times; the first few warm the caches and are not counted."""
+    """The times of every kind of state, without the first few, which warm the caches."""
     times: Samples = defaultdict(list)
     for turn in range(_RUNS + _WARM_UP_RUNS):
         counted: Samples = times if turn >= _WARM_UP_RUNS else defaultdict(list)
-        asker = _Asker(engine, counted)
-        history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
+        asker = _GapTimer(engine, counted)
+        history = [_make_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
         calm = {"messages": history, "current_agent": "dev"}
-        await asker.look("no gap", calm)
-        newest = {"role": "assistant", "name": "dev", "content": _long_reply(turn)}
-        await asker.look("no gap, long", {"messages": [*history[1:], newest], "current_agent": "dev"})
+        await asker.look_without_gap("no gap", calm)
+        newest = {"role": "assistant", "name": "dev", "content": _make_long_reply(turn)}
+        await asker.look_without_gap(
+            "no gap, long", {"messages": [*history[1:], newest], "current_agent": "dev"}
+        )
         for name in ("new messages", "known messages"):
-            await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
+            await asker.fill(name, history, _sample_sentences()[len(times[name]) * 13 + len(name)])
         send(progress=[turn + 1, _RUNS + _WARM_UP_RUNS])
     return times
 
 
-class _Asker:
-    """Fills gaps from one memory, and notes how long each takes."""
+class _GapTimer:
+    """Looks for gaps and fills them from one memory, and records how long each takes."""
 
     def __init__(self, engine: ContextEngine, times: Samples) -> None:
         self._engine = engine
         self._memory = EngineMemory(engine, WORKSPACE)
         self._times = times
 
-    async def look(self, name: str, state: dict[str, Any]) -> None:
-        """Look for a gap where there is none."""
+    async def look_without_gap(self, name: str, state: dict[str, Any]) -> None:
+        """Look for a gap in a state that has none."""
         started, computing = time.perf_counter(), time.process_time()
         await manage_context_injection(state, self._memory, _CONFIG)
         self._times[name].append((time.perf_counter() - started) * 1000)
         self._times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
 
     async def fill(self, name: str, history: list[dict[str, str]], question: str) -> None:
-        """Fill the gap of an agent that asks a question after that much talk."""
+        """Fill the gap of an agent that asks a question after these messages."""
         request = f"I need more information about this: {question}"
         asking = {"role": "assistant", "name": "dev", "content": request}
         state = {"messages": [*history[1:], asking], "current_agent": "dev"}
@@ -129,33 +131,33 @@ class _Asker:
         result = await manage_context_injection(state, self._memory, _CONFIG)
         self._times[name].append((time.perf_counter() - started) * 1000)
         self._times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
-        self._engine.store.batch([Amend(WORKSPACE, "nobody")])  # the receipt is written before the next one
+        self._engine.store.batch([Amend(WORKSPACE, "nobody")])  # waits until the receipt is written
         receipt = self._engine.explain(WORKSPACE, result.receipt_id) if result else None
         for stage in receipt.stages if receipt else ():
             self._times[f"{name}: {stage.stage}"].append(stage.milliseconds)
 
 
-def _message(at: int) -> dict[str, str]:
-    """A message in plain English, since an encoder takes twice as long for words that are none."""
-    spoken = _sentences()
-    said = f"{spoken[at % len(spoken)]} {spoken[at * 7 % len(spoken)]}"
+def _make_message(at: int) -> dict[str, str]:
+    """A message in plain English, since an encoder takes twice as long for invented words."""
+    sentences = _sample_sentences()
+    said = f"{sentences[at % len(sentences)]} {sentences[at * 7 % len(sentences)]}"
     return {"role": "assistant", "name": _AGENTS[at % len(_AGENTS)], "content": said}
 
 
-def _long_reply(turn: int) -> str:
-    """Three hundred words that were never seen before: every sentence has a number of its own."""
-    spoken = _sentences()
+def _make_long_reply(turn: int) -> str:
+    """A reply of three hundred words that is new each time: every sentence has its own number."""
+    sentences = _sample_sentences()
     words: list[str] = []
     for at in count(turn * 101):
         if len(words) >= _LONG_WORDS:
             return " ".join(words)
-        words += f"{spoken[at % len(spoken)].rstrip('.')} ({at}).".split()
+        words += f"{sentences[at % len(sentences)].rstrip('.')} ({at}).".split()
     return ""
 
 
 @cache
-def _sentences() -> tuple[str, ...]:
-    """What the sample's people say that asks nothing."""
+def _sample_sentences() -> tuple[str, ...]:
+    """The sentences of the sample project that ask nothing."""
     texts = [json.loads(line).get("text", "") for line in sample_lines()]
     every = (sentence for text in texts for sentence in split_sentences(text))
     return tuple(

@@ -1,7 +1,7 @@
-"""What a graph's store costs when it holds much, beside LangGraph's own store in memory.
+"""How fast a large graph store is, compared with LangGraph's own store in memory.
 
-A hundred values a user, under one label for all of them, and ten values under another label. The values have
-no vectors: what is measured is finding them by their names, and filtering them.
+Each user has a hundred values, all under one label; ten values are under another label. The values have no
+vectors: finding them by name, and filtering them, is measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WORKS: dict[str, tuple[float | None, Callable[[BaseStore, int], object]]] = {
     ),
     "put a value": (None, lambda store, run: store.put(("users", f"u{run}"), "new", {"n": run})),
 }
-"""What is done: its name, the most milliseconds it may take at the median, and how."""
+"""The operations: the name, the target for the median in milliseconds, and the function."""
 
 _PER_USER, _RARE, _BATCH = 100, 10, 500
 
@@ -51,7 +51,7 @@ _PER_USER, _RARE, _BATCH = 100, 10, 500
 def measure(
     folder: Path, sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Fill both stores with as many values as the largest size, 100,000 at most, and ask them in turn."""
+    """Fill both stores with as many values as the largest size, at most 100,000, and query them in turn."""
     size = min(max(sizes), SIZE)
     try:
         from langgraph.store.memory import InMemoryStore
@@ -69,7 +69,7 @@ def measure(
         }
         for store in stores.values():
             _fill(store, size, progress)
-        times = _take_turns(stores, runs, max(1, size // _PER_USER), progress)
+        times = _time_operations_in_turn(stores, runs, max(1, size // _PER_USER), progress)
     rows = [
         (name + mark, name + mark, None if mark else target)
         for name, (target, _) in WORKS.items()
@@ -99,8 +99,10 @@ def _fill(store: BaseStore, size: int, progress: Progress) -> None:
         progress(f"store: fill {type(store).__name__}", start, size)
 
 
-def _take_turns(stores: dict[str, BaseStore], runs: int, users: int, progress: Progress) -> Samples:
-    """Everything in turn; the first run is not counted."""
+def _time_operations_in_turn(
+    stores: dict[str, BaseStore], runs: int, users: int, progress: Progress
+) -> Samples:
+    """The times of every operation on every store, in turn, without the first run."""
     times: Samples = defaultdict(list)
     for run in range(runs + 1):
         for name, (_, work) in WORKS.items():

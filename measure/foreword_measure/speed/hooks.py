@@ -1,8 +1,8 @@
-"""What a hook adds to a prompt: the whole process, with the service and a search behind it.
+"""How many milliseconds a hook adds to a prompt: its process, with the service and a search behind it.
 
-Bare interpreters and hooks take turns, alone and four at once, so that whatever else the machine does falls
-on all alike. The service is the real one, with the bundled encoder. What it searches is made up: the vectors
-of the items mean nothing, those of the prompts are real; both cost what they cost a user.
+Bare interpreters and hooks run in turn, alone and four at once, so that other load on the machine affects all
+of them. The service is the real one, with the bundled encoder. The data are synthetic: the vectors of the
+items mean nothing, those of the prompts are real; both cost as much as for a user.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _INTERPRETER = os.path.realpath(sys.executable)
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """How hooks are run here: for which home, in which project."""
+    """Runs hooks for one home and one project."""
 
     home: Path
     project: Path
@@ -63,7 +63,7 @@ class Hooks:
     def run(
         self, event: str, deadline_ms: float, prompt: str = "", session: str = "", agent: str = "-"
     ) -> bytes:
-        """One hook, as an agent runs it; gives what it printed."""
+        """Run one hook as an agent does; returns what it printed."""
         payload = {
             "hook_event_name": event,
             "session_id": session,
@@ -84,24 +84,24 @@ class Hooks:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the user's settings, which are not what is measured."""
+    """This process's environment without the user's own FOREWORD_ settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("FOREWORD_")}
 
 
 def measure(
     folder: Path, sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Fill a workspace, start a service on it, and let bare interpreters and hooks take turns."""
+    """Fill a workspace, start a service on it, and run bare interpreters and hooks in turn."""
     size = min(max(sizes), SIZE)
     hooks = Hooks(folder / "hooks", folder / "project")
     (hooks.project / ".git").mkdir(parents=True)
     _fill(hooks, size, progress)
     try:
         starts = [_time_start(hooks) for _ in range(_START_RUNS)]
-        with _service(hooks) as pid:
+        with _run_service(hooks) as pid:
             # No prompt is asked twice: the encoders and the reader remember what they were asked.
             prompts = iter([question.text for question in corpus.questions(size, runs)])
-            times, answered = _take_turns(hooks, prompts, runs, progress)
+            times, answered = _time_in_turn(hooks, prompts, runs, progress)
             os.kill(pid, signal.SIGSTOP)
             faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
             os.kill(pid, signal.SIGCONT)
@@ -118,13 +118,13 @@ def measure(
     return tables, {"items": size, "answered": answered} | {k: each.as_dict() for k, each in found.items()}
 
 
-# What is measured ----------------------------------------------------------------------------------------
+# Measuring -----------------------------------------------------------------------------------------------
 
 
-def _take_turns(
+def _time_in_turn(
     hooks: Hooks, prompts: Iterator[str], runs: int, progress: Progress
 ) -> tuple[dict[str, list[float]], float]:
-    """Times of bare interpreters and of hooks, alone and together; and how many prompts got an answer."""
+    """The times of bare interpreters and of hooks, alone and at once, and the share of answered prompts."""
     times: dict[str, list[float]] = defaultdict(list)
     answers: list[bytes] = []
     lock = threading.Lock()
@@ -157,7 +157,7 @@ def _run_bare() -> None:
 
 
 def _time_unanswered(hooks: Hooks, runs: int) -> list[float]:
-    """Times of hooks that nobody answers; what they do aside is over when this returns."""
+    """The times of hooks that get no answer; returns after their background work is done, too."""
     log = hooks.home / "run" / "hook.log"
     before = _count_lines(log)
     times = [milliseconds(lambda: hooks.run("PreToolUse", 250)) for _ in range(runs)]
@@ -170,75 +170,75 @@ def _count_lines(path: Path) -> int:
 
 
 def _time_start(hooks: Hooks) -> float:
-    """From no service to the answer of one, as the first session of the day waits for it."""
+    """How many milliseconds a session's start takes if it has to start the service first."""
     (hooks.home / "run" / "starting").unlink(missing_ok=True)
     taken = milliseconds(lambda: hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000, session="start"))
-    _stop(hooks)
+    _stop_service(hooks)
     return taken
 
 
-# What it is measured with --------------------------------------------------------------------------------
+# Data, the service and its processes ---------------------------------------------------------------------
 
 
 def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
-    """Store `size` items in the project's workspace, with vectors as the bundled encoder might make."""
+    """Store `size` items in the project's workspace, with synthetic vectors of the bundled encoder."""
     space = DenseSpace(BundledEmbeddingProvider())
     workspace = str(hooks.project.resolve())
-    clock = FixedClock(corpus.after(size))
+    clock = FixedClock(corpus.time_after(size))
     with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
         for done in corpus.fill(engine, space, size, workspace=workspace):
             progress("hooks: fill", done, size)
 
 
 @contextmanager
-def _service(hooks: Hooks) -> Iterator[int]:
-    """A service that is warm and has loaded all it will load; gives its process."""
+def _run_service(hooks: Hooks) -> Iterator[int]:
+    """Run a service until everything is loaded, then give the id of its process; stop it at the end."""
     hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000)
     try:
-        _wait_until(lambda: _status(hooks)["warm"] and _is_settled(hooks))
-        yield int(_status(hooks)["pid"])
+        _wait_until(lambda: _read_status(hooks)["warm"] and _has_loaded_http(hooks))
+        yield int(_read_status(hooks)["pid"])
     finally:
-        _stop(hooks)
+        _stop_service(hooks)
 
 
-def _status(hooks: Hooks) -> dict[str, Any]:
+def _read_status(hooks: Hooks) -> dict[str, Any]:
     status: dict[str, Any] = json.loads(hooks.run("", 5000, agent="status") or "{}")
     return {"warm": False, "http_port": None, "uptime_seconds": 0.0, "pid": 0} | status
 
 
-def _is_settled(hooks: Hooks) -> bool:
-    """Whether HTTP is loaded, or has had the time for it."""
-    status = _status(hooks)
+def _has_loaded_http(hooks: Hooks) -> bool:
+    """Whether HTTP is loaded, or has had enough time for it."""
+    status = _read_status(hooks)
     return status["http_port"] is not None or status["uptime_seconds"] > _TIMEOUT_SECONDS / 4
 
 
-def _stop(hooks: Hooks) -> None:
-    pid = int(_status(hooks)["pid"])
+def _stop_service(hooks: Hooks) -> None:
+    pid = int(_read_status(hooks)["pid"])
     if pid:
         os.kill(pid, signal.SIGTERM)
         _wait_until(lambda: not _is_alive(pid))
 
 
 def _end_processes(folder: Path) -> None:
-    """End whatever still runs for this folder: a hook that waits in vain starts a service of its own."""
-    for pid in _processes_of(folder):
+    """End all processes for this folder: a hook that gets no answer starts a service."""
+    for pid in _find_processes(folder):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    _wait_until(lambda: not _processes_of(folder))
+    _wait_until(lambda: not _find_processes(folder))
 
 
-def _processes_of(folder: Path) -> list[int]:
-    """The processes, ours apart, whose command line names the folder; none where there is no /proc."""
+def _find_processes(folder: Path) -> list[int]:
+    """The ids of other processes whose command line has the folder; empty if there is no /proc."""
     found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it left while we looked
+        with suppress(OSError):  # the process has ended in the meantime
             if str(folder).encode() in path.read_bytes():
                 found.append(int(path.parent.name))
     return [pid for pid in found if pid != os.getpid()]
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and that nobody has asked about does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -248,9 +248,9 @@ def _is_alive(pid: int) -> bool:
         return Path("/proc").is_dir() is False
 
 
-def _wait_until(true: Callable[[], object]) -> None:
+def _wait_until(condition: Callable[[], object]) -> None:
     ends = time.monotonic() + _TIMEOUT_SECONDS
-    while not true():
+    while not condition():
         if time.monotonic() > ends:
             raise ForewordError(
                 f"the service did not do its part within {_TIMEOUT_SECONDS:.0f} seconds; see its log"

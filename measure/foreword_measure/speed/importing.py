@@ -1,4 +1,4 @@
-"""What `import foreword` costs a process that starts cold: a fresh interpreter's time with it and without."""
+"""How long `import foreword` takes: the time of a new interpreter with it and without it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _STATEMENTS = {
 def measure(
     _folder: Path, _sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Start interpreters in turn, so that whatever else the machine does falls on all alike."""
+    """Start interpreters in turn, so that other load on the machine affects all of them."""
     samples: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
     for run in range(runs + 1):
         for name, statement in _STATEMENTS.items():
             taken = milliseconds(lambda: _start(statement))  # noqa: B023  (called before the loop goes on)
-            if run:  # the first of each writes bytecode and fills the disk's cache
+            if run:  # the first run of each writes bytecode and fills the disk's cache
                 samples[name].append(taken)
         progress("import", run, runs)
     spreads = {name: spread(values) for name, values in samples.items()}

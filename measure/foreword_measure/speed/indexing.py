@@ -1,8 +1,8 @@
-"""How quickly a folder is read, and how quickly its code gets vectors.
+"""How fast a folder is indexed, and how fast its code gets vectors.
 
-Reading is Python's own library, the first time and again, and a history of commits, made up and always the
-same. Vectors are made of a part of that library by the bundled encoder, in two ways beside each other: as it
-is done, and as it would be done without any care: whole texts, in the order in which they are stored.
+Python's own library is indexed, the first time and again, and a synthetic history of commits, always the
+same. The bundled encoder makes vectors for a part of that library in two ways: as the engine does it, and in
+the simplest way: whole texts, in the order in which they are stored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One reading: of how much, how long it took, and how long the processor was busy with it."""
+    """One run: how many files or commits and items, how many seconds, and how many of processor time."""
 
     count: int
     items: int
@@ -57,7 +57,7 @@ class _Run:
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Read as many files as the largest size, or 2,000, twice, and as many commits, or 5,000, once."""
+    """Index at most 2,000 files twice, and at most 5,000 commits once; no more than the largest size."""
     most = max(sizes)
     library, repository = folder / "library", folder / "history"
     files = _copy_library(library, min(most, MAX_FILES))
@@ -65,14 +65,14 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     _make_history(repository, commits := min(most, MAX_COMMITS))
     progress("index", 2, 4)
     with ContextEngine(settings=Settings(home=folder / "index", embedding="none")) as engine:
-        engine.remember("Before the clock runs.", "elsewhere")  # loads the tokenizer
-        first = _read(engine, library)
-        again = _read(engine, library)
+        engine.remember("Before the clock runs.", "elsewhere")  # loads the tokenizer before anything is timed
+        first = _index_folder(engine, library)
+        again = _index_folder(engine, library)
         progress("index", 3, 4)
-        history = _read(engine, repository, commits=True)
+        history = _index_folder(engine, repository, commits=True)
         progress("index", 4, 4)
         code = [item for item in engine.store.scan(str(library)) if item.kind == "code"]
-    ways = _embed_both_ways(_spread(code, min(most, MAX_EMBEDDED)), progress)
+    ways = _embed_both_ways(_sample_evenly(code, min(most, MAX_EMBEDDED)), progress)
     runs = {"first": first, "again": again, "history": history}
     return [_table(files, commits, first, again, history), _embedding_table(ways)], {
         "embedding": {name: asdict(way) for name, way in ways.items()},
@@ -83,7 +83,7 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     }
 
 
-def _read(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
+def _index_folder(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
     computing = _cpu_seconds()
     indexed = Indexer(engine).index(root, str(root), code=not commits, documents=not commits, commits=commits)
     computing = _cpu_seconds() - computing
@@ -92,13 +92,13 @@ def _read(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
     return _Run(indexed.files, indexed.units, indexed.seconds, computing)
 
 
-def _spread(items: list[Item], most: int) -> list[Item]:
-    """At most `most` of the items, from all over the list, in its order."""
+def _sample_evenly(items: list[Item], most: int) -> list[Item]:
+    """At most `most` of the items, evenly from the whole list, in its order."""
     return items[:: max(1, -(-len(items) // most))]
 
 
 def _embed_both_ways(items: list[Item], progress: Progress) -> dict[str, _Run]:
-    """How long the encoder takes for these items, without any care and with it; loading is not counted."""
+    """How long the encoder takes for these items, in the simplest way and in ours, without loading it."""
     encoder = BundledEmbeddingProvider()
     encoder.embed_batch(["Before the clock runs."])
     plain = [item.searchable for item in items]
@@ -144,12 +144,12 @@ def _embedding_table(ways: dict[str, _Run]) -> Table:
 
 
 def _cpu_seconds() -> float:
-    """How long processors were busy for us and for those we started, once these have ended."""
+    """The processor time of this process and of its children that have ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _copy_library(library: Path, most: int) -> int:
-    """Copy the sources of Python's library, spread over all of it; returns how many there are."""
+    """Copy at most `most` sources of Python's library, evenly from all of it; returns how many."""
     home = Path(sysconfig.get_paths()["stdlib"])
     sources = [path for path in sorted(home.rglob("*.py")) if "site-packages" not in path.parts]
     chosen = sources[:: max(1, -(-len(sources) // most))]
@@ -161,19 +161,19 @@ def _copy_library(library: Path, most: int) -> int:
 
 
 def _make_history(repository: Path, commits: int) -> None:
-    """Make a repository whose commits say what made-up items say."""
+    """Create a repository whose commits have the texts of synthetic items."""
     repository.mkdir()
     git = shutil.which("git")
     if git is None:
         raise ValidationError("git is not installed; install it, or name the other parts")
     subprocess.run([git, "init", "-q", "-b", "main", str(repository)], check=True, timeout=60)  # noqa: S603
-    stream = b"".join(_commit(number) for number in range(commits))
+    stream = b"".join(_format_commit(number) for number in range(commits))
     arguments = [git, "-C", str(repository), "fast-import", "--quiet"]
     subprocess.run(arguments, input=stream, check=True, timeout=600)  # noqa: S603
 
 
-def _commit(number: int) -> bytes:
-    """One commit that changes three files, in the words of `git fast-import`."""
+def _format_commit(number: int) -> bytes:
+    """One commit that changes three files, in the format of `git fast-import`."""
     message = corpus.item(number).text.encode()
     when = f"Ada <ada@example.org> {_FIRST_COMMIT + number * _HOUR} +0000"
     lines = [
@@ -181,13 +181,13 @@ def _commit(number: int) -> bytes:
         f"committer {when}".encode(),
         f"data {len(message)}".encode(),
         message,
-        *_changes(number),
+        *_format_changes(number),
         b"",
     ]
     return b"\n".join(lines)
 
 
-def _changes(number: int) -> Iterator[bytes]:
+def _format_changes(number: int) -> Iterator[bytes]:
     for place in range(3):
         content = f"line {number} of file {place}\n".encode()
         yield f"M 100644 inline src/part{(number + place * 7) % 40}.py".encode()

@@ -1,7 +1,8 @@
-"""What the ledger costs: keeping a turn, beginning a session, and listing what holds.
+"""How long the ledger takes: storing a turn, beginning a session, and listing what holds.
 
-The turns are the statements of `measure/lessons`, over and over, in sessions of forty; so what is decided,
-open and corrected among them is as frequent as in life. There is no encoder: vectors are made behind a write.
+The turns are the statements of `measure/lessons`, repeated, in sessions of forty, so that decisions, open
+ends and corrections are as frequent as in real use. There is no encoder, since vectors are made after a
+write.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _LESSONS = Path(__file__).parents[2] / "lessons"
 def measure(
     folder: Path, sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Fill a workspace, then keep turns, begin sessions and list what holds in turn."""
+    """Fill a workspace, then store turns, begin sessions and list what holds, in turn."""
     size = min(max(sizes), SIZE)
     project = folder / "ledger-project"
     (project / ".git").mkdir(parents=True)
@@ -56,7 +57,7 @@ def measure(
     with ContextEngine(settings=settings, clock=clock) as engine:
         workspace = str(project.resolve())
         _fill(engine, workspace, size, clock, progress)
-        times = _take_turns(engine, workspace, clock, runs, progress)
+        times = _time_in_turn(engine, workspace, clock, runs, progress)
     note = f"{size:,} items, the latest 1,000 statements are read; the first call of each is not counted"
     found = spreads(times)
     return [target_table("Ledger, milliseconds", ROWS, found, note)], {"items": size, "times": found}
@@ -65,26 +66,28 @@ def measure(
 def _fill(engine: ContextEngine, workspace: str, size: int, clock: FixedClock, progress: Progress) -> None:
     for start in range(0, size, _BATCH):
         count = min(_BATCH, size - start)
-        engine.remember_all([_turn(workspace, at, clock) for at in range(start, start + count)], workspace)
+        engine.remember_all(
+            [_make_turn(workspace, at, clock) for at in range(start, start + count)], workspace
+        )
         progress("ledger: fill", start + count, size)
     clock.advance(hours=2)  # so that all sessions are over
 
 
-def _turn(workspace: str, at: int, clock: FixedClock) -> Item:
-    who, text = _statements()[at % len(_statements())]
+def _make_turn(workspace: str, at: int, clock: FixedClock) -> Item:
+    who, text = _read_statements()[at % len(_read_statements())]
     clock.advance(minutes=3)
     session = f"session-{at // _SESSION}"
     return Item(text, workspace, kind="turn", session=session, source=Source(who, who), created_at=clock())
 
 
-def _take_turns(
+def _time_in_turn(
     engine: ContextEngine, workspace: str, clock: FixedClock, runs: int, progress: Progress
 ) -> Samples:
     companion, ledger = Companion(engine), Ledger(engine, workspace)
     times: Samples = defaultdict(list)
     for run in range(runs + 1):
         clock.advance(minutes=1)
-        prompt = f"{_statements()[run * 7][1]} ({run})"
+        prompt = f"{_read_statements()[run * 7][1]} ({run})"
         kept = AgentEvent("UserPromptSubmit", clock(), f"live-{run}", workspace, prompt=prompt)
         begun = AgentEvent("SessionStart", clock(), f"new-{run}", workspace, source="startup")
         works: dict[str, Callable[[], object]] = {
@@ -105,13 +108,15 @@ def _take_turns(
 
 
 @cache
-def _statements() -> tuple[tuple[Trust, str], ...]:
-    """What users, agents and tools say in the lessons."""
-    said: list[tuple[Trust, str]] = []
+def _read_statements() -> tuple[tuple[Trust, str], ...]:
+    """The statements of users, agents and tools in the lessons, each with who said it."""
+    found: list[tuple[Trust, str]] = []
     for file in sorted(_LESSONS.glob("h*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             statements = json.loads(line)["statements"]
-            said += [
-                (one["who"], one["text"]) for one in statements if one["who"] in ("user", "agent", "tool")
+            found += [
+                (statement["who"], statement["text"])
+                for statement in statements
+                if statement["who"] in ("user", "agent", "tool")
             ]
-    return tuple(said)
+    return tuple(found)

@@ -1,8 +1,8 @@
-"""What the parts of the bench share: work in processes of its own, and the rows of tables.
+"""What the parts of the bench share: tasks in child processes, and the rows of tables.
 
-A part that needs a process of its own has `TASKS`: `fill` makes a workspace, `ask` opens it and measures.
-These are two processes, because what filling leaves in memory is nothing a user's search would pay for. A
-child writes lines of JSON: `{"progress": [done, total]}` often, `{"result": {…}}` once, at the end.
+A part that needs child processes has `TASKS`: `fill` creates a workspace, `ask` opens it and measures. These
+are two processes, because the memory that filling needs is no cost of a user's search. A child writes lines
+of JSON: `{"progress": [done, total]}` often, `{"result": {…}}` once, at the end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPREAD_COLUMNS = ("runs", "min", "p50", "p99", "max")
 def fill_and_ask(
     part: str, home: Path, *sizes: int, label: str, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run both tasks of a part, each in a process of its own; returns their results. The home is removed."""
+    """Run both tasks of a part, each in its own process, and remove the home; returns their results."""
     try:
         filled, asked = (
             run_task(part, task, home, *sizes, label=f"{label}{task} {sizes[0]:,}", progress=progress)
@@ -43,7 +43,7 @@ def fill_and_ask(
 
 
 def run_task(part: str, task: str, home: Path, *sizes: int, label: str, progress: Progress) -> dict[str, Any]:
-    """Run one task in a child, pass its progress on under a label, and return its result."""
+    """Run one task in a child process, report its progress under a label, and return its result."""
     module = "foreword_measure.speed"
     command = [sys.executable, "-P", "-m", module, part, task, str(home), *map(str, sizes)]
     result: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def run_task(part: str, task: str, home: Path, *sizes: int, label: str, progress
                 if "progress" in message:
                     progress(label, *message["progress"])
         except BaseException:
-            child.kill()  # or it would fill a folder that is about to be removed
+            child.kill()  # otherwise it would write to a folder that is about to be removed
             raise
     if child.returncode or not result:
         raise ForewordError(
@@ -65,7 +65,7 @@ def run_task(part: str, task: str, home: Path, *sizes: int, label: str, progress
 
 
 def send(**message: object) -> None:
-    """Send the parent a message, at once."""
+    """Send a message to the parent process at once."""
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
@@ -79,14 +79,14 @@ def cells(spread: Mapping[str, float], digits: int = 2) -> tuple[Cell, ...]:
 
 
 def target_verdict(value: float, target: float | None) -> str | None:
-    """Whether a value is at most its target, if it has one."""
+    """`yes` if a value is at most its target, else `no`; None without a target."""
     return None if target is None else "yes" if value <= target else "no"
 
 
 def target_table(
     title: str, rows: Sequence[tuple[str, str, float | None]], times: Mapping[str, Any], note: str
 ) -> Table:
-    """A table of times beside their targets; a row is a name, the key of its times, and the target."""
+    """A table of times and their targets; a row is a name, the key of its times, and the target."""
     table: list[tuple[Cell, ...]] = []
     for name, key, target in rows:
         median, cpu = times[key]["p50"], times.get(f"{key} (cpu)", {}).get("p50")

@@ -1,8 +1,8 @@
-"""How long the proxy keeps an application from its first token, beside a bare pass-through in the same run.
+"""How long the proxy delays the first token, compared with a bare pass-through in the same run.
 
-A model that answers at once stands on loopback. Each question goes to it in three ways in turn: directly,
-through the proxy as a request that it does not understand and passes on, and through the proxy with context
-from a conversation and documents. The proxy is `foreword proxy` in a process of its own.
+A model on loopback answers at once. Each question is sent to it in three ways in turn: directly, through the
+proxy as a request that it does not understand and forwards unchanged, and through the proxy with context from
+a conversation and documents. The proxy is `foreword proxy` in its own process.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CHAT = "/v1/chat/completions"
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Fill the workspace as for `dialogue`, then ask through the proxy."""
+    """Fill the workspace as `dialogue` does, then send questions through the proxy."""
     chunks = min(dialogue.CHUNKS, max(sizes))
     turns = min(dialogue.TURNS, max(1, chunks // 10))
     home = folder / "proxy"
@@ -70,11 +70,11 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     } | asked
 
 
-# In processes of their own -------------------------------------------------------------------------------
+# Tasks, each in its own process --------------------------------------------------------------------------
 
 
 def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
-    """Start the model and the proxy, and ask in three ways in turn."""
+    """Start the model and the proxy, and send questions in three ways in turn; returns the times."""
     model = _Model()
     runs = min(_RUNS, turns) + _WARM_UP_RUNS
     questions = [question.text for question in corpus.questions(chunks, runs)]
@@ -99,7 +99,7 @@ def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
 
 
 def _stage_times(folder: Path, receipts: Sequence[str]) -> dict[str, list[float]]:
-    """How long each stage of the contexts took, as their receipts say."""
+    """The times of each stage of the contexts, from their receipts."""
     times: dict[str, list[float]] = {}
     with ContextEngine(settings=Settings(home=folder, embedding="none")) as engine:
         for name in receipts:
@@ -110,7 +110,7 @@ def _stage_times(folder: Path, receipts: Sequence[str]) -> dict[str, list[float]
 
 
 def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: str) -> tuple[float, str]:
-    """Ask a question, and read the whole answer; returns how long its first piece took, and the receipt."""
+    """Send a question and read its answer; returns the milliseconds to the first piece, and the receipt."""
     body = {"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": question}]}
     headers = {"x-foreword-session": "bench", "x-foreword-workspace": corpus.WORKSPACE}
     began = time.perf_counter()
@@ -124,7 +124,7 @@ def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: 
 
 
 def _spread(samples: Sequence[float]) -> dict[str, float]:
-    """How measurements are spread; proxies are judged at the 95th of a hundred."""
+    """The spread of measurements, with the 95th percentile, by which proxies are usually judged."""
     ordered = sorted(samples)
     places = {"min": 0.0, "p50": 0.5, "p95": 0.95, "max": 1.0}
     found = {
@@ -167,7 +167,7 @@ _EVENTS = (
 
 @contextmanager
 def _serve(model: _Model) -> Iterator[str]:
-    """The model on a port of loopback; gives its address."""
+    """Serve the model on a port of loopback; gives its address."""
     with listen() as listening:
         server = make_server(model)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -181,7 +181,7 @@ def _serve(model: _Model) -> Iterator[str]:
 
 @contextmanager
 def _start_proxy(home: Path, upstream: str) -> Iterator[str]:
-    """`foreword proxy` in a process of its own; gives its address. No context is late, so that all count."""
+    """Run `foreword proxy` in its own process, with a long deadline for contexts; gives its address."""
     command = [sys.executable, "-P", "-m", "foreword", "proxy", "--upstream", upstream, "--port", "0"]
     command += ["--deadline", "60000", "--json"]
     environment = {**os.environ, "FOREWORD_HOME": str(home)}

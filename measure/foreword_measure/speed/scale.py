@@ -1,9 +1,9 @@
-"""One workspace in SQLite, in PostgreSQL, and in PostgreSQL with Qdrant, as it and its clients grow.
+"""The speed of one workspace in SQLite, in PostgreSQL, and in PostgreSQL with Qdrant, by size and clients.
 
-The servers are real and are started for this (`foreword_measure.servers`), on the same machine: with a
-network between, each question costs some ten round trips more. Vectors are made up and the encoders are
-free. Recall is that of the vectors' list against an exact comparison with every code in the rows. What is
-asked is filled by one process and measured by another (`scale_data`).
+The servers are real and are started for this (`foreword_measure.servers`), on the same machine: over a
+network, each question would cost some ten round trips more. Vectors are synthetic, and the encoders cost no
+time. Recall compares the vectors' list with an exact comparison with every code in the rows. Stores are
+filled by one process and measured by another (`scale_data`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foreword.store.vector_part import cosines_to_codes
 from foreword.types import Filters, VectorProbe
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus, scale_data
-from foreword_measure.speed.clock import both_clocks, milliseconds, resident_bytes, spread
+from foreword_measure.speed.clock import milliseconds, resident_bytes, spread, wall_and_cpu_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import run_task, send, target_verdict
 from foreword_measure.speed.scale_data import ENGINES, STORES
@@ -45,7 +45,7 @@ TARGETS_MS = {
     ("PostgreSQL", 1_000_000): 60.0,
     ("PostgreSQL + Qdrant", 1_000_000): 60.0,
 }
-"""What building a context may take at the median, with one client and apart from encoding."""
+"""The target median, in milliseconds, for building a context with one client and without encoding."""
 
 _MB = 1_000_000
 _WRITTEN = 1_000
@@ -62,7 +62,10 @@ def measure(
     stores: tuple[str, ...] = (),
     only_fill: bool = False,
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Fill what a folder lacks of some stores, or all, at every size, and unless that is all, ask each."""
+    """Fill some stores, or all, at every size, as far as they are not filled yet; then measure each.
+
+    With `only_fill` nothing is measured.
+    """
     scale_data.check_room(folder, sizes)
     found: dict[str, dict[str, Any]] = {}
     for size in sorted(set(sizes)):
@@ -73,8 +76,8 @@ def measure(
                 continue
             label = f"{engine}, {size:,} items"
             filled = scale_data.read_facts(home, engine)
-            filled = filled or _run(home, "fill", size, place, f"{label}: fill", progress)
-            asked = {} if only_fill else _run(home, "ask", size, place, f"{label}: ask", progress)
+            filled = filled or _run_in_process(home, "fill", size, place, f"{label}: fill", progress)
+            asked = {} if only_fill else _run_in_process(home, "ask", size, place, f"{label}: ask", progress)
             found[f"{engine} {size}"] = {"engine": engine, "size": size, **filled, **asked}
     facts = list(found.values())
     if only_fill:
@@ -82,22 +85,24 @@ def measure(
     return [_filling_table(facts), _sizes_table(facts), _asking_table(facts), _clients_table(facts)], found
 
 
-def _run(home: Path, task: str, size: int, place: int, label: str, progress: Progress) -> dict[str, Any]:
-    """Carry out a task in a process of its own."""
+def _run_in_process(
+    home: Path, task: str, size: int, place: int, label: str, progress: Progress
+) -> dict[str, Any]:
+    """Run a task of this part in its own process."""
     return run_task("scale", task, home, size, place, label=label, progress=progress)
 
 
-# In a process of its own ---------------------------------------------------------------------------------
+# Tasks, each in its own process --------------------------------------------------------------------------
 
 
 def fill(folder: Path, size: int, place: int) -> dict[str, Any]:
-    """Give a store what it lacks; how that went, now or when it was done."""
+    """Fill a store as far as it is not filled yet; returns the facts about the filling."""
     scale_data.fill(folder, ENGINES[place], size, lambda done, total: send(progress=[done, total]))
     return scale_data.read_facts(folder, ENGINES[place])
 
 
 def ask(folder: Path, size: int, place: int) -> dict[str, Any]:
-    """Ask a store in every way; the times, what was found, and what that took in memory and on the disk."""
+    """Query a store in every way; returns the times, the recall, and the memory and disk that it needs."""
     steps = len(CLIENTS) + 3
     with scale_data.open_engine(folder, ENGINES[place], size) as (engine, servers):
         questions = corpus.questions(size)
@@ -120,7 +125,7 @@ TASKS = {"fill": fill, "ask": ask}
 
 
 def _measure_sizes(engine: ContextEngine, servers: Sequence[Server]) -> dict[str, float]:
-    """The memory of this process and of servers, and what the store has on the disk."""
+    """The memory of this process and of the servers, and the bytes of the store on the disk."""
     if servers:
         disk = sum(server.disk_bytes(is_alone=len(servers) == 1) for server in servers)
     else:
@@ -134,7 +139,7 @@ def _measure_sizes(engine: ContextEngine, servers: Sequence[Server]) -> dict[str
 
 
 def _measure_writing(engine: ContextEngine) -> float:
-    """How many items a second are stored in another workspace of the store, hundreds at a time."""
+    """How many items a second are stored in another workspace of the store, in batches."""
     workspace = f"{WORKSPACE}-writing"
     engine.tokenizer.count("loaded before the clock runs")
     taken = 0.0
@@ -148,8 +153,8 @@ def _measure_writing(engine: ContextEngine) -> float:
 def _ask_one_by_one(
     engine: ContextEngine, questions: Sequence[Question], size: int
 ) -> dict[str, dict[str, float]]:
-    """The times of each operation, with one client, and how long its thread computed."""
-    session = corpus.session(size // 2)
+    """The times of each operation with one client, and its processor time."""
+    session = corpus.session_name(size // 2)
     operations: dict[str, Callable[[str], object]] = {
         "search": lambda text: engine.search(text, WORKSPACE),
         "search, one session": lambda text: engine.search(text, WORKSPACE, session=session),
@@ -159,7 +164,7 @@ def _ask_one_by_one(
     }
     found = {}
     for name, operation in operations.items():
-        times = [both_clocks(partial(operation, question.text)) for question in questions]
+        times = [wall_and_cpu_milliseconds(partial(operation, question.text)) for question in questions]
         computing = spread([computed for _, computed in times])
         found[name] = spread([taken for taken, _ in times]).as_dict() | {"cpu": computing.p50}
     return found
@@ -168,7 +173,7 @@ def _ask_one_by_one(
 def _ask_at_once(
     engine: ContextEngine, questions: Sequence[Question], clients: int, each: int
 ) -> dict[str, float]:
-    """Contexts built by several clients at once: how long each took, and how many a second there were."""
+    """The times of contexts built by several clients at once, and how many contexts a second were built."""
     texts = [question.text for question in islice(cycle(questions), clients * each)]
 
     def build(text: str) -> float:
@@ -183,7 +188,7 @@ def _ask_at_once(
 def _measure_recall(
     engine: ContextEngine, servers: Sequence[Server], questions: Sequence[Question], size: int
 ) -> dict[str, float]:
-    """The share of the truly nearest vectors that a search lists, over everything and within one kind."""
+    """The share of the really nearest vectors that a search lists, over all items and within one kind."""
     encoder = corpus.FreeEncoder()
     space = DenseSpace(encoder)
     kinds, codes = scale_data.read_codes(engine, servers, size)

@@ -1,8 +1,8 @@
-"""What `bench scale` asks: one corpus in each store, filled once, and the servers that keep it.
+"""The stores that `bench scale` measures: the same corpus in each, filled once, and their servers.
 
-A folder holds what each size and store needs, so that filling and measuring can happen at different times:
-whatever is there already is not stored again, and a filling that was interrupted goes on where it ended.
-PostgreSQL's rows serve both stores that have it; Qdrant is sent the vectors from these rows.
+A folder holds the files of each size and store, so that filling and measuring can happen at different times:
+what is stored already is not stored again, and an interrupted filling continues where it ended. Two stores
+share PostgreSQL's rows; Qdrant gets the vectors from these rows.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
 
 ENGINES = ("SQLite", "PostgreSQL", "PostgreSQL + Qdrant")
 STORES = ("sqlite", "postgres", "qdrant")
-"""How each is named on the command line. What Qdrant has comes from PostgreSQL's rows: fill these first."""
+"""Their names on the command line. Qdrant gets its vectors from PostgreSQL's rows: fill these first."""
 
 _BULK = 5_000
 _BYTES_PER_ITEM = 20_000
-"""What an item takes in all three stores together, about, with what servers need beside it."""
+"""About how many bytes an item takes in all three stores together, with what the servers need."""
 
 _SAFE = ("shared_buffers=2GB", "max_wal_size=4GB", "max_connections=200", "effective_cache_size=8GB")
-"""What PostgreSQL acknowledges is on its disk."""
+"""Settings for measuring: what PostgreSQL acknowledges is on its disk."""
 
 _FAST = (*_SAFE, "fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
-"""For filling, which can be done again."""
+"""Settings for filling, which is fast and not safe, as it can be repeated."""
 
 _POLL_SECONDS = 1.0
 
 
 def check_room(folder: Path, sizes: Sequence[int]) -> None:
-    """Raise `ValidationError` if the disk has no room for what is still to be filled."""
+    """Raise ValidationError if the disk has no room for the stores that are not filled yet."""
     needed = sum(_BYTES_PER_ITEM * size for size in sizes if not _is_filled(folder / str(size)))
     if needed > (free := shutil.disk_usage(folder).free):
         raise ValidationError(
@@ -72,12 +72,12 @@ def _is_filled(folder: Path) -> bool:
 
 
 def _facts_file(folder: Path, engine: str) -> Path:
-    """Where it is written how the filling of a store went, once it is done."""
+    """The file with the facts about the filling of a store, written once it is done."""
     return folder / f"{engine.lower().replace(' + ', '-')}.json"
 
 
 def read_facts(folder: Path, engine: str) -> dict[str, Any]:
-    """How the filling of a store went; nothing if it is not done."""
+    """The facts about the filling of a store; empty if it is not done."""
     file = _facts_file(folder, engine)
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
@@ -86,7 +86,7 @@ def read_facts(folder: Path, engine: str) -> dict[str, Any]:
 def open_engine(
     folder: Path, name: str, size: int, *, fills: bool = False
 ) -> Iterator[tuple[ContextEngine, list[Server]]]:
-    """The engine of a store at a size, with the servers that it needs."""
+    """The engine of a store at a size, and the servers that it needs."""
     with _start_servers(folder, name, fills=fills) as (store_url, vectors_url, servers):
         settings = Settings(home=folder / "sqlite", embedding="none", store=store_url, vectors=vectors_url)
         encoders: dict[str, Any] = {
@@ -94,14 +94,14 @@ def open_engine(
             "token_space": corpus.FreeTokens(),
         }
         with ContextEngine(
-            **({} if fills else encoders), settings=settings, clock=FixedClock(corpus.after(size))
+            **({} if fills else encoders), settings=settings, clock=FixedClock(corpus.time_after(size))
         ) as engine:
             yield engine, servers
 
 
 @contextmanager
 def _start_servers(folder: Path, name: str, *, fills: bool) -> Iterator[tuple[str, str, list[Server]]]:
-    """The addresses of rows and vectors, empty where no server has them, and the servers."""
+    """Start a store's servers; gives the URLs of rows and vectors, or empty ones, and the servers."""
     try:
         with ExitStack() as stack:
             servers: list[Server] = []
@@ -122,16 +122,16 @@ def _start_servers(folder: Path, name: str, *, fills: bool) -> Iterator[tuple[st
 # Filling -------------------------------------------------------------------------------------------------
 
 
-def fill(folder: Path, name: str, size: int, tell: Callable[[int, int], None]) -> None:
-    """Give a store what it lacks of a corpus, unless that was done before; `tell` hears how far it is."""
+def fill(folder: Path, name: str, size: int, report_progress: Callable[[int, int], None]) -> None:
+    """Store what a store lacks of a corpus, unless that was done before, and report the progress."""
     if _facts_file(folder, name).exists():
         return
     began, computing = time.perf_counter(), time.process_time()
     with open_engine(folder, name, size, fills=True) as (engine, servers):
         if "Qdrant" in name:
-            facts = _send_vectors(engine, servers, size, tell)
+            facts = _send_vectors(engine, servers, size, report_progress)
         else:
-            facts = _store_rows(engine, size, tell)
+            facts = _store_rows(engine, size, report_progress)
             facts |= _index_vectors(engine, servers)
     facts |= {
         "fill_seconds": time.perf_counter() - began,
@@ -140,13 +140,15 @@ def fill(folder: Path, name: str, size: int, tell: Callable[[int, int], None]) -
     _facts_file(folder, name).write_text(json.dumps(facts))
 
 
-def _store_rows(engine: ContextEngine, count: int, tell: Callable[[int, int], None]) -> dict[str, float]:
-    """Store items with their vectors, token codes and relations, thousands a transaction."""
+def _store_rows(
+    engine: ContextEngine, count: int, report_progress: Callable[[int, int], None]
+) -> dict[str, float]:
+    """Store items with their vectors, token codes and relations, thousands in a transaction."""
     space = DenseSpace(corpus.FreeEncoder())
     started = engine.store.tally(WORKSPACE)[0]
     began = time.perf_counter()
     starts = list(range(started, count, _BULK))
-    with ThreadPoolExecutor(1) as ahead:  # makes a batch while the store keeps the one before it
+    with ThreadPoolExecutor(1) as ahead:  # makes a batch while the one before it is being stored
 
         def make_soon(place: int) -> Future[list[Operation[Any]]] | None:
             return (
@@ -160,30 +162,30 @@ def _store_rows(engine: ContextEngine, count: int, tell: Callable[[int, int], No
             following, made = make_soon(place + 1), batch.result() if batch else []
             engine.store.batch(made)
             batch = following
-            tell(min(count, start + _BULK), count)
+            report_progress(min(count, start + _BULK), count)
     return {"bulk_items_per_second": (count - started) / max(1e-9, time.perf_counter() - began)}
 
 
 def _make_batch(engine: ContextEngine, space: DenseSpace, start: int, count: int) -> list[Operation[Any]]:
-    """The operations that store the items from a place on."""
+    """The operations that store one batch of items, from a place on."""
     stop = min(count, start + _BULK)
-    items = [_as_stored(engine, corpus.item(at)) for at in range(start, stop)]
+    items = [_prepare_item(engine, corpus.item(at)) for at in range(start, stop)]
     return [
         Put(WORKSPACE, tuple(items)),
-        PutAttached(WORKSPACE, _attached_of(space, items, start)),
+        PutAttached(WORKSPACE, _make_attached(space, items, start)),
         PutRelations(WORKSPACE, corpus.relations(start, stop)),
     ]
 
 
-def _as_stored(engine: ContextEngine, item: Item) -> Item:
+def _prepare_item(engine: ContextEngine, item: Item) -> Item:
     return replace(item, tokens=engine.tokenizer.count(item.text), workspace=WORKSPACE)
 
 
-def _attached_of(space: DenseSpace, items: Sequence[Item], start: int) -> Attached:
-    """The made-up vectors and token codes of the items that begin at a place."""
+def _make_attached(space: DenseSpace, items: Sequence[Item], start: int) -> Attached:
+    """The synthetic vectors and token codes of items, which begin at the place `start`."""
     batches = range(start, start + len(items), corpus.BATCH)
     vectors = np.concatenate([corpus.vectors(at, at + corpus.BATCH) for at in batches])[: len(items)]
-    codes = corpus.token_codes_of(items)
+    codes = corpus.make_put_token_codes(items)
     return Attached(
         vectors=tuple(
             (item.id, space.name, space.digest, space.view_hash(item), vector_to_code(vector))
@@ -194,7 +196,7 @@ def _attached_of(space: DenseSpace, items: Sequence[Item], start: int) -> Attach
 
 
 def _index_vectors(engine: ContextEngine, servers: Sequence[Server]) -> dict[str, float]:
-    """Build the index of vectors, and let the server look at what it has got; how long that took."""
+    """Build the index of vectors, and have the server analyse its tables; returns how long the index took."""
     began = time.perf_counter()
     if make_indexes := getattr(engine.store, "make_vector_indexes", None):
         make_indexes(WORKSPACE)
@@ -206,16 +208,16 @@ def _index_vectors(engine: ContextEngine, servers: Sequence[Server]) -> dict[str
 
 
 def _send_vectors(
-    engine: ContextEngine, servers: Sequence[Server], size: int, tell: Callable[[int, int], None]
+    engine: ContextEngine, servers: Sequence[Server], size: int, report_progress: Callable[[int, int], None]
 ) -> dict[str, float]:
-    """Have Qdrant learn every vector of the rows, and wait until it has indexed them."""
+    """Send every vector of the rows to Qdrant, and wait until it has indexed them; returns the times."""
     qdrant = next(server for server in servers if isinstance(server, QdrantServer))
     began = time.perf_counter()
     if qdrant.count_points() < size:
         engine.store.run(RebuildVectors(WORKSPACE))
     vectors: Any = engine.store.vector_server  # type: ignore[attr-defined]
     while not vectors.flush(WORKSPACE, _POLL_SECONDS):
-        tell(qdrant.count_points(), size)
+        report_progress(qdrant.count_points(), size)
     sent = time.perf_counter()
     while not qdrant.has_indexed():
         time.sleep(_POLL_SECONDS)
@@ -231,7 +233,7 @@ def _send_vectors(
 def read_codes(
     engine: ContextEngine, servers: Sequence[Server], count: int
 ) -> tuple[NDArray[np.str_], NDArray[np.int8]]:
-    """The kind of every item that has a vector, and its code, from the rows."""
+    """The kinds and the codes of all items that have a vector, from the rows."""
     query = "SELECT i.kind, v.code FROM vectors v JOIN items i USING({}) LIMIT ?"
     kinds: list[str] = []
     codes = np.zeros((count, corpus.DIMENSIONS), np.int8)
@@ -246,7 +248,7 @@ def read_codes(
 def _open_rows(
     engine: ContextEngine, servers: Sequence[Server], query: str, limit: int
 ) -> Iterator[Iterable[Any]]:
-    """The rows of a query, one after the other, past the store: it would give a page at a time."""
+    """The rows of a query, one by one, directly from the database: the store would return pages."""
     if postgres := next((server for server in servers if isinstance(server, PostgresServer)), None):
         import psycopg
 

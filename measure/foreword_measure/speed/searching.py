@@ -1,7 +1,7 @@
-"""How long a question takes, and what it costs in memory and on the disk, as a workspace grows.
+"""How long a question takes, and how much memory and disk it needs, by the size of a workspace.
 
-Every size is filled and asked in processes of its own, so that its memory is its own. Vectors are made up and
-the encoders are free: times are those of a question whose embedding costs nothing.
+Every size is filled and queried in its own processes, so that memory is measured for each. Vectors are
+synthetic, and the encoders cost no time: times are those of a question without its embedding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from foreword.testing import FixedClock
 from foreword.types import Query, VectorProbe
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import both_clocks, milliseconds, peak_bytes, resident_bytes, spreads
+from foreword_measure.speed.clock import (
+    milliseconds,
+    peak_bytes,
+    resident_bytes,
+    spreads,
+    wall_and_cpu_milliseconds,
+)
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, send, target_verdict
 
@@ -43,7 +49,7 @@ _PROBE_LIMIT = 50
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Fill and ask a workspace of each size; it is removed before the next one is made."""
+    """Fill and query a workspace of each size; it is removed before the next one is created."""
     found: dict[int, dict[str, Any]] = {}
     for size in sorted(set(sizes)):
         home = folder / f"search-{size}"
@@ -52,12 +58,12 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     largest = max(found)
     tables = [
         _times_table(found),
-        _full_lane(found),
+        _full_lane_table(found),
         _memory_table(found),
         *([_growth_table(found)] if len(found) > 1 else []),
         _spread_table(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
         _spread_table(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
-        _spread_table(f"Search by shape of question at {largest:,} items", _shapes(found[largest])),
+        _spread_table(f"Search by shape of question at {largest:,} items", _times_by_shape(found[largest])),
     ]
     return tables, {str(size): facts for size, facts in found.items()}
 
@@ -87,7 +93,7 @@ def _times_table(found: dict[int, dict[str, Any]]) -> Table:
     )
 
 
-def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
+def _full_lane_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         each, read = facts["full"]["search"], facts["full"]["candidates read"]
@@ -142,20 +148,20 @@ def _spread_table(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = 
     return Table(f"{title}, milliseconds", ("what", *SPREAD_COLUMNS), rows, notes)
 
 
-def _shapes(facts: dict[str, Any]) -> dict[str, Any]:
+def _times_by_shape(facts: dict[str, Any]) -> dict[str, Any]:
     operations: dict[str, Any] = facts["operations"]
     return {name.removeprefix("search: "): each for name, each in operations.items() if ": " in name}
 
 
-# In a process of its own ----------------------------------------------------------------------------------
+# Tasks, each in its own process ---------------------------------------------------------------------------
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
-    """Store `size` items with their vectors and relations; returns how fast that went."""
+    """Store `size` items with their vectors and relations; returns how long that took."""
     settings = Settings(home=folder, embedding="none")
     space = DenseSpace(corpus.FreeEncoder())
     writing = 0.0
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.time_after(size))) as engine:
         engine.tokenizer.count("loaded before the clock runs")
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
@@ -165,13 +171,13 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             writing += time.perf_counter() - started
             engine.store.batch(
                 [
-                    corpus.vectors_of(space, kept, start),
-                    corpus.token_codes_of(kept),
+                    corpus.make_put_vectors(space, kept, start),
+                    corpus.make_put_token_codes(kept),
                     PutRelations(WORKSPACE, corpus.relations(start, stop)),
                 ]
             )
             send(progress=[stop, size])
-        codes = milliseconds(lambda: engine.store.search(_any_vector(space)))
+        codes = milliseconds(lambda: engine.store.search(_search_for_any_vector(space)))
     return {
         "stored_per_second": size / writing,
         "codes_ms": codes,
@@ -182,9 +188,9 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
-    """Ask every question in every way, several times over; returns how long each took."""
+    """Ask every question in every way, several times; returns the times."""
     settings = Settings(home=folder, embedding="none")
-    clock = FixedClock(corpus.after(size))
+    clock = FixedClock(corpus.time_after(size))
     questions = corpus.questions(size)
     with ContextEngine(
         embedding_provider=corpus.FreeEncoder(),
@@ -203,7 +209,7 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
 
 
 def _ask_all(engine: ContextEngine, questions: list[Question], size: int) -> tuple[Samples, Samples]:
-    """Times of each operation, and of each stage. The first round warms the caches and is not counted."""
+    """The times of each operation, and of each stage, without the first round, which warms the caches."""
     times: Samples = defaultdict(list)
     stages: Samples = defaultdict(list)
     for turn in range(_ROUNDS + 1):
@@ -219,42 +225,41 @@ def _ask_all(engine: ContextEngine, questions: list[Question], size: int) -> tup
 
 
 def _ask_one(engine: ContextEngine, question: Question, size: int) -> tuple[dict[str, float], Receipt]:
-    text, session = question.text, corpus.session(size // 2)
+    text, session = question.text, corpus.session_name(size // 2)
     built: list[Receipt] = []
     asked: dict[str, Callable[[], object]] = {
         "search": lambda: engine.search(text, WORKSPACE),
         "search, one session": lambda: engine.search(text, WORKSPACE, session=session),
         "build_context": lambda: built.append(engine.build_context(text, WORKSPACE).receipt),
-        # A write that changes nothing is done when all before it are: how long the receipt took meanwhile,
-        # and a quiet start for the next question.
+        # A write that changes nothing waits for all writes before it: this measures the writing of the
+        # receipt, and the next question starts without it.
         "receipt, behind the answer": lambda: engine.store.batch([Amend(WORKSPACE, "nobody")]),
     }
     taken: dict[str, float] = {}
     for name, work in asked.items():
-        taken[name], taken[f"{name} (cpu)"] = both_clocks(work)
+        taken[name], taken[f"{name} (cpu)"] = wall_and_cpu_milliseconds(work)
     return taken | {f"search: {question.shape}": taken["search"]}, built[0]
 
 
 def _ask_full_lane(engine: ContextEngine, questions: list[Question]) -> Samples:
-    """Each question once, with a deadline that leaves the cross-encoder time; what it read it remembers."""
+    """The times of each question with the cross-encoder, asked once, since the cross-encoder caches."""
     engine.search(questions[0].text, WORKSPACE, lane="full")
     times: Samples = {"search": [], "candidates read": []}
     for question in questions[1:]:
         found: list[SearchResult] = []
-        taken = milliseconds(
-            partial(_extend, found, engine, question.text)  # a lambda would bind the loop's last question
-        )
+        # Not a lambda, which would bind the loop's last question.
+        taken = milliseconds(partial(_search_into, found, engine, question.text))
         times["search"].append(taken)
         times["candidates read"].append(sum("rerank" in result.scores for result in found))
     return times
 
 
-def _extend(found: list[SearchResult], engine: ContextEngine, text: str) -> None:
+def _search_into(found: list[SearchResult], engine: ContextEngine, text: str) -> None:
     found += engine.search(text, WORKSPACE, limit=50, deadline_ms=FULL_LANE_MS)
 
 
 def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClock) -> Samples:
-    """Each space alone: its round trip to the store, with the items it finds."""
+    """The times of each space alone: its round trip to the store, with the items it finds."""
     times: Samples = defaultdict(list)
     for question in questions:
         query = Query(question.text, WORKSPACE, clock())
@@ -264,7 +269,7 @@ def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClo
                 times[name].append(_round_trip(engine, probe))
         graph, lexical = probes["graph"], probes["lexical"]
         if graph is not None and lexical is not None:
-            # Neighbours are neighbours of something: what they add to a search by words.
+            # Neighbours need something to be neighbours of: this is what they add to a search by words.
             times["graph"].append(
                 max(0.0, _round_trip(engine, lexical, graph) - _round_trip(engine, lexical))
             )
@@ -277,14 +282,14 @@ def _round_trip(engine: ContextEngine, *probes: Probe) -> float:
     return milliseconds(lambda: engine.store.search(operation))
 
 
-def _any_vector(space: DenseSpace) -> Search:
-    """A search by any vector: the first one makes the file of codes, which is part of filling."""
+def _search_for_any_vector(space: DenseSpace) -> Search:
+    """A search with any vector: the first one creates the file of codes, which is part of filling."""
     vector = tuple(corpus.FreeEncoder().embed("any"))
     return Search(WORKSPACE, (VectorProbe(space.name, space.digest, vector),), limit=_PROBE_LIMIT)
 
 
 def _file_bytes(folder: Path, pattern: str = "*") -> int:
-    """How much the files of this name hold, once the database is closed."""
+    """The size of all files that match a pattern, once the database is closed."""
     return sum(path.stat().st_size for path in folder.rglob(pattern) if path.is_file())
 
 

@@ -1,9 +1,9 @@
-"""How long a click on the page takes, in a real browser: from the click until the part stands there.
+"""How long a click on the page takes, in a real browser: from the click until the part is shown.
 
-A service of its own holds made-up items and receipts. Clicks on every part take turns with clicks on a page
-of an empty workspace, so that what the browser itself takes can be seen. Beside the times: how much the
-browser loads for a part, and how much the service's memory grows. Needs Playwright and a Chromium
-(`make chromium`); without them there is a note in place of numbers.
+A separate service holds synthetic items and receipts. Clicks on every part alternate with clicks on a page of
+an empty workspace, which show the browser's own time. How much the browser loads for a part, and how much the
+service's memory grows, is measured, too. Needs Playwright and a Chromium (`make chromium`); without them
+there is a note in place of numbers.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def measure(
         return [Table("The page", ("what",), (), ("no browser here; run: make chromium",))], {}
     size, home = min(max(sizes), SIZE), folder / "view"
     _fill(home, size, progress)
-    address = _run(home, "view", "-w", corpus.WORKSPACE, "--no-browser")
+    address = _run_foreword(home, "view", "-w", corpus.WORKSPACE, "--no-browser")
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             times, weights, growth = _click_through(browser, address, home, runs, progress)
             browser.close()
     finally:
-        _run(home, "stop")
+        _run_foreword(home, "stop")
     found = spreads(times)
     rows = [(name, name, None if name == _EMPTY else MAX_MS) for name in (_EMPTY, *PARTS)]
     note = f"{size:,} items, {_RECEIPTS} receipts; from the click until the part is there and painted"
@@ -99,7 +99,7 @@ def _size_table(weights: dict[str, int], growth: int) -> Table:
 
 
 def _fill(home: Path, size: int, progress: Progress) -> None:
-    """Made-up items and the receipts of made-up questions; there is no encoder."""
+    """Store synthetic items and the receipts of synthetic questions, without an encoder."""
     settings = Settings(home=home, embedding="none")
     with ContextEngine(settings=settings, clock=FixedClock()) as engine:
         for start in range(0, size, corpus.BATCH):
@@ -114,7 +114,7 @@ def _fill(home: Path, size: int, progress: Progress) -> None:
             engine.store.run(PutReceipt(corpus.WORKSPACE, receipt))
 
 
-def _run(home: Path, *arguments: str) -> str:
+def _run_foreword(home: Path, *arguments: str) -> str:
     environment = {**os.environ, "FOREWORD_HOME": str(home), "FOREWORD_EMBEDDING": "none"}
     ran = subprocess.run(  # noqa: S603  (our own command)
         [sys.executable, "-m", "foreword", *arguments],
@@ -133,9 +133,9 @@ def _click_through(
     runs: int,
     progress: Progress,
 ) -> tuple[Samples, dict[str, int], int]:
-    """The times of clicks by part, what a browser loads for each, and how much the service has grown."""
+    """The times of clicks by part, the bytes loaded for each, and the growth of the service's memory."""
     tab = browser.new_page(viewport={"width": 1180, "height": 860})
-    weights = {part: _weigh(tab, address, part) for part in PARTS}
+    weights = {part: _measure_weight(tab, address, part) for part in PARTS}
     before = _resident_bytes(home)
     times: Samples = defaultdict(list)
     for run in range(runs + 1):
@@ -148,8 +148,8 @@ def _click_through(
     return dict(times), weights, _resident_bytes(home) - before
 
 
-def _weigh(tab: Any, address: str, part: str) -> int:  # noqa: ANN401
-    """How many bytes a browser loads for a part that is opened by its address."""
+def _measure_weight(tab: Any, address: str, part: str) -> int:  # noqa: ANN401
+    """How many bytes a browser loads when a part is opened by its address."""
     sizes: list[int] = []
 
     def note(answer: Any) -> None:  # noqa: ANN401
@@ -164,7 +164,7 @@ def _weigh(tab: Any, address: str, part: str) -> int:  # noqa: ANN401
 
 
 def _resident_bytes(home: Path) -> int:
-    """The memory of the service, as it says itself."""
+    """The memory of the service, as its status reports it."""
     port = json.loads((home / "run" / "http.json").read_text())["port"]
     token = (home / "run" / "token").read_text().strip()
     request = urllib.request.Request(

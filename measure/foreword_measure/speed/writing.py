@@ -1,6 +1,6 @@
-"""How many items a second are stored for good, and how many the bundled encoder gives their vectors.
+"""How many items a second are stored durably, and for how many the bundled encoder makes vectors.
 
-Every write is acknowledged only when it is on the disk, so these numbers are the disk's as much as ours.
+A write is acknowledged only when it is on the disk, so these numbers depend on the disk as much as on us.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_ITEMS = {"batches of 500": 5_000, "one by one": 1_000, "one by one, 4 threa
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Write up to as many items as the largest size in each way, each time into a new workspace."""
+    """Write items in each way, at most as many as the largest size, each time into a new workspace."""
     items = max(sizes)
     ways = {
         "batches of 500": _write_batches,
@@ -50,7 +50,7 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
 
 
 def _write_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
-    with _engine(home) as engine:
+    with _open_warm_engine(home) as engine:
         started = time.perf_counter()
         calls = [
             milliseconds(lambda: engine.remember_all(items[at : at + _BATCH], WORKSPACE))  # noqa: B023
@@ -60,15 +60,15 @@ def _write_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
 
 
 def _write_one_by_one(home: Path, items: list[Item]) -> tuple[float, list[float]]:
-    with _engine(home) as engine:
+    with _open_warm_engine(home) as engine:
         started = time.perf_counter()
         calls = _remember_each(engine, items)
         return time.perf_counter() - started, calls
 
 
 def _write_from_threads(home: Path, items: list[Item]) -> tuple[float, list[float]]:
-    """The same from several threads, which share their commits."""
-    with _engine(home) as engine, ThreadPoolExecutor(_THREADS) as pool:
+    """Write items one by one from several threads, which share their commits."""
+    with _open_warm_engine(home) as engine, ThreadPoolExecutor(_THREADS) as pool:
         started = time.perf_counter()
         parts = [items[at::_THREADS] for at in range(_THREADS)]
         calls = [call for part in pool.map(lambda part: _remember_each(engine, part), parts) for call in part]
@@ -80,7 +80,7 @@ def _remember_each(engine: ContextEngine, items: list[Item]) -> list[float]:
 
 
 def _make_vectors(home: Path, items: list[Item]) -> tuple[float, list[float]]:
-    """Vectors for short texts that are stored already; loading the encoder is not counted."""
+    """Make vectors for short texts that are stored already; loading the encoder is not timed."""
     from foreword.spaces.bundled import BundledEmbeddingProvider
 
     with ContextEngine(settings=_settings(home)) as engine:
@@ -95,8 +95,8 @@ def _make_vectors(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     return ends[-1] - ends[0], calls
 
 
-def _engine(home: Path) -> ContextEngine:
-    """An engine that has written once: files are made and the tokenizer is loaded before the clock runs."""
+def _open_warm_engine(home: Path) -> ContextEngine:
+    """An engine that has written once, so that its files exist and the tokenizer is loaded already."""
     engine = ContextEngine(settings=_settings(home))
     engine.remember("Before the clock runs.", WORKSPACE)
     return engine

@@ -7,10 +7,10 @@ Users' settings name this file by its path, so it stays here. It runs without si
 each time, so it imports nothing that takes time: no json, re, socket or subprocess. It knows the protocol of
 the socket and reads neither events nor answers.
 
-Whatever goes wrong, stdout stays empty and the exit code is 0: an agent never fails because of us. An event
-that holds something to store is on the disk before this ends: the service says so, or the client itself puts
-it into the spool (`shared/hook_fallback.py`), in a process that outlives it if need be. And an answer counts
-as shown only when the client has written all of it and said so.
+If anything fails, stdout stays empty and the exit code is 0: an agent never fails because of us. An event
+that holds something to store is on the disk before this ends: the service confirms it, or the client itself
+writes it to the spool (`shared/hook_fallback.py`), in a process that outlives it if need be. An answer counts
+as shown only when the client has written all of it and has told the service so.
 """
 # pathlib alone would double the time this takes:
 # ruff: noqa: PTH100, PTH118, PTH120, PTH123
@@ -37,33 +37,33 @@ STORED_EVENTS = frozenset(
      "PreCompact", "PostCompact", "SessionEnd", "BeforeAgent", "AfterAgent", "AfterTool", "PreCompress",
      "beforeSubmitPrompt", "postToolUse", "stop", "sessionEnd")
 )  # fmt: skip
-"""The events that hold something to store; the others only ask, and asking later is of no use."""
+"""The events that hold something to store. The others only ask, so they are not spooled for later."""
 SESSION_STARTS = ("SessionStart", "sessionStart")
 SPOOL_SECONDS = 0.05
-"""How long before its deadline a client that has not heard that its event is kept turns to the spool."""
+"""How many seconds before its deadline a client spools an event that the service has not stored yet."""
 MAX_EVENT_BYTES = 8_000_000
-"""At most this many bytes of an event are taken; a longer one could not be stored."""
+"""The most bytes that an event may have; a longer one could not be stored."""
 MAX_ANSWER_CHARACTERS = 9_900
-"""At most this long is an answer: an agent puts a longer one into a file and shows the model its name."""
+"""The most characters of an answer: an agent writes a longer one to a file and shows the model its name."""
 _ANSWER_MARGIN_SECONDS = 0.015
 _WRITE_GRACE_SECONDS = 0.02
 _MAX_SPOOL_SECONDS = 2.0
-"""How long after its deadline a client at most waits for its event to be in the spool."""
+"""For how many seconds after its deadline a client waits until its event is in the spool."""
 _RETRY_SECONDS = 0.02
 _START_EVERY_SECONDS = 1.0
 _DETACHED_SECONDS = 10.0
 
 
 class NoAnswer(Exception):
-    """Why there is no answer."""
+    """There is no answer; the message says why."""
 
 
 class HookEvent:
-    """One event on its way: what the command line says of it, and by when it must be answered."""
+    """One event to be answered: its options from the command line, and its deadline."""
 
     __slots__ = (
         *("agent", "at", "deadline", "event", "home", "python"),
-        *("is_kept", "is_stored", "spool_at", "trouble"),
+        *("is_kept", "must_be_stored", "spool_at", "trouble"),
     )
 
     def __init__(self, arguments: list[str], began: float) -> None:
@@ -75,22 +75,22 @@ class HookEvent:
         allowed = float(options.get("--deadline-ms", "250")) / 1000
         self.deadline = began + allowed
         self.at = f"{time.time():.6f}"
-        self.is_stored = self.event in STORED_EVENTS
+        self.must_be_stored = self.event in STORED_EVENTS
         self.is_kept = False
         self.trouble = ""
         self.spool_at = self.deadline - min(SPOOL_SECONDS, allowed / 2)
 
     def seconds_left(self) -> float:
-        """How many seconds are left; NoAnswer when none are."""
+        """How many seconds are left until the deadline; NoAnswer if none are."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise NoAnswer("the deadline passed")
         return left
 
     def seconds_to_wait(self) -> float:
-        """How long the service may be waited for: less while the event may still have to be spooled."""
+        """How many seconds to wait for the service: fewer while the event may still have to be spooled."""
         left = self.seconds_left()
-        if self.is_stored and not self.is_kept:
+        if self.must_be_stored and not self.is_kept:
             left = self.spool_at - time.monotonic()
             if left <= 0:
                 raise NoAnswer("the service did not keep the event in time")
@@ -98,42 +98,45 @@ class HookEvent:
 
 
 def main(arguments: list[str]) -> None:
-    """Ask, print the answer, exit with 0: in time, whatever happens."""
+    """Ask the service, print its answer, and exit with 0, in time, whatever happens."""
     hook = None
     parts: list[bytes] = []
     try:
-        hook = HookEvent(arguments, process_start())
+        hook = HookEvent(arguments, find_process_start())
         ask_service(hook, read_event(parts, hook.seconds_left), lambda answer: _write_answer(hook, answer))
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
             _wait_for_fallback(hook, parts, why)
     finally:
-        os._exit(0)  # an interpreter that tidies up takes a millisecond more
+        os._exit(0)  # a normal exit of the interpreter takes a millisecond more
 
 
 def _write_answer(hook: HookEvent, answer: bytes) -> None:
-    """Write an answer to stdout, all of it; a process whose answer nobody reads ends here."""
+    """Write all of an answer to stdout; exit at the deadline if the agent does not read it."""
     left = max(hook.deadline - time.monotonic(), 0.0)
     _exit_after_seconds(left + _WRITE_GRACE_SECONDS)
     while answer:
         answer = answer[os.write(1, answer) :]
 
 
-def process_start() -> float:
-    """When this process was made, on the monotonic clock: starting the interpreter counts, too."""
+def find_process_start() -> float:
+    """When this process started, on the monotonic clock, so that starting the interpreter counts, too."""
     now, spent = time.monotonic(), time.process_time()
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         spent = max(spent, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     except (AttributeError, OSError, ValueError, IndexError):
-        pass  # not Linux: the time it has computed is the least it can have taken
+        pass  # not Linux: the processor time is a lower bound
     return now - min(spent, 60.0)
 
 
 def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = None) -> bytes:
-    """Stdin to its end, while there is time; what is too long is thrown away, not left in the pipe."""
+    """Read stdin to its end; NoAnswer if that takes too long or the event is too long.
+
+    `parts` collects what was read. An event that is too long is read all the same, so that the pipe is empty.
+    """
     size = sum(map(len, parts))
     while True:
         if seconds_left and not select.select([0], [], [], seconds_left())[0]:
@@ -154,7 +157,7 @@ def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = No
 
 
 def ask_service(hook: HookEvent, payload: bytes, deliver: Callable[[bytes], object] | None = None) -> bytes:
-    """The service's answer to an event, once `deliver` has passed it on; NoAnswer or OSError without one."""
+    """The service's answer to an event, after it was passed to `deliver`; NoAnswer or OSError without one."""
     service = _connect_or_start_service(hook)
     try:
         if peer_user(service) not in (None, os.geteuid()):
@@ -170,14 +173,14 @@ def ask_service(hook: HookEvent, payload: bytes, deliver: Callable[[bytes], obje
             try:  # noqa: SIM105  (contextlib takes time to import)
                 service.sendall(SHOWN_LINE)
             except OSError:
-                pass  # a service that is gone will say it again
+                pass  # the service is gone: the same will be shown again
     finally:
         service.close()
     return answer
 
 
 def _check_answer(text: str) -> None:
-    """Raise NoAnswer unless an agent can take this whole."""
+    """Raise NoAnswer if an answer is too long for an agent, or not JSON."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise NoAnswer(f"the answer has {len(text)} characters; the most is {MAX_ANSWER_CHARACTERS}")
     if text and not (text.startswith("{") and text.rstrip().endswith("}")):
@@ -185,7 +188,7 @@ def _check_answer(text: str) -> None:
 
 
 def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
-    """A connection to the service; the first event of a session starts one that is missing, and waits."""
+    """A connection to the service; when a session starts, a missing service is started and waited for."""
     start_at = 0.0
     while True:
         try:
@@ -204,7 +207,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
 
 
 def connect(folder: str, timeout: float) -> _socket.socket:
-    """A connection to the socket in a folder. Changes to that folder, as a socket's name must be short."""
+    """A connection to the socket in a folder. Changes to that folder, as a socket's path must be short."""
     os.chdir(folder)
     service = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     service.settimeout(timeout)
@@ -217,7 +220,7 @@ def connect(folder: str, timeout: float) -> _socket.socket:
 
 
 def peer_user(connection: _socket.socket) -> int | None:
-    """The id of the user at the other end; None where the system does not tell."""
+    """The id of the user at the other end; None if the system does not know."""
     for level, option in (("SOL_SOCKET", "SO_PEERCRED"), ("SOL_LOCAL", "LOCAL_PEERCRED")):
         if hasattr(_socket, option):
             peer = connection.getsockopt(getattr(_socket, level, 0), getattr(_socket, option), 12)
@@ -226,7 +229,7 @@ def peer_user(connection: _socket.socket) -> int | None:
 
 
 def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
-    """An answer that is exactly as long as its line says; a line before it may say that the event is kept."""
+    """Read the answer, and set `hook.is_kept` once the event is stored; NoAnswer if the answer is broken."""
     length, received = -1, b""
     while length < 0 or len(received) < length:
         if length < 0 and (b"\n" in received or len(received) > 40):
@@ -243,11 +246,12 @@ def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
         received += part
     if len(received) > length:
         raise NoAnswer("the answer is longer than it said")
-    hook.is_kept = True  # the service answers when it has done all it can
+    hook.is_kept = True  # the service answers only after it has stored the event
     return received
 
 
 def _read_length(head: bytes) -> int:
+    """The length that the first line of an answer states; NoAnswer if it is not of our protocol."""
     word, _, digits = head.partition(b" ")
     if word != PROTOCOL or not digits.isdigit() or len(digits) > 9:
         raise NoAnswer("what answers is not the service")
@@ -260,14 +264,14 @@ def _read_length(head: bytes) -> int:
 
 
 def _wait_for_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
-    """Have the event put on the disk, and print what the user should be told of that.
+    """Have another process store the event, and print what the user should know about that.
 
-    Another process does it, and goes on if it takes longer than this one may wait.
+    The other process goes on if it takes longer than this one may wait.
     """
     reading, writing = os.pipe()
     run_in_detached_process(lambda: _hand_to_fallback(hook, parts, why, writing), writing)
     os.close(writing)
-    if hook.is_kept or not (hook.is_stored or hook.event in SESSION_STARTS):
+    if hook.is_kept or not (hook.must_be_stored or hook.event in SESSION_STARTS):
         return
     ends = hook.deadline + _MAX_SPOOL_SECONDS
     message = b""
@@ -281,7 +285,7 @@ def _wait_for_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
 
 
 def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: int) -> None:
-    """Read what is still to come of the event, and hand it to the fallback."""
+    """Read the rest of the event, and pass it to the fallback; its message goes into the pipe `writing`."""
 
     def report(message: bytes) -> None:
         if message:
@@ -297,7 +301,7 @@ def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: in
 
 
 def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> None:
-    """Do something in a process that ends by itself, whoever else does. It may read all of stdin."""
+    """Do some work in a process of its own, which goes on when this one ends and may read stdin."""
     if os.fork():
         return
     try:
@@ -314,7 +318,7 @@ def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> N
 
 
 def _import_fallback() -> ModuleType:
-    """The fallback, from the package around this file, which an interpreter without site-packages lacks."""
+    """Import the fallback from the package around this file, which need not be on the path."""
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     if folder not in sys.path:
         sys.path.append(folder)
@@ -324,7 +328,7 @@ def _import_fallback() -> ModuleType:
 
 
 def _exit_after_seconds(seconds: float) -> None:
-    """Exit after that many seconds, whatever is being done then."""
+    """Make this process exit after so many seconds, even in the middle of its work."""
     _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, seconds)
 

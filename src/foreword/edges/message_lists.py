@@ -1,7 +1,8 @@
-"""Context for a message, and for plain lists of messages as the clients of OpenAI and of Anthropic take them.
+"""Context for a message, and for lists of messages in the formats of OpenAI's and Anthropic's clients.
 
-What is injected is framed data: it never speaks in the user's own message, and nothing is added when nothing
-is relevant. A failure means no context and a warning. Copies are given back; nothing that came in is changed.
+The context is framed data, never part of the user's own message, and nothing is added if nothing is relevant.
+If something fails, a warning is logged and there is no context. Copies are returned; the arguments stay as
+they are.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ DEFAULT_DEADLINE_MS = 400.0
 
 
 def extract_question(text: str) -> str:
-    """What to ask memory about a message of the user; empty when it says nothing worth asking about."""
+    """The question to search memory for, from a message of the user; empty if the message is not worth it."""
     question = question_first(remove_frames(text))
     return "" if junk_reason(question) else question
 
@@ -43,7 +44,7 @@ def find_context(
     budget: int = DEFAULT_BUDGET,
     deadline_ms: float = DEFAULT_DEADLINE_MS,
 ) -> str:
-    """What should be known before a message is answered, framed; empty without any, or on a failure."""
+    """The framed context for a message; empty if there is none, or if something fails."""
     question = extract_question(text)
     if not question:
         return ""
@@ -107,7 +108,7 @@ def _system_with_context(
 
 
 def message_text(message: Mapping[str, Any]) -> str:
-    """What a message says, whether its content is one text or a list of parts."""
+    """The text of a message, whether its content is one text or a list of parts."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -116,7 +117,7 @@ def message_text(message: Mapping[str, Any]) -> str:
 
 
 def find_last_question(messages: Sequence[Mapping[str, Any]]) -> int | None:
-    """The place of the user's last message with text; results of tools have the user's role, but no text."""
+    """The index of the user's last message with text; results of tools have the user's role, but no text."""
     places = range(len(messages) - 1, -1, -1)
     return next(
         (at for at in places if messages[at].get("role") == "user" and message_text(messages[at])), None

@@ -1,6 +1,6 @@
-"""Context for agents of the OpenAI Agents SDK: a filter of what reaches the model.
+"""Context for agents of the OpenAI Agents SDK: a filter of the model's input.
 
-`RunConfig(call_model_input_filter=context_filter(engine, "my-project"))`. The context stands before the last
+`RunConfig(call_model_input_filter=context_filter(engine, "my-project"))`. The context is put before the last
 message of the user, for that one call; the items of the run and of a session stay as they are.
 """
 
@@ -33,7 +33,7 @@ def context_filter(
     budget: int = DEFAULT_BUDGET,
     deadline_ms: float = DEFAULT_DEADLINE_MS,
 ) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
-    """A `call_model_input_filter` that finds context for the user's last message."""
+    """A `call_model_input_filter` that adds context for the user's last message."""
     check_workspace(workspace)
 
     async def add_context(data: CallModelData[Any]) -> ModelInputData:

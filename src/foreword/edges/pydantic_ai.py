@@ -40,7 +40,7 @@ class ForewordContext(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """The request with the context in it, or as it came."""
+        """The request with the context added, or unchanged if there is none."""
         del ctx
         messages = request_context.messages
         last = next((message for message in reversed(messages) if _user_prompt_text(message)), None)
@@ -50,20 +50,20 @@ class ForewordContext(AbstractCapability[Any]):
         context = await asyncio.to_thread(find, _user_prompt_text(last), self.engine, self.workspace)
         if not context:
             return request_context
-        with_context = _request_with_context(last, context)
+        with_context = _add_context(last, context)
         changed = [with_context if message is last else message for message in messages]
         return replace(request_context, messages=changed)
 
 
 def _user_prompt_text(message: ModelMessage) -> str:
-    """What the user says in a message; empty when it holds only the results of tools."""
+    """The user's text in a message; empty if it holds only results of tools."""
     parts = message.parts if isinstance(message, ModelRequest) else ()
     contents = [part.content for part in parts if isinstance(part, UserPromptPart)]
     texts = [[content] if isinstance(content, str) else content for content in contents]
     return "\n".join(text for several in texts for text in several if isinstance(text, str))
 
 
-def _request_with_context(request: ModelRequest, context: str) -> ModelRequest:
-    """A copy of the request with the context before what the user says."""
+def _add_context(request: ModelRequest, context: str) -> ModelRequest:
+    """A copy of the request with the context before the user's prompt."""
     before = next(at for at, part in enumerate(request.parts) if isinstance(part, UserPromptPart))
     return replace(request, parts=[*request.parts[:before], UserPromptPart(context), *request.parts[before:]])

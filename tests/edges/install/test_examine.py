@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foreword.edges.install.agents import AGENTS
-from foreword.edges.install.examine import examine, read_command
+from foreword.edges.install.examine import examine, parse_hook_command
 
 SETTINGS = ".claude/settings.json"
 
@@ -179,4 +179,4 @@ def test_every_agent_says_what_it_needs():
 
 
 def test_a_command_that_is_not_ours_is_not_read():
-    assert read_command("notify-send done") is None
+    assert parse_hook_command("notify-send done") is None

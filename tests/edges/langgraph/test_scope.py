@@ -89,7 +89,7 @@ def test_two_users_never_share_a_name(one, other):
         return resolve("acme/{team}/{user}", team=pair[0], user=pair[1])
 
     assert (spelled(one) == spelled(other)) == (one == other)
-    assert WorkspaceScope("acme/{team}/{user}").fits(spelled(one))
+    assert WorkspaceScope("acme/{team}/{user}").matches_template(spelled(one))
 
 
 def test_a_function_is_given_config_and_runtime():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foreword.edges.proxy.answers import make_reader
 from foreword.edges.proxy.apis import ANTHROPIC, CHAT, RESPONSES, find_api
-from foreword.edges.proxy.upstream import Upstream, answer_headers, request_headers
-from foreword.edges.proxy.window import DEFAULT_WINDOW, model_window, room_for_context
+from foreword.edges.proxy.upstream import Upstream, make_answer_headers, select_request_headers
+from foreword.edges.proxy.window import DEFAULT_WINDOW, find_model_window, room_for_context
 from foreword.testing import WordTokens
 from foreword.types import Turn
 
@@ -92,9 +92,9 @@ def test_what_is_no_answer_says_nothing(api, body):
 
 
 def test_windows_go_by_the_name_of_the_model():
-    assert model_window("gpt-4o-mini-2024") == model_window("openai/GPT-4o") == 128_000
-    assert model_window("gpt-4") < model_window("gpt-4.1-nano")
-    assert model_window("llama3.2") == model_window("") == DEFAULT_WINDOW
+    assert find_model_window("gpt-4o-mini-2024") == find_model_window("openai/GPT-4o") == 128_000
+    assert find_model_window("gpt-4") < find_model_window("gpt-4.1-nano")
+    assert find_model_window("llama3.2") == find_model_window("") == DEFAULT_WINDOW
 
 
 def room(text, most=100, window=1000, **more):
@@ -138,8 +138,10 @@ def test_v1_stands_for_the_path_of_the_upstream(base, path, expected):
 
 def test_headers_of_one_connection_and_ours_stay_here():
     headers = [(b"Connection", b"x-mine"), (b"X-Mine", b"1"), (b"Host", b"h"), (b"X-Foreword-User", b"m")]
-    assert request_headers([*headers, (b"Authorization", b"k")], is_read=False) == [(b"Authorization", b"k")]
-    kept = answer_headers(
+    assert select_request_headers([*headers, (b"Authorization", b"k")], is_read=False) == [
+        (b"Authorization", b"k")
+    ]
+    kept = make_answer_headers(
         [(b"X-Foreword-Receipt", b"forged"), (b"Server", b"s")], {"x-foreword-note": "a\nb"}
     )
     assert kept == [(b"server", b"s"), (b"x-foreword-note", b"a b")]

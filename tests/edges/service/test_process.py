@@ -243,7 +243,7 @@ def test_what_is_not_a_request_is_not_answered(shared_service, said):
 @given(st.binary(max_size=200))
 def test_a_first_line_is_a_request_or_a_value_error(line):
     with contextlib.suppress(ValueError):
-        request = socket_server.read_head(line)
+        request = socket_server.parse_request_line(line)
         assert 0 <= request.length <= hook_client.MAX_EVENT_BYTES
 
 
@@ -412,4 +412,4 @@ def test_counts_are_bounded_however_many_names_there_are():
     ],
 )
 def test_an_event_is_counted_under_its_own_name(payload, name):
-    assert measures.event_name(payload) == name
+    assert measures.find_event_name(payload) == name

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.edges.shared.receipt_story import format_share, tell_receipt
+from foreword.edges.shared.receipt_story import describe_receipt, format_share
 from foreword.types import Entry, Item, Receipt, StageTime
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -20,7 +20,7 @@ ITEMS = {
 def tell(*entries, query="When does billing run?", items=ITEMS):
     stages = (StageTime("retrieve", 3.0), StageTime("drop_below_floor", 0.1))
     receipt = Receipt("r", "shop", NOW, query, "chat", 400, 40, stages=stages, entries=entries)
-    return tell_receipt(receipt, lambda *names: [items.get(name) for name in names])
+    return describe_receipt(receipt, lambda *names: [items.get(name) for name in names])
 
 
 def entry(name, decision, detail="", score=0.5, **ranks):

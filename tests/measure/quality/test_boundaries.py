@@ -15,7 +15,7 @@ def places(written):
 
 
 def test_precision_recall_and_f_by_hand():
-    counted = boundaries.tally([places("|..|"), places("|")], [places("|...|"[:4]), places("|")])
+    counted = boundaries.tally_guesses([places("|..|"), places("|")], [places("|...|"[:4]), places("|")])
     assert counted == Tally(right=2, guessed=3, true=2)
     assert (counted.precision, counted.recall) == (pytest.approx(2 / 3), 1.0)
     assert counted.f_score(1) == pytest.approx(0.8)
@@ -23,15 +23,15 @@ def test_precision_recall_and_f_by_hand():
 
 
 def test_who_guesses_nothing_has_no_precision_and_no_f():
-    counted = boundaries.tally([places("..")], [places(".|")])
+    counted = boundaries.tally_guesses([places("..")], [places(".|")])
     assert (counted.precision, counted.recall, counted.f_score(1)) == (None, 0.0, 0.0)
-    assert boundaries.tally([places("..")], [places("..")]).recall is None
+    assert boundaries.tally_guesses([places("..")], [places("..")]).recall is None
 
 
 def test_a_window_is_half_a_mean_segment():
-    assert boundaries.window(places("...|...")) == 2  # eight turns in two segments
-    assert boundaries.window(places("." * 19)) == 10
-    assert boundaries.window(places("|||")) == 2
+    assert boundaries.window_size(places("...|...")) == 2  # eight turns in two segments
+    assert boundaries.window_size(places("." * 19)) == 10
+    assert boundaries.window_size(places("|||")) == 2
 
 
 def test_pk_and_window_diff_by_hand():
@@ -75,9 +75,9 @@ def test_no_threshold_beats_the_best_cut(judged):
     scores, truth = [score for score, _ in judged], [true for _, true in judged]
 
     def f_score(cut):
-        return boundaries.tally([[score >= cut for score in scores]], [truth]).f_score(0.5)
+        return boundaries.tally_guesses([[score >= cut for score in scores]], [truth]).f_score(0.5)
 
-    assert f_score(boundaries.best_cut(scores, truth, 0.5)) == pytest.approx(max(map(f_score, scores)))
+    assert f_score(boundaries.best_threshold(scores, truth, 0.5)) == pytest.approx(max(map(f_score, scores)))
 
 
 def test_an_interval_holds_the_value_and_is_the_same_every_time():

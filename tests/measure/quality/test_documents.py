@@ -8,7 +8,7 @@ import pytest
 
 from foreword.errors import ValidationError
 from foreword.testing import HashEmbeddings
-from foreword_measure.quality.documents import measure_documents, own_sets, read_questions
+from foreword_measure.quality.documents import list_own_sets, measure_documents, read_questions
 
 PAGES = {
     "refunds.md": "# Refunds\n\nA museum refund takes thirty days.",
@@ -61,7 +61,7 @@ def test_a_line_that_is_not_as_it_should_be_is_named(help_pages, wrong):
         read_questions(help_pages([wrong]))
 
 
-@pytest.mark.parametrize("folder", own_sets(), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", list_own_sets(), ids=lambda folder: folder.name)
 def test_our_own_sets_have_what_they_should(folder):
     questions = read_questions(folder)
     kinds = [question.kind for question in questions]

@@ -175,14 +175,14 @@ def test_a_home_keeps_the_vectors_for_the_next_time(chat, tmp_path, measure):
 
 def test_a_stored_set_is_an_ordinary_workspace(chat, tmp_path, measure):
     measure(chat, home=tmp_path / "kept")
-    with runs.engine_in(tmp_path / "kept" / "chat", HashEmbeddings()) as engine:
+    with runs.open_engine_in(tmp_path / "kept" / "chat", HashEmbeddings()) as engine:
         assert engine.count("chat").items == 3
         assert engine.store.check("chat") == ()
 
 
 def test_a_home_that_holds_other_items_is_refused(chat, tmp_path, measure):
     home = tmp_path / "kept"
-    with runs.engine_in(home / "chat", HashEmbeddings()) as engine:
+    with runs.open_engine_in(home / "chat", HashEmbeddings()) as engine:
         engine.remember("A stranger.", "chat")
     with pytest.raises(ValidationError, match="1 items that are not of this set"):
         measure(chat, home=home)

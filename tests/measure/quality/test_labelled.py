@@ -17,7 +17,7 @@ from foreword.capture.item_checks import check_item
 from foreword.errors import ValidationError
 from foreword.types import Item
 from foreword_measure.quality import labelled
-from foreword_measure.quality.labelled import captured_items
+from foreword_measure.quality.labelled import make_captured_items
 
 
 def test_the_sets_own_ids_are_in_nothing_that_is_indexed(chat, write_set):
@@ -144,7 +144,7 @@ def _make_item(text, kind="code", path=None, **metadata):
 
 
 def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
-    made = captured_items(_make_item(CODE, path="src/parts.py", repo="r"))
+    made = make_captured_items(_make_item(CODE, path="src/parts.py", repo="r"))
     expected = cut_code("src/parts.py", CODE, "python", "w", NOW)
     assert [(item.text, item.about, item.source) for item in made] == [
         (item.text, item.about, item.source) for item in expected
@@ -154,14 +154,14 @@ def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
 
 
 def test_a_document_becomes_pieces_of_its_sections():
-    made = captured_items(_make_item(GUIDE, kind="document", path="docs/guide.md"))
+    made = make_captured_items(_make_item(GUIDE, kind="document", path="docs/guide.md"))
     expected = cut_document("docs/guide.md", GUIDE.encode(), "w", NOW)
     assert [(item.text, item.about) for item in made] == [(item.text, item.about) for item in expected]
     assert {item.kind for item in made} == {"document"}
 
 
 def test_a_file_of_no_known_language_is_cut_into_windows():
-    made = captured_items(
+    made = make_captured_items(
         _make_item("\n".join(f"row {n} of a table" for n in range(100)), path="data/rows.tbl")
     )
     assert len(made) == 3
@@ -170,7 +170,7 @@ def test_a_file_of_no_known_language_is_cut_into_windows():
 @pytest.mark.parametrize("path", ["src/parts.py", None])
 def test_a_secret_is_taken_out_before_code_is_cut(path):
     key = "ghp_" + secrets.token_hex(18)
-    made = captured_items(_make_item(CODE + f"\nKEY = '{key}'\n", path=path, language="python"))
+    made = make_captured_items(_make_item(CODE + f"\nKEY = '{key}'\n", path=path, language="python"))
     assert not any(key in item.text for item in made)
     assert any("[redacted:" in item.text for item in made)
 
@@ -179,7 +179,7 @@ def test_a_secret_is_taken_out_before_code_is_cut(path):
 
 
 def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
-    [item] = captured_items(_make_item(FUNCTION, language="python", origin="web"))
+    [item] = make_captured_items(_make_item(FUNCTION, language="python", origin="web"))
     [expected] = [
         unit for unit in cut_code("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW) if "flag" in unit.text
     ]
@@ -192,7 +192,7 @@ def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
 
 
 def test_a_function_alone_claims_no_path():
-    [item] = captured_items(_make_item(FUNCTION, language="python"))
+    [item] = make_captured_items(_make_item(FUNCTION, language="python"))
     assert "path" not in item.metadata
     assert not item.source.name.startswith("file:")
 
@@ -201,7 +201,7 @@ def test_a_function_alone_claims_no_path():
 @pytest.mark.parametrize("language", ["python", "cobol", None])
 def test_code_that_is_no_unit_stays_whole(text, language):
     whole = _make_item(text, language=language)
-    assert [item.text for item in captured_items(whole)] == [text]
+    assert [item.text for item in make_captured_items(whole)] == [text]
 
 
 # Commits
@@ -225,14 +225,14 @@ def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
     files = sorted(f"src/part_{n}.py" if n % 2 else f"tests/test_{n}.py" for n in range(several))
     message = "Fix the total\n\nIt forgot the tax."
     expected = _commit_item(tmp_path, message, files)
-    [item] = captured_items(_make_item(f"{message}\n\nfiles: {', '.join(files)}", kind="commit"))
+    [item] = make_captured_items(_make_item(f"{message}\n\nfiles: {', '.join(files)}", kind="commit"))
     assert (item.text, item.about) == (expected.text, expected.about)
     for fact in ("message", "files", "files_changed"):
         assert item.metadata[fact] == expected.metadata[fact]
 
 
 def test_a_commit_without_a_message_can_be_kept():
-    [item] = captured_items(_make_item("files: README, setup.py", kind="commit"))
+    [item] = make_captured_items(_make_item("files: README, setup.py", kind="commit"))
     assert check_item(item).text == "(no message)\n\nfiles: README, setup.py"
     assert item.metadata["message"] == ""
 
@@ -242,7 +242,7 @@ def test_a_commit_without_a_message_can_be_kept():
 )
 def test_a_message_that_names_no_files_stays_as_it_is(text):
     whole = _make_item(text, kind="commit")
-    assert captured_items(whole) == [whole]
+    assert make_captured_items(whole) == [whole]
 
 
 # Words
@@ -251,10 +251,10 @@ def test_a_message_that_names_no_files_stays_as_it_is(text):
 @pytest.mark.parametrize("kind", ["turn", "memory", "document"])
 def test_words_that_stand_in_no_file_stay_whole(kind):
     whole = _make_item("Somebody said this.\n" * 200, kind=kind)
-    assert captured_items(whole) == [whole]
+    assert make_captured_items(whole) == [whole]
 
 
 @pytest.mark.parametrize("kind", ["code", "commit", "document", "turn"])
 @pytest.mark.parametrize("path", [None, "src/empty.py"])
 def test_nothing_becomes_nothing(kind, path):
-    assert captured_items(_make_item("  \n ", kind=kind, path=path)) == []
+    assert make_captured_items(_make_item("  \n ", kind=kind, path=path)) == []

@@ -77,7 +77,7 @@ def test_silence_by_hand():
         ("a", "nothing?", {}),
     )
     names = {scope: {one.id: one.id for one in inside} for scope, inside in given.documents.items()}
-    stocks = {
+    stored_scopes = {
         s: StoredScope({n: (n,) for n in held}, held, {n: (n,) for n in held}) for s, held in names.items()
     }
     engine = Scripted(
@@ -88,7 +88,7 @@ def test_silence_by_hand():
             ("three?", "b", 0.0): ["3"],
         }
     )
-    silence = measure_silence(engine, given, stocks, ["full"], [], lambda *_: None)
+    silence = measure_silence(engine, given, stored_scopes, ["full"], [], lambda *_: None)
     heard = silence.runs["foreword full"]
     # Evidence: half of one question's and none of the other's; without the floor, all of both.
     assert heard == InjectionCounts(2, 1, 2, 1, 0.25, 1.0)

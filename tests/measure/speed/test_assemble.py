@@ -58,7 +58,7 @@ class TestAssemble:
 
 
 def test_the_made_up_experiences_can_be_read_as_such():
-    items = [assemble._item(at) for at in range(10)]
+    items = [assemble._make_item(at) for at in range(10)]
     assert [item.kind for item in items[:5]] == ["memory", "code", "experience", "value", "commit"]
     lived = read_experience(items[2])
     assert lived is not None

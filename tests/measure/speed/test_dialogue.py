@@ -59,13 +59,13 @@ class TestMeasuring:
 
 
 def test_a_chunk_says_which_document_it_is_of():
-    first, other = dialogue._chunk(0), dialogue._chunk(20)
+    first, other = dialogue._make_chunk(0), dialogue._make_chunk(20)
     assert (first.kind, first.metadata["title"]) == ("document", "Document 0")
     assert other.source.name == "document:1"
 
 
 def test_speakers_take_turns():
-    assert [dialogue._turn(at).role for at in range(4)] == ["user", "assistant"] * 2
+    assert [dialogue._make_turn(at).role for at in range(4)] == ["user", "assistant"] * 2
 
 
 def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):

@@ -1,7 +1,7 @@
-"""Whether what is said is worth saying: scenarios are replayed, their questions asked, the answers scored.
+"""Whether injected contexts help: scenarios are replayed, their questions asked, and the answers scored.
 
-`reading` reads the file, `replay` plays each history through the doors that users use, `baselines` answers
-from the same history in two plain ways, `scoring` has the measures.
+`reading` reads the file, `replay` replays each history through the interfaces that users use, `baselines`
+answers from the same history in two plain ways, `scoring` has the measures.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def measure_scenarios(
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Report:
-    """Replay the scenarios of a file, or the first `limit`, and score the answers beside the baselines.
+    """Replay the scenarios of a file, or the first `limit`, and score our answers and those of the baselines.
 
-    `outputs` receives our answers, one line an ask. `without` names spaces that the engine does without, or
-    `reader` or `replacements`.
+    `outputs` receives our answers, one line for each ask. `without` names spaces that the engine does not
+    use, or `reader` or `replacements`.
     """
     scenarios = read_scenarios(path, limit)
     encoder = provider or BundledEmbeddingProvider()
@@ -106,7 +106,7 @@ def _open_outputs(path: Path) -> IO[str]:
 
 
 def _write_answers(file: IO[str] | None, answers: Mapping[str, Answer]) -> None:
-    """Write the answers of one scenario, one line an ask."""
+    """Write the answers of one scenario, one line for each ask."""
     if file is None:
         return
     for answer in answers.values():
@@ -137,7 +137,7 @@ def _report(name: str, scenarios: Sequence[Scenario], runs: Runs) -> Report:
 
 
 def _group_runs(runs: Runs, key: Callable[[Score], str]) -> dict[str, dict[str, dict[str, float | None]]]:
-    """The means of every run in every group, all asks together first."""
+    """The means of every run in every group; the first group is all asks together."""
     names = [_ALL, *dict.fromkeys(sorted(map(key, runs[OURS])))]
     groups: dict[str, dict[str, dict[str, float | None]]] = {}
     for name in names:

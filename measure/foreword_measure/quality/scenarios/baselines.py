@@ -19,9 +19,9 @@ NEAREST_EVENTS, LAST_TURNS = 5, 10
 
 
 def answer_with_nearest(scenario: Scenario, provider: EmbeddingProvider) -> dict[str, Answer]:
-    """For each ask the five events before it whose texts are nearest to its own, the nearest first.
+    """For each ask, the five earlier events whose texts are nearest to its own, the nearest first.
 
-    A start of a session has no text: it gets the last five events.
+    A session's start has no text: it gets the last five events.
     """
     events = [event for event in scenario.events if event.text.strip()]
     vectors = _normalise(provider.embed_batch([event.text for event in events]))
@@ -37,7 +37,7 @@ def answer_with_nearest(scenario: Scenario, provider: EmbeddingProvider) -> dict
 
 
 def answer_with_last_turns(scenario: Scenario) -> dict[str, Answer]:
-    """For each ask the ten turns before it, whatever their session."""
+    """For each ask, the ten turns before it, of any session."""
     answers = {}
     for ask in scenario.asks:
         turns = [event for event in scenario.events if event.is_turn and event.at <= ask.at]

@@ -1,4 +1,4 @@
-"""Scenarios on disk: a history of events and the questions that are asked about it, one scenario a line.
+"""Reads scenarios from a file, one on each line: a history of events, and the questions asked about it.
 
     id, title, language    the language as an ISO code
     recipe                 coding, chat or dialogue
@@ -6,7 +6,7 @@
     asks                   id, at, session, text (or event "start"), needs, forbids, helps, silent, budget,
                            alert
 
-What cannot be read is refused with a ValidationError that names the file, the line and the place in it.
+A malformed line is refused with a ValidationError that names the file, the line and the place in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WITH_PATH = ("file", "document")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; which fields are filled depends on the role."""
+    """One event of a history; which fields are filled depends on the role."""
 
     at: datetime
     role: str
@@ -57,15 +57,15 @@ class Event:
 
     @property
     def is_turn(self) -> bool:
-        """Whether somebody said it."""
+        """Whether it is a turn of the user or the assistant."""
         return self.role in _SPOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question, what its answer must hold and must not hold, and whether it should be answered at all.
+    """A question, the facts its answer must have and must not have, and whether it should have an answer.
 
-    `alert` is None where a note about a change of subject is neither wanted nor wrong.
+    `alert` is None if an alert about a change of subject is neither wanted nor wrong.
     """
 
     id: str
@@ -82,7 +82,7 @@ class Ask:
 
     @property
     def kind(self) -> str:
-        """What is asked for: a session's start, silence, a fact that replaced another, or a fact."""
+        """The kind of ask: a session's start, silence, a fact that replaced another, or a plain fact."""
         if self.starts_session:
             return "start"
         return "silent" if self.silent else "forbids" if self.forbids else "plain"
@@ -100,15 +100,15 @@ class Scenario:
     asks: tuple[Ask, ...]
 
     def in_order(self) -> list[Event | Ask]:
-        """Events and asks by time; an ask comes after every event that is not later."""
-        return sorted((*self.events, *self.asks), key=lambda one: (one.at, isinstance(one, Ask)))
+        """Events and asks by time; an ask comes after events of the same time."""
+        return sorted((*self.events, *self.asks), key=lambda entry: (entry.at, isinstance(entry, Ask)))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was injected for an ask: the text, and each injected item as it was worded there.
+    """What was injected for an ask: the text, and the wording of each injected item.
 
-    `alert` is None for what gives no alerts at all.
+    `alert` is None for runs that never give alerts.
     """
 
     ask: str
@@ -135,7 +135,7 @@ def read_scenarios(path: Path, limit: int | None = None) -> list[Scenario]:
 
 
 def _check_names(path: Path, scenarios: list[Scenario]) -> None:
-    """Refuse a file in which two scenarios or two asks have the same id."""
+    """Raise ValidationError if two scenarios or two asks have the same id."""
     names = [scenario.id for scenario in scenarios]
     asks = [ask.id for scenario in scenarios for ask in scenario.asks]
     for what, ids in (("scenarios", names), ("asks", asks)):
@@ -197,7 +197,7 @@ def _read_ask(fields: _Fields, recipe: str) -> Ask:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """A JSON object, and where it stands, for error messages."""
+    """A JSON object, and its place for error messages."""
 
     where: str
     values: dict[str, Any]
@@ -219,7 +219,7 @@ class _Fields:
         return ValidationError(f"{self.where}: {problem}")
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text; without a default it must be there and not blank."""
+        """The text of a field; without a default it must be present and not blank."""
         value = self.values.get(name, default)
         if not isinstance(value, str) or (default is None and not value.strip()):
             raise self.error(f"'{name}' must be a text" + (" that is not empty" if default is None else ""))
@@ -253,7 +253,7 @@ class _Fields:
         return value
 
     def objects(self, name: str) -> list[_Fields]:
-        """The objects of a list, each with its place."""
+        """The objects in a list, each with its place for error messages."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(f"'{name}' must be a list")
@@ -279,7 +279,7 @@ class _Fields:
         return tuple(self._check_path(name, value) for value in values)
 
     def _check_path(self, name: str, value: object) -> str:
-        """A path below the repository; nothing of a scenario is written elsewhere."""
+        """A path inside the repository; ValidationError for others, so that nothing is written elsewhere."""
         path = PurePosixPath(value) if isinstance(value, str) and value.strip() else None
         if path is None or path.is_absolute() or {"..", ".git"}.intersection(path.parts) or not path.parts:
             raise self.error(f"'{name}' must be a path inside the repository, not {value!r}")

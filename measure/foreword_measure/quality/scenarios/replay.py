@@ -1,14 +1,13 @@
-"""Replay a scenario through the doors that users use, at the times that it tells.
+"""Replays a scenario through the interfaces that users use, at the times in the scenario.
 
     coding      the events of an agent's hooks, each as the bytes that the agent would send; files and commits
                 of a real repository, indexed as they come
     chat        `remember`, then `build_context`
     dialogue    the turns of a `Session`, then `inject_context` with the ask's budget as the whole window
 
-What is said with `remember` and what is put into the knowledge base is stored the same way in all three.
-The clock stands at the time of each event, and every vector is made before anything is asked. The encoder
-reads one text at a time: in a batch its numbers depend a little on the other texts, and the batches of a
-thread in the background on chance.
+Memories and documents are stored the same way in all three. The clock is set to the time of each event, and
+every vector is made before anything is asked. The encoder reads one text at a time: in a batch its numbers
+depend a little on the other texts, and the batches of a background thread depend on chance.
 """
 
 from __future__ import annotations
@@ -49,22 +48,22 @@ if TYPE_CHECKING:
     from foreword_measure.quality.scenarios.reading import Event, Scenario
 
 READER, REPLACEMENTS = "reader", "replacements"
-"""What an engine can do without beside its spaces: the judge of what helps, and of what replaces what."""
+"""Parts that can be switched off, beside spaces: the judge of what helps, and that of what replaces what."""
 
 _SOURCES = {"user": Source("user", "user"), "assistant": Source("agent", "agent")}
 _TOOL_INPUTS = {"bash": "command", "read": "file_path", "edit": "file_path", "write": "file_path"}
 _BEFORE_FIRST_PROMPT = timedelta(seconds=1)
-"""How long before its first prompt a session begins of which the scenario does not tell the beginning."""
+"""How long before its first prompt a session begins if the scenario has no start event for it."""
 
 
 class OneByOne:
-    """An encoder that reads one text at a time; all the rest is the given provider's."""
+    """An encoder that reads one text at a time; everything else comes from the given provider."""
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of texts, each made alone."""
+        """The vectors of texts, each encoded alone."""
         return [self._provider.embed(text) for text in texts]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever the provider has)
@@ -72,7 +71,7 @@ class OneByOne:
 
 
 class ReaderOfPrompts:
-    """A reader that judges statements for a prompt, and not which of two replaces the other."""
+    """A reader that judges statements for a prompt, but not which of two replaces the other."""
 
     def __init__(self, reader: Reranker) -> None:
         self._reader = reader
@@ -89,9 +88,9 @@ def open_engine(
     reranker: Reranker | None = None,
     without: Sequence[str] = (),
 ) -> ContextEngine:
-    """The default engine, as it is set up on this machine, with a clock that can be moved.
+    """The default engine with this machine's settings, and with a clock that can be set.
 
-    It may do without spaces, and without the parts `READER` and `REPLACEMENTS`.
+    `without` names spaces that it does not use, or `READER` or `REPLACEMENTS`.
     """
     settings = replace(config.load_settings(), home=home)
     if READER in without:
@@ -112,7 +111,7 @@ def open_engine(
 def replay_scenario(
     scenario: Scenario, engine: ContextEngine, clock: FixedClock, folder: Path
 ) -> dict[str, Answer]:
-    """The answers to the asks of a scenario, by their ids; its repository, if it needs one, is the folder."""
+    """The answers to the asks of a scenario, by their ids; `folder` is for its repository, if it has one."""
     history = _HISTORIES[scenario.recipe](scenario, engine, clock, folder)
     answers: dict[str, Answer] = {}
     try:
@@ -121,22 +120,22 @@ def replay_scenario(
             if isinstance(happening, Ask):
                 answers[happening.id] = history.answer(happening)
             else:
-                history.tell(happening)
+                history.store_event(happening)
     finally:
         history.close()
     return answers
 
 
 class History:
-    """A scenario that is being replayed: what every recipe does in the same way."""
+    """A scenario that is being replayed: what is the same for every recipe."""
 
     def __init__(self, workspace: str, engine: ContextEngine) -> None:
         self._workspace = workspace
         self._engine = engine
         self._documents: set[str] = set()
 
-    def tell(self, event: Event) -> None:
-        """Store what happened."""
+    def store_event(self, event: Event) -> None:
+        """Store an event."""
         match event.role:
             case "memory":
                 self._engine.remember(event.text, self._workspace, type=event.type)
@@ -144,14 +143,14 @@ class History:
                 self._put_document(event)
 
     def answer(self, ask: Ask) -> Answer:
-        """What is injected for an ask, now."""
+        """The answer to an ask: what is injected for it now."""
         raise NotImplementedError
 
     def close(self) -> None:
         """Wait until everything is stored."""
 
     def _put_document(self, event: Event) -> None:
-        """Put a document into the knowledge base, or what it is now in place of what it was."""
+        """Put a document into the knowledge base, in place of an earlier version."""
         documents = KnowledgeBase(self._engine, self._workspace)
         if event.path in self._documents:
             documents.update_document(event.path, Document(event.path, event.text))
@@ -164,25 +163,25 @@ class History:
 
 
 class ChatHistory(History):
-    """Turns are remembered one by one; a question gets a context."""
+    """The recipe chat: turns are stored one by one; a question gets a context."""
 
     def __init__(self, scenario: Scenario, engine: ContextEngine, _clock: FixedClock, _folder: Path) -> None:
         super().__init__(scenario.id, engine)
 
-    def tell(self, event: Event) -> None:
-        """Remember a turn, or what a tool gave."""
+    def store_event(self, event: Event) -> None:
+        """Store a turn, or the output of a tool."""
         if not (event.is_turn or event.role == "tool"):
-            super().tell(event)
+            super().store_event(event)
             return
         self._engine.remember(
-            _told_text(event),
+            _event_text(event),
             self._workspace,
             session=event.session or None,
             source=_SOURCES.get(event.role, Source(f"tool:{event.tool}", "tool")),
         )
 
     def answer(self, ask: Ask) -> Answer:
-        """What `build_context` gives, in the ask's budget."""
+        """The result of `build_context`, in the ask's budget."""
         self._make_vectors()
         built = self._engine.build_context(ask.text, self._workspace, token_budget=ask.budget)
         template = TEMPLATES[built.template]
@@ -190,30 +189,30 @@ class ChatHistory(History):
 
 
 class DialogueHistory(History):
-    """Turns are added to their session; a question gets a whole prompt.
+    """The recipe dialogue: turns are added to their session; a question gets a whole prompt.
 
-    An ask is not added as a turn: where it was really said, the scenario has it among its events.
+    An ask is not added as a turn: if it is part of the talk, the scenario has it among its events.
     """
 
     def __init__(self, scenario: Scenario, engine: ContextEngine, _clock: FixedClock, _folder: Path) -> None:
         super().__init__(scenario.id, engine)
         self._sessions: dict[str, Session] = {}
 
-    def tell(self, event: Event) -> None:
+    def store_event(self, event: Event) -> None:
         """Add a turn of the user, the assistant or a tool."""
         if event.is_turn or event.role == "tool":
             role: Role = "tool" if event.role == "tool" else "user" if event.role == "user" else "assistant"
-            self._session(event.session).add(Turn(_told_text(event), role))
+            self._session(event.session).add(Turn(_event_text(event), role))
         else:
-            super().tell(event)
+            super().store_event(event)
 
     def answer(self, ask: Ask) -> Answer:
-        """What `inject_context` gives, but for the question itself."""
+        """The prompt of `inject_context`, without the question itself."""
         self._make_vectors()
         prompt = inject_context(ask.text, self._session(ask.session), ask.budget)
         parts = prompt_parts(prompt.content)
-        told = [heading_and_text(name, text) for name, text in parts.items() if name != "USER"]
-        return Answer(ask.id, "\n\n".join(told), _pieces_of_prompt(prompt))
+        sections = [heading_and_text(name, text) for name, text in parts.items() if name != "USER"]
+        return Answer(ask.id, "\n\n".join(sections), _split_prompt(prompt))
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:
@@ -222,7 +221,7 @@ class DialogueHistory(History):
 
 
 class CodingHistory(History):
-    """An agent's hooks, in a repository of the scenario's own."""
+    """The recipe coding: events of an agent's hooks, in the scenario's own repository."""
 
     def __init__(self, _scenario: Scenario, engine: ContextEngine, clock: FixedClock, folder: Path) -> None:
         self._repository = Repository(folder)
@@ -239,7 +238,7 @@ class CodingHistory(History):
             "end": lambda event: self._send(event.session, "SessionEnd", reason="other"),
         }
 
-    def tell(self, event: Event) -> None:
+    def store_event(self, event: Event) -> None:
         """Send the event to the hooks, or change the repository and index it."""
         if event.role in self._hooks:
             if event.role not in ("start", "end"):
@@ -249,10 +248,10 @@ class CodingHistory(History):
             self._repository.change(event)
             Indexer(self._engine).index(self._repository.folder, self._workspace)
         else:
-            super().tell(event)
+            super().store_event(event)
 
     def answer(self, ask: Ask) -> Answer:
-        """The text that the hook gives to the agent, for a prompt or for the start of a session."""
+        """The text that the hook returns to the agent, for a prompt or for the start of a session."""
         if ask.starts_session:
             text = self._begin(ask.session, ask.at)
         else:
@@ -261,7 +260,7 @@ class CodingHistory(History):
         return Answer(ask.id, text, split_into_pieces(text), bool(text) and self._was_alerted(ask))
 
     def _begin_if_new(self, session: str) -> None:
-        """Begin a session of which the scenario does not tell the beginning; what is said then is lost."""
+        """Begin a session that has no start event in the scenario; the answer to its start is dropped."""
         if session not in self._begun:
             now = self._clock.now
             self._clock.now = now - _BEFORE_FIRST_PROMPT
@@ -288,14 +287,14 @@ class CodingHistory(History):
         self._send(session, "SessionStart", source="compact")
 
     def _send(self, session: str, name: str, at: datetime | None = None, **facts: Any) -> str:  # noqa: ANN401  (any JSON)
-        """Hand an event to the hooks as an agent does; gives what the agent should read."""
+        """Send an event to the hooks as an agent does; returns the context for the agent."""
         event = {"hook_event_name": name, "session_id": session, "cwd": str(self._repository.folder), **facts}
         answer = self._responder.respond(json.dumps(event).encode(), at or self._clock.now, None)
         return str(json.loads(answer)["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
     def _was_alerted(self, ask: Ask) -> bool:
-        """Whether the receipt of the last context says that it holds an alert."""
-        self._engine.store.batch([Amend(self._workspace, "nobody")])  # the receipt is written before this
+        """Whether the receipt of the last context has an alert."""
+        self._engine.store.batch([Amend(self._workspace, "nobody")])  # waits until the receipt is written
         receipt = self._engine.explain(self._workspace)
         alert = InjectionCategory.DIVERGENCE_ALERT.value
         return (
@@ -313,9 +312,9 @@ _HISTORIES: Mapping[str, Callable[[Scenario, ContextEngine, FixedClock, Path], H
 
 
 def split_into_pieces(text: str) -> tuple[str, ...]:
-    """The entries of a hook's text: one for each line that begins with a dash, and one for other words.
+    """The entries of a hook's text: one for each line that begins with a dash, and one for other text.
 
-    The frame around the whole and the headings of its sections are no pieces.
+    The frame around it and the headings of its sections are not included.
     """
     pieces: list[list[str]] = []
     inside = False
@@ -330,8 +329,8 @@ def split_into_pieces(text: str) -> tuple[str, ...]:
     return tuple("\n".join(piece) for piece in pieces)
 
 
-def _pieces_of_prompt(prompt: InjectedContext) -> tuple[str, ...]:
-    """All that a prompt is made of but the question, in its order."""
+def _split_prompt(prompt: InjectedContext) -> tuple[str, ...]:
+    """The pieces of a prompt, without the question, in their order."""
     content = prompt.content
     worded = [content.system, *(line.prompt_line for line in content.user.lines)]
     worded.append(content.history.summary or "")
@@ -341,6 +340,6 @@ def _pieces_of_prompt(prompt: InjectedContext) -> tuple[str, ...]:
     return tuple(filter(None, worded))
 
 
-def _told_text(event: Event) -> str:
-    """What an event says, to somebody who only stores texts."""
+def _event_text(event: Event) -> str:
+    """The input and the text of an event as one text."""
     return "\n".join(filter(None, (event.input, event.text)))

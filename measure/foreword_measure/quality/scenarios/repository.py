@@ -1,4 +1,4 @@
-"""The repository of a coding scenario: its files as they change, its commits at their times."""
+"""The git repository of a coding scenario: its files change and are committed at the scenario's times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Repository:
         self._changed.add(path)
 
     def _commit(self, event: Event) -> None:
-        """Commit; a file whose change the scenario does not show gets an empty line more."""
+        """Commit; a file whose change the scenario does not contain gets one more empty line."""
         for path in event.files:
             if path not in self._changed:
                 file = self.folder / path

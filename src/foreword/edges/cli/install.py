@@ -121,10 +121,10 @@ def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Inst
     path = AGENTS[agent].targets(place)[0].path
     for scope, project in (("user", None), ("project", Path(default_workspace()))):
         target = AGENTS[agent].targets(replace(place, project=project))[0]
-        if (plugin_dir is not None or target.path != path) and changes.installed_parts(target):
+        if (plugin_dir is not None or target.path != path) and changes.find_installed_parts(target):
             first = f"foreword uninstall {agent} --scope {scope}"
             raise click.UsageError(f"the hooks are in {target.path} already; first run: {first}")
-    if plugin_dir is None and agent == CLAUDE_CODE and agents.plugin_folder(place):
+    if plugin_dir is None and agent == CLAUDE_CODE and agents.find_plugin_folder(place):
         raise click.UsageError(
             "Foreword is a plugin there; first run: claude plugin uninstall foreword@foreword"
         )

@@ -12,7 +12,7 @@ import click
 
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, open_engine
-from foreword.edges.shared.receipt_story import describe_note, format_share, tell_receipt
+from foreword.edges.shared.receipt_story import describe_note, describe_receipt, format_share
 from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def why(call: CliCall, receipt_id: str, everything: bool, html_file: str | None,
         receipt = engine.explain(workspace, receipt_id)
         if receipt is None:
             return _report_missing_receipt(call, receipt_id)
-        story = tell_receipt(receipt, functools.partial(engine.store.get, workspace))
+        story = describe_receipt(receipt, functools.partial(engine.store.get, workspace))
     if pathmap:
         return _show_path_map(call, receipt)
     if html_file is not None:

@@ -1,1 +1,1 @@
-"""HTTP on loopback: the ASGI application, its endpoints, who may ask, and what crosses the wire."""
+"""HTTP on loopback: the ASGI application, its endpoints, its guard, the models of requests and answers."""

@@ -1,8 +1,8 @@
-"""The HTTP application: the endpoints behind the guard, and whatever is mounted at /mcp.
+"""The HTTP application: the endpoints behind the guard, and MCP at /mcp.
 
-Reads requests, writes answers and turns errors into statuses. Calls run in a few threads of their own, so
-that a slow one holds up nobody else. What is called is in `endpoints`; who comes in, `guard` decides; who
-listens is somebody else's business.
+Reads requests, writes answers and turns errors into statuses. Calls run in a few threads, so that a slow one
+does not delay others. `endpoints` has the functions that are called, `guard` decides who may call them, and
+the service opens the port.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _THREADS = 8
 _WORKSPACE: TypeAdapter[str] = TypeAdapter(wire.Workspace)
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 _STATUSES = {UnknownId: 404, TemplateNotFound: 404, ValidationError: 400, StorageError: 503}
-"""The status of an error is that of the first class that fits; an unknown id is a ValidationError, too."""
+"""The status of an error is that of the first class that matches: an UnknownId is a ValidationError, too."""
 _HTTP_ERRORS = {403: "forbidden", 404: "no_such_address", 507: "quota_reached"}
 
 
@@ -57,9 +57,9 @@ def build_api(
     page: ASGIApp | None = None,
     page_key: str = "",
 ) -> Starlette:
-    """The application for one user on loopback, guarded; `mcp` is served at /mcp, and lives as long.
+    """The guarded application for one user on loopback; `mcp` is served at /mcp.
 
-    `page` is the viewer's page; `page_key` opens its parts and nothing else.
+    `page` is the viewer's page; `page_key` gives access to its parts and to nothing else.
     """
     endpoints = list_endpoints(engine, port, status, metrics, page_key)
     guard = Middleware(Guard, token=token, port=port, page_key=page_key)
@@ -74,7 +74,7 @@ def build_guarded_api(
     mcp: Starlette | None = None,
     page: ASGIApp | None = None,
 ) -> Starlette:
-    """The endpoints behind a guard. `permit` is asked before each call, and raises if it may not be made."""
+    """The endpoints behind a guard. `permit` is called before each call, and raises if it is not allowed."""
     threads = anyio.CapacityLimiter(_THREADS)
     paths: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
@@ -83,7 +83,7 @@ def build_guarded_api(
         Route(path, AddressGuard(_serve_path(one, threads, permit), *one)) for path, one in paths.items()
     ]
     if mcp is not None:
-        routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # it keeps no session to listen to or to end
+        routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # no sessions, so neither GET nor DELETE
 
     if page is not None:
         routes += [
@@ -106,7 +106,7 @@ def build_guarded_api(
         },
         lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # an address has one spelling
+    app.router.redirect_slashes = False  # each address has only one spelling
     return app
 
 
@@ -128,7 +128,7 @@ def _serve_path(
 
 
 async def _read_call(endpoint: Endpoint, request: Request) -> EndpointCall:
-    """What is asked, checked as far as the wire can."""
+    """The call that a request asks for, with its body checked against the endpoint's model."""
     query = dict(request.query_params)
     if len(query) < len(request.query_params.multi_items()):
         raise ValidationError("a query parameter is given twice; give it once")
@@ -163,7 +163,7 @@ async def _respond_to_http_error(_: Request, error: Exception) -> Response:
 
 
 async def _respond_to_unforeseen_error(_: Request, error: Exception) -> Response:
-    """A bug: the client is told so, and Starlette raises it again, for the log; then the connection ends."""
+    """The answer to a bug; Starlette raises the error again, for the log, and the connection is closed."""
     _log.warning("a request failed unexpectedly", error=type(error).__name__)
     message = "Foreword failed in a way nobody foresaw; its log has the details"
     return _error_response(500, "bug", message, {"Connection": "close"})
@@ -172,5 +172,5 @@ async def _respond_to_unforeseen_error(_: Request, error: Exception) -> Response
 def _error_response(
     status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An error as the API answers it: its tag and its message, as JSON."""
+    """The JSON answer for an error: its tag and its message."""
     return JSONResponse({"error": {"type": kind, "message": message}}, status, headers)

@@ -1,7 +1,7 @@
 """Every endpoint under /v1 and beside it, and the OpenAPI document that is made from the same table.
 
-Each entry translates a request into one call of the engine. Nothing here knows of requests, or of statuses
-other than those the table lists. What is not in the table is not served.
+Each entry translates a request into one call of the engine. Nothing here knows of HTTP requests, or of
+statuses other than those that the table lists. What is not in the table is not served.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """A request that was read: the workspace and the id that its address names, and its body.
+    """A request after reading: the workspace and the id in its address, and its body.
 
-    `caller` is who asks, where that matters; `sees` says whether the caller may know of a workspace.
+    `caller` is the id of the team member who asks, if any; `sees` says whether they may know of a workspace.
     """
 
     workspace: str = ""
@@ -59,16 +59,16 @@ class EndpointCall:
 
     @property
     def named_workspace(self) -> str:
-        """The workspace that is meant, in the address or in the body; empty for none."""
+        """The workspace that the address or the body names; empty if neither does."""
         return self.workspace or getattr(self.body, "workspace", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method on one path: what it takes, what it gives, and the function in between.
+    """One method on one path: the models of its body and its answer, and the function that answers.
 
-    `scoped` says that the workspace comes in the query; otherwise it is in the body, or none is meant.
-    Without an `answer` the function gives plain text. `fails` are the statuses of its own failures.
+    `scoped` says that the workspace comes in the query; otherwise it is in the body, or there is none.
+    Without an `answer` the function returns plain text. `fails` are the statuses of its own failures.
     """
 
     name: str
@@ -96,7 +96,7 @@ def list_endpoints(
     metrics: Callable[[], str] | None = None,
     page_key: str = "",
 ) -> tuple[Endpoint, ...]:
-    """Everything that is served, apart from MCP and the page."""
+    """All endpoints, apart from MCP and the page."""
     table = [
         *_list_engine_endpoints(engine),
         Endpoint(
@@ -127,7 +127,7 @@ def list_endpoints(
 
 
 def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
-    """The endpoints that ask the engine."""
+    """The endpoints that call the engine."""
     handlers, stored, sought = _EngineHandlers(engine), (503,), (502, 503)
     return [
         Endpoint(
@@ -189,7 +189,7 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
 
 
 class _EngineHandlers:
-    """The calls of the engine behind the endpoints that take a body, a method each."""
+    """One method for each endpoint with a body, which calls the engine."""
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
@@ -298,7 +298,7 @@ def openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]
 
 
 def _list_schema_models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseModel], JsonSchemaMode]]:
-    """Each model that is asked or answered once, and which of the two it is."""
+    """Each model of a body or an answer, once, and the mode of its schema."""
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         *((endpoint.body, "validation") for endpoint in endpoints if endpoint.body),
         *((endpoint.answer, "serialization") for endpoint in endpoints if endpoint.answer),
@@ -308,7 +308,7 @@ def _list_schema_models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseMo
 
 
 def _describe_operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """One endpoint as OpenAPI describes it."""
+    """One endpoint as an operation in OpenAPI."""
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -324,7 +324,7 @@ def _describe_operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str
 
 
 def _describe_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    """The id in the path and the workspace in the query, where there are such."""
+    """The id in the path and the workspace in the query, if the endpoint has them."""
     parameters: list[dict[str, Any]] = []
     if "{id}" in endpoint.path:
         schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}

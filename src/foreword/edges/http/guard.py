@@ -1,13 +1,13 @@
-"""Who may talk to a server on loopback: the programs of this user that hold the token, and no web page.
+"""Who may talk to a server on loopback: the programs of this user that have the token, and no web page.
 
 A web page can send requests to 127.0.0.1, and can have its own name resolve to it. So the `Host` must be
 ours (else 421), an `Origin` must be ours or absent (else 403), the token comes in a header that no page can
-add without asking (else 401), and nobody who asks is told yes: no CORS header is ever sent. WebSockets are
+add without permission (else 401), and permission is never given: no CORS header is ever sent. WebSockets are
 refused. That is the `Guard`, around everything. The empty shell of the viewer's page needs no token, since
 it holds nothing and may be linked to from anywhere; its parts take a key of their own, or the token. Each
-address has an `AddressGuard` besides: only its methods pass (else 405), bodies are JSON by their content type
-(else 415), because a form can be posted without asking, and they are read whole, up to a limit (else 413),
-before anything sees them.
+address also has an `AddressGuard`: only its methods pass (else 405), bodies are JSON by their content type
+(else 415), because a page can post a form without permission, and they are read whole, up to a limit (else
+413), before anything sees them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 2_000_000
-"""At most this many bytes may a request bring."""
+"""The most bytes that the body of a request may have."""
 
 OPEN_PATHS = frozenset({"/health"})
 """Paths that need no token."""
@@ -43,7 +43,7 @@ _ADDED_NAMES = frozenset(name for name, _ in _ADDED_HEADERS)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not let in: the status, the tag and what to do about it."""
+    """The answer to a request that is refused: the status, the tag, and a message with advice."""
 
     status: int
     type: str
@@ -76,19 +76,19 @@ _TOO_LARGE = Refusal(
 )
 
 
-def hosts(port: int) -> tuple[str, ...]:
-    """The values of `Host` that mean this server."""
+def allowed_hosts(port: int) -> tuple[str, ...]:
+    """The values of the header `Host` that mean this server."""
     names = ("127.0.0.1", "localhost", "[::1]")
     return tuple(f"{name}:{port}" for name in names) + (names if port == 80 else ())
 
 
-def origins(port: int) -> tuple[str, ...]:
-    """The values of `Origin` that mean this server's own pages."""
-    return tuple(f"http://{host}" for host in hosts(port))
+def allowed_origins(port: int) -> tuple[str, ...]:
+    """The values of the header `Origin` that mean this server's own pages."""
+    return tuple(f"http://{host}" for host in allowed_hosts(port))
 
 
 class Guard:
-    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
+    """ASGI middleware around everything: checks host, origin and token, and refuses WebSockets."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int, page_key: str = "") -> None:
         if not token:
@@ -96,8 +96,8 @@ class Guard:
         self._app = app
         self._token = token.encode()
         self._page_key = page_key.encode()
-        self._hosts = frozenset(host.encode() for host in hosts(port))
-        self._origins = frozenset(origin.encode() for origin in origins(port))
+        self._hosts = frozenset(host.encode() for host in allowed_hosts(port))
+        self._origins = frozenset(origin.encode() for origin in allowed_origins(port))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer with a refusal."""
@@ -109,22 +109,22 @@ class Guard:
             await (self._find_refusal(scope) or self._app)(scope, receive, _add_headers_to_answers(send))
 
     def _find_refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is not let in, or None when it is."""
-        if _single_value(scope, b"host").lower() not in self._hosts:
+        """The refusal of a request, or None if it may pass."""
+        if _single_header_value(scope, b"host").lower() not in self._hosts:
             return _WRONG_HOST
         is_shell = bool(self._page_key) and _is_under(scope["path"], SHELL_PATH)
         if not self._is_own_page(scope) and not (is_shell and _is_navigation(scope)):
             return _WRONG_ORIGIN
-        if b"websocket" in _joined_values(scope, b"upgrade"):
+        if b"websocket" in _joined_header_values(scope, b"upgrade"):
             return _WEBSOCKET
         return None if scope["path"] in OPEN_PATHS or is_shell or self._has_token(scope) else _NO_TOKEN
 
     def _is_own_page(self, scope: Scope) -> bool:
-        """Whether no page of another site can have sent this; browsers say so in one of two headers."""
-        if _joined_values(scope, b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
+        """Whether no page of another site can have sent this, by the two headers that browsers set."""
+        if _joined_header_values(scope, b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
         has_origin = bool(_header_values(scope, b"origin"))
-        return not has_origin or _single_value(scope, b"origin").lower() in self._origins
+        return not has_origin or _single_header_value(scope, b"origin").lower() in self._origins
 
     def _has_token(self, scope: Scope) -> bool:
         given = read_bearer_token(scope).encode("latin-1")
@@ -146,7 +146,7 @@ class AddressGuard:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, its body read, or answer with a refusal."""
+        """Read the body and let the request pass, or answer with a refusal."""
         refusal = None if scope["method"] in self._methods else self._wrong_method
         if scope["method"] in _WITH_BODY and refusal is None:
             refusal = _find_body_refusal(scope)
@@ -161,7 +161,7 @@ class AddressGuard:
 
 def read_bearer_token(scope: Scope) -> str:
     """The token in the header `Authorization`; empty if it is missing, comes twice or is of another kind."""
-    scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
+    scheme, _, sent = _single_header_value(scope, b"authorization").partition(b" ")
     return sent.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
 
@@ -170,8 +170,11 @@ def _is_under(path: str, folder: str) -> bool:
 
 
 def _is_navigation(scope: Scope) -> bool:
-    """Whether a browser goes to a page, as by a link; not that a page embeds or fetches something."""
-    mode, target = _joined_values(scope, b"sec-fetch-mode"), _joined_values(scope, b"sec-fetch-dest")
+    """Whether a browser opens a page, as by a link, and no page embeds or fetches it."""
+    mode, target = (
+        _joined_header_values(scope, b"sec-fetch-mode"),
+        _joined_header_values(scope, b"sec-fetch-dest"),
+    )
     return scope["method"] == "GET" and (mode, target) == (b"navigate", b"document")
 
 
@@ -179,29 +182,29 @@ def _header_values(scope: Scope, name: bytes) -> list[bytes]:
     return [value for key, value in scope["headers"] if key.lower() == name]
 
 
-def _single_value(scope: Scope, name: bytes) -> bytes:
-    """The value of a header that comes exactly once; empty for one that is missing or comes twice."""
+def _single_header_value(scope: Scope, name: bytes) -> bytes:
+    """The value of a header that comes exactly once; empty if it is missing or comes twice."""
     values = _header_values(scope, name)
     return values[0] if len(values) == 1 else b""
 
 
-def _joined_values(scope: Scope, name: bytes) -> bytes:
-    """All values of a header as one, in lower case."""
+def _joined_header_values(scope: Scope, name: bytes) -> bytes:
+    """All values of a header, joined by commas, in lower case."""
     return b", ".join(_header_values(scope, name)).lower()
 
 
 def _find_body_refusal(scope: Scope) -> Refusal | None:
-    """Why a body of this type and length is not read, or None when it is."""
-    kind, _, parameters = _single_value(scope, b"content-type").lower().partition(b";")
+    """The refusal of a body by its type and length, or None if it may be read."""
+    kind, _, parameters = _single_header_value(scope, b"content-type").lower().partition(b";")
     if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
         return _NOT_JSON
-    length = _joined_values(scope, b"content-length") or b"0"
+    length = _joined_header_values(scope, b"content-length") or b"0"
     small = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and int(length) <= MAX_BODY_BYTES
     return None if small else _TOO_LARGE
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """The body, no further than the limit and a piece; None when the client left before it was all there."""
+    """The body, read until it is over the limit; None if the client left before all of it came."""
     body = bytearray()
     while len(body) <= MAX_BODY_BYTES:
         message = await receive()
@@ -214,7 +217,7 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body that was read, then whatever follows."""
+    """A `receive` that returns the body that was read already, then calls the original."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -224,7 +227,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _add_headers_to_answers(send: Send) -> Send:
-    """A `send` that adds the headers of every answer."""
+    """A `send` that adds the headers that every answer has."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -235,10 +238,10 @@ def _add_headers_to_answers(send: Send) -> Send:
     return send_with_headers
 
 
-class PageGuard(Guard):
-    """The guard of a proxy: no web page comes in, any program does; what it answers is sent as it is.
+class ProxyGuard(Guard):
+    """The guard of a proxy: it refuses web pages, lets any program pass, and adds no headers to answers.
 
-    The token's place in a request is taken by the key of the API behind it.
+    There is no token, because requests carry the key of the API behind the proxy in its place.
     """
 
     def __init__(self, app: ASGIApp, *, port: int) -> None:

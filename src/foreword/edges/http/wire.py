@@ -1,11 +1,11 @@
-"""What crosses the wire: a pydantic model for everything that is asked and answered over HTTP.
+"""The pydantic models of everything that is asked and answered over HTTP.
 
 Requests are read strictly: a number is not a text, an unknown field is an error, a date names its time zone.
 The bounds repeat those of the engine, so that the published schema is true; the engine checks again. Nothing
-here calls it.
+here calls the engine.
 """
 
-# No deferred annotations here: pydantic makes its checks of them.
+# No deferred annotations here: pydantic derives its checks from them.
 
 import re
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 
 
 def _parse_instant(value: object) -> object:
-    """An RFC 3339 date and time, in UTC; anything else is left for pydantic to refuse."""
+    """An RFC 3339 date and time, in UTC; ValueError for another text. Other values are left to pydantic."""
     if not isinstance(value, str):
         return value
     if not _RFC3339.fullmatch(value):
@@ -53,7 +53,7 @@ def _parse_instant(value: object) -> object:
 
 
 def _whole_float_to_int(value: object) -> object:
-    """4.0 as 4: JSON has one kind of number."""
+    """A whole float such as 4.0 as an int, since JSON has one kind of number; other values as they are."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -62,7 +62,7 @@ def _drop_schema_default(schema: dict[str, Any]) -> None:
 
 
 def _optional_not_null_field() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
-    """The default of a field that may be left out, but may not be null."""
+    """A field that may be left out, but may not be null."""
     return Field(default=None, json_schema_extra=_drop_schema_default)
 
 
@@ -252,7 +252,7 @@ class AmendQuestion(Question):
 
 
 def describe_mistakes(error: ValidationError) -> str:
-    """What is wrong with a request, field by field, without repeating what was sent."""
+    """The mistakes in a request, field by field, without repeating what was sent."""
     return "; ".join(
         ": ".join([*filter(None, [".".join(map(str, mistake["loc"]))]), _describe_mistake(mistake)])
         for mistake in error.errors(include_url=False, include_input=False)

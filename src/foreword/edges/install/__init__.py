@@ -1,6 +1,6 @@
-"""Foreword in an agent's own settings: installed, examined and taken out again.
+"""Foreword in an agent's own settings: installing, examining and removing it.
 
-`agents` says which files each agent has and what they should hold; `settings_text` changes one place of a
-text; `changes` knows our parts of a file, plans a change and makes it; `examine` looks if it still works.
-Nothing of anybody else's is touched, and every change can be seen before it is made.
+`agents` lists each agent's files and what they should hold; `settings_text` changes one place of a text;
+`changes` finds our parts of a file, plans a change and applies it; `examine` checks whether an installation
+still works. Nothing but our own parts is touched, and every change can be shown before it is applied.
 """

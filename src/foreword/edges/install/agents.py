@@ -1,4 +1,4 @@
-"""The agents that Foreword can be installed in: which files each has, what each should hold, what is left.
+"""The agents that Foreword can be installed in: their files, what these should hold, what the user must do.
 
 Claude Code, Codex and Gemini CLI run commands as hooks; opencode has no such hooks, so a small plugin runs
 Foreword's client there. All four reach the memory tools as an MCP server. Claude Code can have all of it as a
@@ -45,15 +45,15 @@ _CLAUDE_TIMEOUTS = {
     "SessionEnd": 3,
 }
 _NOT_FOR_CLAUDE_CODE = ("PreCompact",)
-"""Claude Code writes the command of such a hook into what the model reads after a compact; the session that
-begins then tells us as well."""
+"""Claude Code shows the model the command of such a hook after a compact. The session start that follows
+reports the compact as well."""
 _NOT_FOR_CODEX = ("PostToolUseFailure",)
-"""Codex has no such event: there a tool that failed is a tool that was used."""
+"""Codex has no such event: it reports a tool that failed as a tool that was used."""
 _MATCHERS = {
     "SessionStart": "startup|resume|clear|compact",
     "PreToolUse": "Bash|Task|Agent|Edit|MultiEdit|Write|NotebookEdit",
 }
-"""For which tools of Claude Code, and which starts, a hook is run: those that can have an answer."""
+"""For which tools and which session starts Claude Code runs a hook: those that can have an answer."""
 _GEMINI_TIMEOUTS = {"SessionStart": 10_000, "BeforeAgent": 5_000, "AfterTool": 5_000, "SessionEnd": 3_000}
 _OPENCODE_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 _TRUST_HOOKS = "start codex, open /hooks, review Foreword's hooks and trust them: until then Codex skips them"
@@ -64,39 +64,39 @@ _PLUGIN_FOLDERS = (
     *(".claude-plugin", "foreword/.claude-plugin", "foreword/hooks", "foreword/skills/recall"),
     *("foreword/commands", "foreword/skills", "foreword", ""),
 )
-"""The folders that the plugin makes, each before the one that holds it."""
+"""The folders that the plugin creates, each before its parent."""
 _MCP_SERVER = ("mcpServers", "foreword")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPlace:
-    """Where an installation goes: whose settings, with which parts, and the Foreword that they will call."""
+    """Where to install: whose settings to change, with which parts, and which Foreword they will call."""
 
     home: Path
     user: Path = field(default_factory=Path.home)
     project: Path | None = None
     mcp: bool = True
-    """Whether the memory tools are wanted, too."""
+    """Whether to install the memory tools, too."""
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     python: str = field(default_factory=lambda: str(Path(sys.executable).absolute()))
 
     def settings_folder(self, variable: str, name: str) -> Path:
-        """An agent's settings folder: in the project, or where its variable says, or in the user's home."""
+        """An agent's settings folder: in the project, or the one in its variable, or in the user's home."""
         if self.project is not None:
             return self.project / name
         path = self.environment.get(variable)
         return Path(path).expanduser().absolute() if path else self.user / name
 
     def hook_command(self, agent: str, event: str) -> str:
-        """The shell command that hands one event to Foreword.
+        """The shell command that passes one event to Foreword.
 
-        It never fails: an interpreter that does not find its file exits with 2, which tells an agent to
-        refuse the prompt, and a Foreword that was removed must not do that.
+        It never fails: an interpreter that does not find its file exits with 2, on which an agent refuses the
+        prompt, and a Foreword that was removed must not cause that.
         """
-        return f"{shlex.join(self.hook_words(agent, event))} || true"
+        return f"{shlex.join(self.hook_command_words(agent, event))} || true"
 
-    def hook_words(self, agent: str, event: str) -> list[str]:
-        """The same command as a list of words, without the shell."""
+    def hook_command_words(self, agent: str, event: str) -> list[str]:
+        """The hook's command as a list of words, without the shell."""
         return [
             os.path.realpath(self.python),
             *("-I", "-S", str(CLIENT)),
@@ -108,7 +108,7 @@ class InstallPlace:
         ]
 
     def foreword_command(self, *words: str) -> list[str]:
-        """A Foreword command as a list of words; the agent's folder cannot shadow the package."""
+        """A Foreword command as a list of words; a folder named `foreword` cannot shadow the package."""
         return [self.python, "-I", "-m", "foreword", *words]
 
     @property
@@ -119,7 +119,7 @@ class InstallPlace:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent: the files that its installation touches, the first of which holds the hooks."""
+    """An agent: the files that its installation changes, the first of which holds the hooks."""
 
     name: str
     targets: Callable[[InstallPlace], list[TargetFile]]
@@ -130,12 +130,12 @@ class Agent:
     """How many seconds one unit of the agent's timeouts is."""
 
     def advice(self, place: InstallPlace) -> list[str]:
-        """What the user still has to do at this place."""
+        """What the user still has to do after an installation at this place."""
         return [*self.next_steps, *(self.next_steps_in_project if place.project is not None else ())]
 
 
 def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
-    """A group of one hook for each event of Claude Code or Codex; timeouts are in seconds."""
+    """The hooks for Claude Code or Codex, one group for each event; timeouts are in seconds."""
     groups: Parts = {}
     left_out = _NOT_FOR_CODEX if agent == CODEX else _NOT_FOR_CLAUDE_CODE
     for event, seconds in _CLAUDE_TIMEOUTS.items():
@@ -149,7 +149,7 @@ def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
 
 
 def _mcp_server_entry(place: InstallPlace, **first: str) -> dict[str, Any]:
-    """The MCP server as most agents' settings name it, after what one of them wants `first`."""
+    """The entry of our MCP server in an agent's settings; `first` are keys to put before the usual ones."""
     command, *arguments = place.foreword_command("mcp")
     return {**first, "command": command, "args": arguments, "env": place.variables}
 
@@ -179,7 +179,7 @@ def _codex_targets(place: InstallPlace) -> list[TargetFile]:
 
 
 def _gemini_targets(place: InstallPlace) -> list[TargetFile]:
-    """Hooks and tools are in one file, which may hold comments; timeouts are in milliseconds."""
+    """The one file for hooks and tools, which may hold comments; timeouts are in milliseconds."""
     wanted: Parts = {}
     for event, milliseconds in _GEMINI_TIMEOUTS.items():
         hook = {"name": "foreword", "type": "command", "command": place.hook_command(GEMINI, event)}
@@ -206,7 +206,7 @@ def _opencode_targets(place: InstallPlace) -> list[TargetFile]:
         "environment": place.variables,
         "enabled": True,
     }
-    commands = {event: place.hook_words(OPENCODE, event) for event in _OPENCODE_EVENTS}
+    commands = {event: place.hook_command_words(OPENCODE, event) for event in _OPENCODE_EVENTS}
     words = f"const COMMANDS = {json.dumps(commands, indent=2)}"
     plugin = _read_template("opencode.js").replace("const COMMANDS = {}", words)
     member, mark = ("mcp", "foreword"), "foreword install opencode"
@@ -245,8 +245,8 @@ AGENTS = {
 # The plugin of Claude Code -------------------------------------------------------------------------------
 
 
-def plugin_folder(place: InstallPlace) -> Path | None:
-    """The folder of the plugin, if Claude Code runs Foreword as one: its user's settings say so."""
+def find_plugin_folder(place: InstallPlace) -> Path | None:
+    """The folder of Claude Code's plugin, if the user's settings enable it; None otherwise."""
     folder = replace(place, project=None).settings_folder("CLAUDE_CONFIG_DIR", ".claude")
     settings = settings_text.read_json(read_text(folder / "settings.json").text)
     if settings_text.value_at(settings, ("enabledPlugins", "foreword@foreword")) is not True:
@@ -256,7 +256,7 @@ def plugin_folder(place: InstallPlace) -> Path | None:
 
 
 def plugin_targets(place: InstallPlace, folder: Path) -> list[TargetFile]:
-    """Every file of the plugin of Claude Code: a folder that is a marketplace with this one plugin."""
+    """Every file of Claude Code's plugin: the folder is a marketplace with this one plugin."""
     variables = (f"{name}={shlex.quote(value)}" for name, value in place.variables.items())
     command = " ".join([*variables, shlex.join(place.foreword_command())])
     version = foreword.__version__
@@ -286,14 +286,14 @@ def plugin_targets(place: InstallPlace, folder: Path) -> list[TargetFile]:
 
 
 def remove_empty_plugin_folders(folder: Path) -> None:
-    """Remove the folders that the plugin made, but for those that hold something of others."""
+    """Remove the folders that the plugin created, unless other files are in them."""
     for path in (folder / name for name in _PLUGIN_FOLDERS):
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
 
 
 def plugin_advice(folder: Path) -> list[str]:
-    """What the user still has to do."""
+    """What the user still has to do after the plugin was written."""
     return [
         f"claude plugin marketplace add {shlex.quote(str(folder))}",
         "claude plugin install foreword@foreword",

@@ -1,10 +1,10 @@
-"""Change other programs' settings files: what in them is Foreword's, what would change, and then the change.
+"""Change other programs' settings files: find Foreword's parts in them, plan a change, apply it.
 
 Planning reads and compares; only `apply_change` writes, and it replaces a file whole or not at all. The mode
-and owner of a file stay, a new one is for its owner alone, a link stays a link, and a backup of what was
-there before the first change is kept.
-Removing restores the backup byte for byte when nothing but our own parts has changed since: the backup with
-our parts put in again must be exactly the file as it is. Otherwise our parts are cut out and the rest stays.
+and owner of a file stay, a new file is readable by its owner alone, a link stays a link, and a backup of the
+file before the first change is kept.
+Removing restores the backup byte for byte if nothing but our own parts has changed since: the backup with our
+parts added again must equal the file as it is. Otherwise our parts are cut out and the rest stays.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EncodedText:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """What a file holds, or None if there is none."""
+    """The content of a file, or None if there is no such file."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -78,15 +78,15 @@ def read_text(path: Path) -> EncodedText:
 
 
 CLIENT_MARK = "foreword/edges/hook_client.py"
-"""Every command of a hook of ours runs a file of this name, whichever Foreword installed it."""
+"""Every hook of ours runs a file of this name, whichever version of Foreword installed it."""
 
 Parts = dict[tuple[str, ...], Any]
-"""What is Foreword's in a file, by its path there; at `hooks` and an event it is a group in that list."""
+"""Foreword's parts of a file, by their path in it; under `hooks` and an event, a part is one group."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A JSON file with groups of hooks, members of our name, or both."""
+    """A JSON file with our groups of hooks, our named members, or both."""
 
     path: Path
     wanted: Parts
@@ -94,7 +94,7 @@ class JsonFile:
     comments: bool = False
 
     def find_our_parts(self, text: str) -> Parts:
-        """Each group that runs our client, a list where there are several, and each member of our name."""
+        """Each group that runs our client, a list if an event has several, and each member with our name."""
         settings = self._read_settings(text)
         groups: dict[str, list[Any]] = {}
         for event, place, _ in _locate_our_hooks(settings):
@@ -109,14 +109,14 @@ class JsonFile:
         return dict(sorted(parts.items(), key=lambda part: order.index(part[0]) if part[0] in order else 99))
 
     def add_parts(self, text: str, parts: Parts) -> str:
-        """Groups go to the end of their event's list, members to the end of their object."""
+        """The text with our groups at the end of their lists, and our members at the end of their objects."""
         for path, new in parts.items():
             write = settings_text.append_json if path[0] == "hooks" else settings_text.put_json
             text = write(text, path, new, comments=self.comments)
         return text
 
     def remove_our_parts(self, text: str) -> str:
-        """Our hooks go, one by one, then our members; what this leaves empty goes with them."""
+        """The text without our hooks and members, and without lists and objects that this leaves empty."""
         while hooks := list(_locate_our_hooks(self._read_settings(text))):
             event, group, hook = hooks[-1]
             path = ("hooks", event, group, "hooks", hook)
@@ -127,7 +127,7 @@ class JsonFile:
         return text
 
     def _read_settings(self, text: str) -> dict[str, Any]:
-        """The settings as a JSON object; an error when they are anything else."""
+        """The settings as a JSON object; ValidationError if they are anything else."""
         settings = settings_text.read_json(text, comments=self.comments)
         if not isinstance(settings, dict):
             raise ValidationError("it is not a JSON object")
@@ -135,7 +135,7 @@ class JsonFile:
 
 
 def _locate_our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """Where our hooks stand: the event, the number of the group, the number of the hook in it."""
+    """The places of our hooks: the event, the index of the group, the index of the hook in it."""
     events = settings.get("hooks")
     for event, groups in events.items() if isinstance(events, dict) else ():
         for place, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -148,7 +148,7 @@ def _locate_our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A TOML file with one table of ours."""
+    """A TOML file with one table that is ours."""
 
     path: Path
     wanted: Parts
@@ -160,26 +160,26 @@ class TomlFile:
         return {} if table is None else {self.table: table}
 
     def add_parts(self, text: str, parts: Parts) -> str:
-        """Our table goes to the end."""
+        """The text with our table at its end."""
         for new in parts.values():
             text = settings_text.put_table(text, self.table, new)
         return text
 
     def remove_our_parts(self, text: str) -> str:
-        """Our table goes, with the tables below it."""
+        """The text without our table and the tables below it."""
         return settings_text.delete_table(text, self.table) if self.find_our_parts(text) else text
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
-    """A file that is ours from the first byte to the last; `mark` is how it is known again."""
+    """A file that is all ours; it is recognised by `mark`."""
 
     path: Path
     wanted: Parts
     mark: str
 
     def find_our_parts(self, text: str) -> Parts:
-        """The whole text, if it bears our mark; a foreign file of that name is refused."""
+        """The whole text; ValidationError if it is somebody else's file, without our mark."""
         if not text:
             return {}
         if self.mark not in text:
@@ -187,16 +187,16 @@ class WholeFile:
         return {("",): text}
 
     def add_parts(self, text: str, parts: Parts) -> str:
-        """The whole text."""
+        """The text with all our parts after it."""
         return text + "".join(parts.values())
 
     def remove_our_parts(self, text: str) -> str:
-        """Nothing is left."""
+        """An empty text, since the whole file is ours."""
         return "" if self.find_our_parts(text) else text
 
 
 TargetFile = JsonFile | TomlFile | WholeFile
-"""A file at a path that should hold the wanted parts of ours; where none are wanted, they should go."""
+"""A file that should hold our wanted parts; if none are wanted, ours should be removed."""
 
 
 # Planning ------------------------------------------------------------------------------------------------
@@ -204,9 +204,9 @@ TargetFile = JsonFile | TomlFile | WholeFile
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one file; None is no file.
+    """The change of one file, from the bytes `before` to those `after`; None means that there is no file.
 
-    `backup` is a copy to make before the change, `restored` the backup that the change puts back.
+    `backup` is where to copy the file before the change, `restored` the backup that the change restores.
     """
 
     path: Path
@@ -217,7 +217,7 @@ class Change:
 
     @property
     def action(self) -> str:
-        """What becomes of it, in a word."""
+        """The change in a word, such as `created`."""
         if self.before == self.after:
             return "unchanged"
         if self.after is None:
@@ -239,7 +239,7 @@ class Change:
 
 
 def plan_installation(target: TargetFile) -> Change:
-    """The change that makes a file hold what is wanted of it, and no other part of ours."""
+    """The change after which a file holds exactly our wanted parts, beside everybody else's."""
     if not target.wanted:
         return plan_removal(target)
     with _name_file_in_errors(target, "was left alone"):
@@ -256,7 +256,7 @@ def plan_installation(target: TargetFile) -> Change:
 
 
 def plan_removal(target: TargetFile) -> Change:
-    """The change that takes everything of ours out of a file."""
+    """The change that removes all our parts from a file."""
     with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
@@ -267,8 +267,8 @@ def plan_removal(target: TargetFile) -> Change:
     return Change(target.path, before, None if rest is None else old.encode(rest), restored=restored)
 
 
-def installed_parts(target: TargetFile) -> Parts:
-    """The parts of ours that a file holds now."""
+def find_installed_parts(target: TargetFile) -> Parts:
+    """Our parts that a file holds now; ValidationError with the file's name if it cannot be read."""
     with _name_file_in_errors(target, "cannot be read"):
         return target.find_our_parts(read_text(target.path).text)
 
@@ -285,7 +285,7 @@ def _name_file_in_errors(target: TargetFile, problem: str) -> Iterator[None]:
 def _text_before_installation(
     target: TargetFile, old: EncodedText, parts: Parts
 ) -> tuple[str | None, Path | None]:
-    """The text as it was before us, and the backup that it comes from; no text when the file is all ours."""
+    """The text before our installation, and the backup it comes from; None if the file is all ours."""
     if not parts:
         return old.text, None
     for backup in list_backups(target.path):
@@ -298,14 +298,14 @@ def _text_before_installation(
 
 
 def _merge_part(path: tuple[str, ...], old: Json, new: Json) -> Json:
-    """What a part should be: keys that others gave a member of ours stay; groups of hooks are ours alone."""
+    """The new part, with the keys that others added to the old one; groups of hooks are simply replaced."""
     if path[0] != "hooks" and isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: _merge_part(path, old.get(key), value) for key, value in new.items()}}
     return new
 
 
 def list_backups(path: Path) -> list[Path]:
-    """The copies that were made of a file before it was first changed, the newest first."""
+    """The backups that were made of a file before it was first changed, the newest first."""
     prefix = path.name + _BACKUP_MARK
     files = path.parent.iterdir() if path.parent.is_dir() else ()
     names = (file.name for file in files if file.name.startswith(prefix) and file.suffix == _BACKUP_SUFFIX)
@@ -313,7 +313,7 @@ def list_backups(path: Path) -> list[Path]:
 
 
 def _new_backup_path(path: Path) -> Path:
-    """Where the next copy of a file goes: beside it, with the time in its name."""
+    """The path for the next backup of a file: beside it, with the time in its name."""
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     return path.with_name(f"{path.name}{_BACKUP_MARK}{time}{_BACKUP_SUFFIX}")
 
@@ -322,7 +322,7 @@ def _new_backup_path(path: Path) -> Path:
 
 
 def apply_change(change: Change) -> None:
-    """Make a change, unless somebody changed the file since it was looked at."""
+    """Apply a change; ValidationError if somebody changed the file since it was planned."""
     if change.action == "unchanged":
         return
     if read_bytes(change.path) != change.before:
@@ -340,7 +340,7 @@ def apply_change(change: Change) -> None:
 
 
 def _replace_file(path: Path, data: bytes, *, owner_of: Path | None = None) -> None:
-    """Replace a file in one step. A new one is for its owner alone, who is that of `owner_of`."""
+    """Replace a file in one step. A new file is private, and gets the owner of `owner_of`."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -364,7 +364,7 @@ def _replace_file(path: Path, data: bytes, *, owner_of: Path | None = None) -> N
 
 
 def _set_mode_and_owner(handle: int, model: Path | None, *, is_new: bool) -> None:
-    """Give an open file the owner of another and, unless it is new, its mode."""
+    """Give an open file the owner of `model` and, unless it is new, its mode; a new one is private."""
     if is_new:
         os.fchmod(handle, 0o600)
     if model is None:
@@ -372,5 +372,5 @@ def _set_mode_and_owner(handle: int, model: Path | None, *, is_new: bool) -> Non
     status = model.stat()
     if not is_new:
         os.fchmod(handle, stat.S_IMODE(status.st_mode))
-    with contextlib.suppress(PermissionError):  # only root may give files away, and only root needs to
+    with contextlib.suppress(PermissionError):  # only root may change the owner, and only root needs to
         os.fchown(handle, status.st_uid, status.st_gid)

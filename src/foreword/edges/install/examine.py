@@ -1,6 +1,6 @@
-"""Whether what was installed still works, as far as the agents' settings say.
+"""Whether an installation still works, as far as the agents' settings show.
 
-Looks only: nothing is started, stored or repaired. An agent in which nothing was installed is no problem.
+Only reads: nothing is started, stored or repaired. An agent without an installation is no problem.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace, hook_groups, plugin_folder
-from foreword.edges.install.changes import CLIENT_MARK, JsonFile, WholeFile, installed_parts
+from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace, find_plugin_folder, hook_groups
+from foreword.edges.install.changes import CLIENT_MARK, JsonFile, WholeFile, find_installed_parts
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine(home: Path, project: Path | None = None) -> list[Finding]:
-    """What there is to say of every agent that Foreword was installed in; none when it is in none."""
+    """The findings about every agent that Foreword was installed in; empty if it is in none."""
     user = InstallPlace(home=home)
     plugin = _examine_plugin(user)
     findings = [finding for agent in AGENTS.values() for finding in _examine_agent(agent, user, project)]
@@ -45,7 +45,7 @@ def examine(home: Path, project: Path | None = None) -> list[Finding]:
 
 
 def _examine_agent(agent: Agent, user: InstallPlace, project: Path | None) -> list[Finding]:
-    """What was found in one agent's settings, the user's and the project's, where these are two files."""
+    """The findings in one agent's settings: the user's, and the project's if that is another file."""
     places = [user, replace(user, project=project)]
     files = {agent.targets(place)[0].path: place for place in reversed(places)}
     found = (_examine_agent_at_place(agent, place) for place in reversed(files.values()))
@@ -58,12 +58,12 @@ def _examine_agent(agent: Agent, user: InstallPlace, project: Path | None) -> li
 
 
 def _examine_agent_at_place(agent: Agent, place: InstallPlace) -> Finding | None:
-    """What was found in one agent's settings, if anything of ours was."""
+    """The finding in one agent's settings at a place; None if Foreword is not installed there."""
     name = agent.name if place.project is None else f"{agent.name}, this project"
     install = f"foreword install {agent.name}" + ("" if place.project is None else " --scope project")
     try:
         targets = agent.targets(place)
-        parts = {target.path: installed_parts(target) for target in targets}
+        parts = {target.path: find_installed_parts(target) for target in targets}
     except (ValidationError, OSError) as error:
         return Finding(name, str(error), ok=False, advice=f"put the file right, then run: {install}")
     if not any(parts.values()):
@@ -79,17 +79,17 @@ def _examine_agent_at_place(agent: Agent, place: InstallPlace) -> Finding | None
 
 
 def _examine_plugin(place: InstallPlace) -> Finding | None:
-    """What was found in Claude Code's plugin, if it runs ours."""
+    """The finding in Claude Code's plugin; None if it is not enabled."""
     name = f"{CLAUDE_CODE} plugin"
     try:
-        folder = plugin_folder(place)
+        folder = find_plugin_folder(place)
         if folder is None:
             return None
         file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_groups(place))
         unit = AGENTS[CLAUDE_CODE].timeout_unit
-        problems = list(_find_file_problems(file, installed_parts(file), place, unit))
+        problems = list(_find_file_problems(file, find_installed_parts(file), place, unit))
     except (ValidationError, OSError):
-        return None  # said already, of the same file
+        return None  # already reported by the examination of the same settings
     if problems:
         advice = f"run: foreword install {CLAUDE_CODE} --plugin {shlex.quote(str(folder))}"
         return Finding(name, "; ".join(dict.fromkeys(problems)), ok=False, advice=advice)
@@ -97,7 +97,7 @@ def _examine_plugin(place: InstallPlace) -> Finding | None:
 
 
 def _describe_installed_parts(targets: list[TargetFile], parts: dict[Path, Parts]) -> str:
-    """What is installed, in a few words."""
+    """What is installed, such as `7 hooks, memory tools`."""
     hooks = sum(path[0] == "hooks" for ours in parts.values() for path in ours)
     plugin = any(isinstance(target, WholeFile) and parts[target.path] for target in targets)
     tools = any(path[0] not in ("hooks", "") for ours in parts.values() for path in ours)
@@ -108,7 +108,7 @@ def _describe_installed_parts(targets: list[TargetFile], parts: dict[Path, Parts
 def _find_file_problems(
     target: TargetFile, parts: Parts, place: InstallPlace, timeout_unit: float
 ) -> Iterator[str]:
-    """What is wrong with our parts of one file."""
+    """The problems of our parts of one file, each in words."""
     missing = sorted(path[1] for path in target.wanted if path[0] == "hooks" and path not in parts)
     if missing:
         yield f"no hook for {', '.join(missing)} in {target.path}"
@@ -123,12 +123,12 @@ def _find_file_problems(
 
 
 def _find_hook_problems(event: str, group: Json, place: InstallPlace, timeout_unit: float) -> Iterator[str]:
-    """What is wrong with our hook for one event."""
+    """The problems of our hook for one event, each in words."""
     if not isinstance(group, dict):
         yield f"{event} has more than one hook of ours"
         return
     for hook in group["hooks"]:
-        command = read_command(hook["command"]) if isinstance(hook.get("command"), str) else None
+        command = parse_hook_command(hook["command"]) if isinstance(hook.get("command"), str) else None
         if command is None:
             yield f"the hook for {event} cannot be read"
             continue
@@ -139,15 +139,15 @@ def _find_hook_problems(event: str, group: Json, place: InstallPlace, timeout_un
             yield f"the hooks use the data in {command.home}, not in {place.home.absolute()}"
         timeout, deadline = hook.get("timeout"), command.deadline_ms
         if not isinstance(timeout, int | float):
-            continue  # the agent has a timeout of its own
-        # A timeout in the wrong unit is a hook that never runs, or an agent that waits for half an hour.
+            continue  # the agent's own default timeout applies
+        # With a timeout in the wrong unit, a hook never finishes in time, or an agent waits for half an hour.
         if not deadline / 1000 < timeout * timeout_unit <= _MAX_TIMEOUT_SECONDS:
             unit = "s" if timeout_unit == 1 else "ms"
             yield f"the timeout of {event}, {timeout:g} {unit}, does not fit its deadline, {deadline:g} ms"
 
 
 def _find_server_problems(server: dict[str, Json]) -> Iterator[str]:
-    """What is wrong with the entry of our MCP server."""
+    """The problems of the entry of our MCP server, each in words."""
     command = server.get("command")
     program = command[0] if isinstance(command, list) and command else command
     if not isinstance(program, str) or (Path(program).is_absolute() and not os.access(program, os.X_OK)):
@@ -165,8 +165,8 @@ class HookCommand:
     deadline_ms: float
 
 
-def read_command(command: str) -> HookCommand | None:
-    """The parts of an installed hook command, or None if somebody has changed its shape."""
+def parse_hook_command(command: str) -> HookCommand | None:
+    """The parts of an installed hook command, or None if somebody has changed its form."""
     try:
         words = shlex.split(command)
         options = dict(itertools.pairwise(words))

@@ -1,9 +1,9 @@
 """Change one place in a JSON or TOML text and leave every other byte as it was.
 
 JSON: a value is put, appended or deleted at a path, in the text's own indentation; comments and trailing
-commas stay where they are allowed. TOML: one table is added at the end or taken out, and the change is proven
+commas stay where they are allowed. TOML: one table is added at the end or removed, and the change is verified
 by reading the new text. A text that cannot be read or changed safely is refused with a ValidationError;
-nothing is repaired by guessing. Files, and what the values mean, are left to others.
+nothing is repaired by guessing. This module knows neither files nor what the values mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INDENT = re.compile(r'^([ \t]+)["\]}]', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class _JsonNode:
-    """Where a value stands; `start` is where its key begins, if it has one."""
+    """The position of a value in a text; `start` is where its key begins, if it has one."""
 
     key: str | int | None
     start: int
@@ -42,7 +42,7 @@ class _JsonNode:
 
 
 def read_json(text: str, *, comments: bool = False) -> Json:
-    """The value of a JSON text; an empty text counts as `{}`."""
+    """The value of a JSON text, `{}` if it is empty; ValidationError if it is not JSON."""
     if not text.strip():
         return {}
     try:
@@ -67,17 +67,17 @@ def value_at(value: Json, path: Path) -> Json:
 
 
 def _to_strict_json(text: str, *, comments: bool) -> str:
-    """The text as strict JSON of the same length, each comment and trailing comma turned into blanks."""
+    """The text as strict JSON of the same length: comments and trailing commas are replaced by blanks."""
     return _blank_out_matches(_TRAILING_COMMA, _blank_out_matches(_COMMENT, text)) if comments else text
 
 
 def _blank_out_matches(pattern: re.Pattern[str], text: str) -> str:
-    """The text with every match outside a string turned into blanks; line breaks stay."""
+    """The text with every match outside a string replaced by blanks; line breaks stay."""
     return pattern.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def _parse_tree(strict: str) -> _JsonNode:
-    """Where everything stands in a text that is known to be JSON."""
+    """The positions of all values in a text that is known to be JSON."""
     try:
         return _parse_node(strict, 0, None, None)
     except RecursionError:
@@ -85,7 +85,7 @@ def _parse_tree(strict: str) -> _JsonNode:
 
 
 def _parse_node(strict: str, position: int, key: str | int | None, start: int | None) -> _JsonNode:
-    """The value that begins at a position; `start` is where its key begins, if it has one."""
+    """The node of the value that begins at a position; `start` is where its key begins, if it has one."""
     first = _match_token(strict, position)
     start = first.start(1) if start is None else start
     if first[1] not in ("{", "["):
@@ -106,7 +106,7 @@ def _parse_node(strict: str, position: int, key: str | int | None, start: int | 
 
 
 def _match_token(strict: str, position: int) -> re.Match[str]:
-    """The token of JSON at a position; an error when none is there."""
+    """The token of JSON at a position; ValidationError if there is none."""
     found = _TOKEN.match(strict, position)
     if found is None:
         raise ValidationError("it cannot be edited safely; change it by hand")
@@ -114,7 +114,7 @@ def _match_token(strict: str, position: int) -> re.Match[str]:
 
 
 def _find_child(node: _JsonNode, key: str | int) -> _JsonNode | None:
-    """The child of that name: of two with one name the last, which is the one that readers see."""
+    """The child with this key, or None; of two with the same key the last, which parsers use."""
     return next((child for child in reversed(node.children) if child.key == key), None)
 
 
@@ -122,7 +122,7 @@ def _find_child(node: _JsonNode, key: str | int) -> _JsonNode | None:
 
 
 def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
-    """The text with a new value at a path that has none; missing objects on the way are made."""
+    """The text with a new value at a path that has none; missing objects on the path are created."""
     text = text if text.strip() else "{}\n"
     strict = _to_strict_json(text, comments=comments)
     node = _parse_tree(strict)
@@ -137,7 +137,7 @@ def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str
 
 
 def append_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
-    """The text with a new last element in the list at a path, which is made if it is missing."""
+    """The text with a new last element in the list at a path; a missing list is created."""
     if value_at(read_json(text, comments=comments), path) is None:
         return put_json(text, path, [new], comments=comments)
     strict = _to_strict_json(text, comments=comments)
@@ -145,7 +145,7 @@ def append_json(text: str, path: Path, new: Json, *, comments: bool = False) -> 
 
 
 def delete_json(text: str, path: Path, *, comments: bool = False) -> str:
-    """The text without what lies at a path, and without the objects and lists that this leaves empty."""
+    """The text without the value at a path, and without the objects and lists that this leaves empty."""
     strict = _to_strict_json(text, comments=comments)
     parent = _find_node_at_path(_parse_tree(strict), path[:-1])
     if len(parent.children) == 1:
@@ -167,7 +167,7 @@ def delete_json(text: str, path: Path, *, comments: bool = False) -> str:
 
 
 def _find_node_at_path(node: _JsonNode, path: Path) -> _JsonNode:
-    """The node at a path; an error if there is none."""
+    """The node at a path; ValidationError if there is none."""
     for key in path:
         child = _find_child(node, key)
         if child is None:
@@ -177,7 +177,7 @@ def _find_node_at_path(node: _JsonNode, path: Path) -> _JsonNode:
 
 
 def _find_trailing_comma(text: str, strict: str, start: int, end: int) -> int:
-    """Where a trailing comma stands that the strict text blanks out; -1 if there is none."""
+    """The position of a trailing comma, which the strict text leaves out; -1 if there is none."""
     if strict[start:end].strip() not in ("}", "]"):
         return -1
     return _blank_out_matches(_COMMENT, text).find(",", start, end)
@@ -221,7 +221,7 @@ def _format_member(key: str | int | None, new: Json, unit: str | None, indent: s
 
 
 def _find_line_indent(text: str, position: int) -> str:
-    """The blanks at the beginning of the line in which a position lies."""
+    """The indentation of the line that contains a position."""
     line = text[text.rfind("\n", 0, position) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -230,7 +230,7 @@ def _find_line_indent(text: str, position: int) -> str:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The value of a TOML text."""
+    """The value of a TOML text; ValidationError if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -245,7 +245,7 @@ def put_table(text: str, table: Table, new: dict[str, Any]) -> str:
     changed = text + gap + block
     parent, name = table
     old = read_toml(text)
-    if not _is_toml_of(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
+    if not _reads_as_toml(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
         raise ValidationError(f"a table cannot be added safely; add it by hand:\n{block}")
     return changed
 
@@ -258,13 +258,13 @@ def delete_table(text: str, table: Table) -> str:
     without_parent = {key: value for key, value in old.items() if key != parent}
     changed = "".join(_lines_outside_table(text, table))
     expected = [{**old, parent: others}, *([] if others else [without_parent])]
-    if not any(_is_toml_of(changed, one) for one in expected):
+    if not any(_reads_as_toml(changed, one) for one in expected):
         raise ValidationError(f"[{parent}.{name}] cannot be taken out safely; remove it by hand")
     return changed
 
 
-def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
-    """Whether a text is TOML that reads as the wanted value."""
+def _reads_as_toml(text: str, wanted: dict[str, Any]) -> bool:
+    """Whether a text is TOML with exactly the wanted value."""
     try:
         return tomllib.loads(text) == wanted
     except tomllib.TOMLDecodeError:
@@ -272,7 +272,7 @@ def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
 
 
 def _lines_outside_table(text: str, table: Table) -> list[str]:
-    """The lines that are not the table's; blanks and comments after its last line are somebody else's."""
+    """The lines that do not belong to a table; blank lines and comments after its last line do not."""
     names = r"\s*\.\s*".join(f"""(?:{name}|"{name}"|'{name}')""" for name in map(re.escape, table))
     header = re.compile(rf"\s*\[\s*{names}\s*(?:\..*)?\]")
     kept: list[str] = []
@@ -282,7 +282,7 @@ def _lines_outside_table(text: str, table: Table) -> list[str]:
         if line.lstrip().startswith("["):
             entering = bool(header.match(line))
             if entering and not inside and kept and not kept[-1].strip():
-                kept.pop()  # the blank line that set the table apart
+                kept.pop()  # the blank line before the table
             kept += [] if entering and inside else pending
             inside, pending = entering, []
         if not inside:
@@ -309,7 +309,7 @@ def _format_toml_value(value: object) -> str:
         case str():
             return _format_toml_string(value)
         case dict():
-            pairs = (f"{_format_toml_key(k)} = {_format_toml_value(one)}" for k, one in value.items())
+            pairs = (f"{_format_toml_key(key)} = {_format_toml_value(inner)}" for key, inner in value.items())
             return f"{{ {', '.join(pairs)} }}"
         case list() | tuple():
             return "[" + ", ".join(map(_format_toml_value, value)) + "]"

@@ -1,8 +1,8 @@
-"""A node for a graph whose agents may lack context: what it found, what came of it, and the state it needs.
+"""A node that finds context for a graph's agents, the state it needs, and the outcome it reports.
 
-The node updates the state and changes nothing else in it. Its outcome says whether there was a gap and
-whether it was filled, so that a graph can route on it. Whatever fails is a warning, and the graph goes on;
-only a run that does not say whose workspace it is raises.
+The node writes only its own keys of the state. Its outcome says whether there was a gap and whether it was
+filled, so that a graph can route on it. A failure is logged as a warning, and the graph goes on; only a run
+that does not name its workspace raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import (
     HANDOFF_CONTEXT,
     INJECTED_CONTEXT,
-    GapOutcome,  # LangGraph reads the types of what routes
+    GapOutcome,  # LangGraph reads the return types of routing functions
 )
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.langgraph")
 
 GAP_OUTCOME = "gap_outcome"
-"""The key of a state that says what came of the last gap node."""
+"""The key of a state that holds the outcome of the last gap node."""
 
 MAX_MEMORIES = 256
-"""At most how many workspaces' memories a node keeps at hand."""
+"""For how many workspaces at most a node keeps an open memory."""
 
 _MAX_FRAMES = 12
 _SEVERITY: Mapping[str, int] = {"none": 0, "filled": 1, "unfilled": 2}
@@ -57,21 +57,21 @@ _SEVERITY: Mapping[str, int] = {"none": 0, "filled": 1, "unfilled": 2}
 
 
 def merge_contexts(held: object, new: object) -> dict[str, Any]:
-    """The reducer of `injected_context` and `handoff_context`: branches that run at once all count.
+    """The reducer of `injected_context` and `handoff_context`: it merges those of parallel branches.
 
-    Equal contexts are kept once, and what a node cleared is gone. None clears everything; a mapping that no
-    node of Foreword made takes the place of what was there.
+    Equal contexts are kept once, and those that a node cleared are dropped. None clears everything; a mapping
+    that no node of Foreword made replaces what was there.
     """
     return merge_payloads(held, new)
 
 
 def merge_outcomes(held: object, new: object) -> dict[str, Any]:
-    """The reducer of `gap_outcome`: of one step the gaps of all, and the worst outcome; else the last."""
+    """The reducer of `gap_outcome`: within a step, all gaps and the worst outcome; else the last outcome."""
     before = held if isinstance(held, Mapping) else {}
     after = dict(new) if isinstance(new, Mapping) else {}
     if not before or before.get("step") is None or before.get("step") != after.get("step"):
         return after
-    worst = max((before, after), key=lambda one: _SEVERITY.get(str(one.get("outcome")), 0))
+    worst = max((before, after), key=lambda outcome: _SEVERITY.get(str(outcome.get("outcome")), 0))
     return {
         **worst,
         "gaps": [*before.get("gaps", ()), *after.get("gaps", ())],
@@ -81,7 +81,7 @@ def merge_outcomes(held: object, new: object) -> dict[str, Any]:
 
 
 class GapState(TypedDict, total=False):
-    """What a state needs for gap and hand-off nodes: `class State(MessagesState, GapState): …`."""
+    """The keys that gap and hand-off nodes need in a state: `class State(MessagesState, GapState): …`."""
 
     injected_context: Annotated[dict[str, Any], merge_contexts]
     handoff_context: Annotated[dict[str, Any], merge_contexts]
@@ -89,17 +89,20 @@ class GapState(TypedDict, total=False):
 
 
 def injected_text(state: object, key: str | None = None) -> str:
-    """What gap and hand-off nodes put into a state, framed for a prompt, a line each with its author.
+    """The contexts that gap and hand-off nodes put into a state, as a framed text for a prompt.
 
-    Empty when they put nothing there. `key` is the one key of the state that is read; by default both are.
+    Each context is a line with its author; empty if there are none. `key` is the only key of the state to
+    read; by default both are read.
     """
     keys = (INJECTED_CONTEXT, HANDOFF_CONTEXT) if key is None else (key,)
-    contexts = [one for name in keys for one in held_contexts(get_value(state, name))]
-    return payload_text(list({content_hash(str(one.get("content"))): one for one in contexts}.values()))
+    contexts = [context for name in keys for context in held_contexts(get_value(state, name))]
+    return payload_text(
+        list({content_hash(str(context.get("content"))): context for context in contexts}.values())
+    )
 
 
 def get_outcome(state: object) -> GapOutcome:
-    """What came of the last gap node, to route on: `none`, `filled` or `unfilled`."""
+    """The outcome of the last gap node, to route on: `none`, `filled` or `unfilled`."""
     outcome = get_value(get_value(state, GAP_OUTCOME), "outcome")
     return cast("GapOutcome", outcome) if outcome in _SEVERITY else "none"
 
@@ -110,12 +113,11 @@ def get_outcome(state: object) -> GapOutcome:
 def gap_node(
     engine: ContextEngine, workspace: Workspace, config: InjectionConfig | None = None
 ) -> Runnable[Any, dict[str, Any]]:
-    """A node that looks whether an agent lacks context, and if so gives it: `graph.add_node("gap", …)`.
+    """A node that checks whether an agent lacks context, and if so adds it: `graph.add_node("gap", …)`.
 
     `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
-    runtime. The update has `gap_outcome` and, where something changed, `injected_context`, or
-    `handoff_context` when work is being handed over; the state's schema needs these keys (`GapState` has
-    them).
+    runtime. The update has `gap_outcome` and, if something changed, `injected_context`, or `handoff_context`
+    when work is being handed over; the state's schema needs these keys (`GapState` has them).
     """
     memories = Memories(engine, workspace)
 
@@ -126,7 +128,7 @@ def gap_node(
 
 
 async def fill_gap(state: object, memory: EngineMemory, config: InjectionConfig | None) -> dict[str, Any]:
-    """The update that gives an agent what it lacks, with what came of it; the state itself is not written."""
+    """The update with the context that an agent lacks, and the outcome; the state itself is not changed."""
     started = time.perf_counter()
     try:
         result = await manage_context_injection(copy.copy(state), memory, config)
@@ -138,7 +140,7 @@ async def fill_gap(state: object, memory: EngineMemory, config: InjectionConfig 
 
 
 def describe_result(result: InjectionResult | None, started: float) -> dict[str, Any]:
-    """What came of looking for a gap, as a state keeps it."""
+    """The outcome of a search for a gap, as values for the state."""
     if result is None:
         return describe_outcome("none", started)
     return describe_outcome(
@@ -162,7 +164,7 @@ def describe_outcome(
     tokens: int = 0,
     problem: str = "",
 ) -> dict[str, Any]:
-    """An outcome as a state keeps it: plain values, with the step of the graph that it belongs to."""
+    """An outcome as plain values for the state, with its duration and the step of the graph."""
     return {
         "outcome": outcome,
         "gaps": list(gaps),
@@ -176,7 +178,7 @@ def describe_outcome(
 
 
 class Memories:
-    """The memory of whichever workspace a run belongs to; the ones used last are kept."""
+    """The memories of the workspaces that runs belong to; those used last stay open."""
 
     def __init__(self, engine: ContextEngine, workspace: Workspace) -> None:
         self.scope = WorkspaceScope(workspace)
@@ -185,7 +187,7 @@ class Memories:
         self._lock = threading.Lock()
 
     def of_run(self) -> EngineMemory:
-        """The memory of the run that is under way; raises ValidationError where it does not say whose."""
+        """The memory of the current run; ValidationError if the run does not name its workspace."""
         return self.of_workspace(self.scope.resolve())
 
     def of_workspace(self, workspace: str) -> EngineMemory:
@@ -200,14 +202,14 @@ class Memories:
 
 
 class _CheckedNode(RunnableLambda[Any, dict[str, Any]]):
-    """A node that warns, while its graph is compiled, of keys that it writes and the schema lacks."""
+    """A node that warns, while its graph is compiled, if the schema lacks keys that the node writes."""
 
     keys: tuple[str, ...] = ()
     warned = False
 
     @property
     def deps(self) -> list[Runnable[Any, Any]]:
-        """Nothing. LangGraph asks for this while it compiles: the one moment at which a node can see it."""
+        """Always empty. LangGraph reads it while it compiles, when alone a node can see the graph."""
         channels = _channels_of_graph_being_compiled()
         missing = [key for key in self.keys if channels is not None and key not in channels]
         if missing and not self.warned:
@@ -227,14 +229,14 @@ def make_node(
     work: Callable[[Any, EngineMemory], Coroutine[Any, Any, dict[str, Any]]],
     keys: tuple[str, ...],
 ) -> Runnable[Any, dict[str, Any]]:
-    """A node that does something with a state and the memory of its run, awaited or not."""
+    """A node that calls `work` with a state and the memory of its run, in blocking and async graphs."""
 
     async def run_async(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
         return await work(state, memories.of_run())
 
     def run_blocking(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
         memory, step = memories.of_run(), _current_step()
-        with ThreadPoolExecutor(1) as thread:  # the caller's may have a running event loop already
+        with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
             update = thread.submit(asyncio.run, work(state, memory)).result()
         return {key: {**held, "step": step} if key == GAP_OUTCOME else held for key, held in update.items()}
 
@@ -244,7 +246,7 @@ def make_node(
 
 
 def _current_step() -> str | None:
-    """The step of the graph that is under way: nodes that run at once share it. None outside of a graph."""
+    """The id of the graph's current step, which parallel nodes share; None outside of a graph."""
     try:
         info = getattr(get_runtime(), "execution_info", None)
     except (RuntimeError, KeyError):
@@ -253,7 +255,7 @@ def _current_step() -> str | None:
 
 
 def _channels_of_graph_being_compiled() -> Mapping[str, Any] | None:
-    """The keys of the graph whose compilation is under way on this thread; None if there is none."""
+    """The state's keys of the graph that this thread compiles right now; None if there is none."""
     frame = sys._getframe(1)  # noqa: SLF001  (LangGraph tells a node nothing of its graph)
     for _ in range(_MAX_FRAMES):
         if frame.f_back is None:

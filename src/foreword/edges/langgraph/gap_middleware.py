@@ -1,9 +1,8 @@
-"""GapMiddleware: an agent of `create_agent` that lacks context is given it and answers again.
+"""GapMiddleware: when an agent of `create_agent` lacks context, it gets it and answers again.
 
-After each answer of the model it is looked whether the agent asks for something it does not know. If memory
-has it, it is put into the state, and the model is called once more with it. If nothing that is known fills
-the gap, the agent's question is its answer, and `gap_outcome` says `unfilled`. What a hand-off brought is
-shown too.
+Each answer of the model is checked for signs that the agent lacks something. If memory has it, it is put into
+the state, and the model is called once more with it. If not, the agent's question stands as its answer, and
+`gap_outcome` is `unfilled`. Context from a hand-off is shown to the model, too.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class GapAgentState(AgentState[Any], GapState, total=False):
-    """The state of an agent that may be given context."""
+    """The state of an agent, with the keys for injected context."""
 
 
 class GapMiddleware(AgentMiddleware[Any, Any, Any]):
-    """For `create_agent(middleware=[…])`: what the agent lacks is looked up, and the agent answers again.
+    """For `create_agent(middleware=[…])`: finds the context that the agent lacks, and lets it answer again.
 
     `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
     runtime.
@@ -55,9 +54,9 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (LangChain's)
-        """Fill the gap that the model's answer shows, if it shows one; then the model is called again."""
+        """Fill the gap that the model's answer shows, if any, and have the model called again."""
         memory = self._memories.of_run()
-        with ThreadPoolExecutor(1) as thread:  # the caller's may have a running event loop already
+        with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
             update = thread.submit(asyncio.run, fill_gap(state, memory, self._config)).result()
         return _call_again_if_filled(state, update)
 
@@ -70,8 +69,8 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Call the model with what was injected."""
-        return handler(_request_with_injected(request))
+        """Call the model with the injected contexts."""
+        return handler(_insert_injected_contexts(request))
 
     async def awrap_model_call(
         self,
@@ -79,11 +78,11 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same, awaited."""
-        return await handler(_request_with_injected(request))
+        return await handler(_insert_injected_contexts(request))
 
 
 def _call_again_if_filled(state: object, update: dict[str, Any]) -> dict[str, Any]:
-    """The update; with new context for a model that has said its last word, the model is called again."""
+    """The update, with a jump to the model if context was added and the model's answer was its last."""
     messages = get_value(state, "messages") or ()
     last = messages[-1] if messages else None
     is_last_word = isinstance(last, AIMessage) and not last.tool_calls
@@ -91,8 +90,8 @@ def _call_again_if_filled(state: object, update: dict[str, Any]) -> dict[str, An
     return {**update, "jump_to": "model"} if given and is_last_word else update
 
 
-def _request_with_injected(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """The request with each context where it was given: later calls have it in the same place."""
+def _insert_injected_contexts(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with each context at the place where it was first shown, the same in every call."""
     contexts = [
         one
         for target in (HANDOFF_CONTEXT, INJECTED_CONTEXT)
@@ -101,21 +100,21 @@ def _request_with_injected(request: ModelRequest[Any]) -> ModelRequest[Any]:
     if not contexts:
         return request
     messages = list(request.messages)
-    by_place = sorted(contexts, key=_place_given)
-    groups = [(place, list(group)) for place, group in groupby(by_place, key=_place_given)]
-    for place, group in reversed(groups):  # the last first, so that the earlier places stay where they are
-        _insert(messages, place, payload_text(group))
+    by_place = sorted(contexts, key=_place_in_messages)
+    groups = [(place, list(group)) for place, group in groupby(by_place, key=_place_in_messages)]
+    for place, group in reversed(groups):  # the last first, so that earlier places do not move
+        _insert_as_user_message(messages, place, payload_text(group))
     return request.override(messages=messages)
 
 
-def _place_given(context: Mapping[str, Any]) -> int:
+def _place_in_messages(context: Mapping[str, Any]) -> int:
     metadata = context.get("metadata") or {}
     place = metadata.get(GIVEN_AT)
     return place if isinstance(place, int) else 0
 
 
-def _insert(messages: list[AnyMessage], place: int, text: str) -> None:
-    """Put a text among the messages as the user's, never between a call of a tool and its result."""
+def _insert_as_user_message(messages: list[AnyMessage], place: int, text: str) -> None:
+    """Insert a text as a message of the user, but never between a tool call and its result."""
     at = min(max(place, 1), len(messages))
     while at < len(messages) and isinstance(messages[at], ToolMessage):
         at += 1

@@ -1,7 +1,7 @@
-"""Before a hand-off: a node, and a tool for agents that hand over themselves, as in supervisors and swarms.
+"""Context before a hand-off: a node, and a tool for agents that hand over themselves (supervisors, swarms).
 
-Both give the receiver what its task, the requirements and the sender's state call for, under
-`handoff_context`. Whatever fails is a warning, and the work is handed over without.
+Both put the context that the receiver's task, the requirements and the sender's state call for into
+`handoff_context`. A failure is logged as a warning, and the work is handed over without context.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ def handoff_node(
     receiver: str = "",
     required_context: Sequence[str] = (),
 ) -> Runnable[Any, dict[str, Any]]:
-    """A node to put before an agent: it gives that agent what its task needs, before it has to ask.
+    """A node to put before an agent: it finds the context that the agent's task needs.
 
-    The receiver is read from `next_agent` or the hand-off, the task from `handoff_context` or `current_task`,
-    what is required from `handoff_context["required_context"]`, where they are not passed.
+    Where they are not passed, the receiver is read from `next_agent` or the hand-off, the task from
+    `handoff_context` or `current_task`, and the requirements from `handoff_context["required_context"]`.
     """
 
     async def prepare_context(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
-        return await _prepare(state, memory, config, receiver=receiver, required_context=required_context)
+        return await _prepare_update(
+            state, memory, config, receiver=receiver, required_context=required_context
+        )
 
     return make_node("handoff", Memories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME))
 
@@ -71,11 +73,10 @@ def handoff_tool(
     name: str = "",
     description: str = "",
 ) -> BaseTool:
-    """A tool by which an agent hands its work to `agent`, a node of the graph around it, with context.
+    """A tool with which an agent hands its work, with context, to `agent`, a node of the outer graph.
 
-    For agents in a supervisor's or a swarm's graph. The sender says in `task` what is to be done; the
-    receiver finds what is known about it in `handoff_context`, a key that the outer graph's state needs
-    (`GapState`).
+    For agents in a supervisor's or a swarm's graph. The sender says in `task` what is to be done; the context
+    for it is put into `handoff_context`, a key that the outer graph's state needs (`GapState`).
     """
     memories = Memories(engine, workspace)
 
@@ -85,7 +86,7 @@ def handoff_tool(
         tool_call_id: Annotated[str, InjectedToolCallId],
     ) -> Command[Any]:
         memory = memories.of_run()
-        update = await _prepare(
+        update = await _prepare_update(
             state, memory, config, receiver=agent, task=task, required_context=required_context
         )
         return _make_command(agent, task, state, tool_call_id, update)
@@ -97,7 +98,9 @@ def handoff_tool(
     ) -> Command[Any]:
         memory = memories.of_run()
         update = asyncio.run(
-            _prepare(state, memory, config, receiver=agent, task=task, required_context=required_context)
+            _prepare_update(
+                state, memory, config, receiver=agent, task=task, required_context=required_context
+            )
         )
         return _make_command(agent, task, state, tool_call_id, update)
 
@@ -109,24 +112,24 @@ def handoff_tool(
     )
 
 
-async def _prepare(
+async def _prepare_update(
     state: Any,  # noqa: ANN401  (anybody's state)
     memory: EngineMemory,
     config: InjectionConfig | None,
     **asked: Any,  # noqa: ANN401  (the arguments of `prepare_handoff`)
 ) -> dict[str, Any]:
-    """What the receiver is given, as an update of the state, with what came of it."""
+    """The update of the state with the receiver's context and the outcome."""
     started = time.perf_counter()
     try:
         result = await prepare_handoff(copy.copy(state), memory, config, **asked)
     except Exception as error:  # noqa: BLE001  (the work must be handed over all the same)
         _log.warning("a hand-off got no context", workspace=memory.workspace, problem=str(error))
         return {GAP_OUTCOME: describe_outcome("none", started, problem=str(error) or type(error).__name__)}
-    return {**result.update, GAP_OUTCOME: _describe(result, started)}
+    return {**result.update, GAP_OUTCOME: _describe_handoff(result, started)}
 
 
-def _describe(result: HandoffResult, started: float) -> dict[str, Any]:
-    """What came of a hand-off, as a state keeps it; what is missing stands in place of gaps."""
+def _describe_handoff(result: HandoffResult, started: float) -> dict[str, Any]:
+    """The outcome of a hand-off as values for the state, with the requirements that nothing was found for."""
     injection = result.injection
     outcome = describe_outcome(
         result.outcome,
@@ -142,13 +145,13 @@ def _describe(result: HandoffResult, started: float) -> dict[str, Any]:
 def _make_command(
     agent: str, task: str, state: object, tool_call_id: str, update: Mapping[str, Any]
 ) -> Command[Any]:
-    """The command that goes on to the agent in the graph around the sender's, with the talk so far."""
+    """The command that continues with the agent in the outer graph, with the messages so far."""
     messages = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", ())
-    told = ToolMessage(
+    notice = ToolMessage(
         f"Handed over to {agent}: {task}", name=f"hand_over_to_{agent}", tool_call_id=tool_call_id
     )
     return Command(
         goto=agent,
         graph=Command.PARENT,
-        update={**update, "messages": [*messages, told], "active_agent": agent},
+        update={**update, "messages": [*messages, notice], "active_agent": agent},
     )

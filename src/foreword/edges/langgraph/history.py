@@ -1,8 +1,8 @@
-"""ForewordChatHistory: a conversation as LangChain's `BaseChatMessageHistory`, kept in a workspace.
+"""ForewordChatHistory: a conversation as LangChain's `BaseChatMessageHistory`, stored in a workspace.
 
-`RunnableWithMessageHistory(chain, lambda session: ForewordChatHistory(engine, "shop", session))` keeps what
-is said. `messages` is the whole conversation; `prompt` is what fits of it and of what else is known, for one
-question.
+`RunnableWithMessageHistory(chain, lambda session: ForewordChatHistory(engine, "shop", session))` stores the
+messages. `messages` is the whole conversation; `prompt` is the prompt for one question, with as much of the
+conversation and of other memory as fits.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ class ForewordChatHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # LangChain's own example is a property
-        """All messages of the conversation, as they are kept."""
-        return convert_to_messages([_openai_message(turn) for turn in self.session.state.turns])
+        """All messages of the conversation."""
+        return convert_to_messages([_convert_to_openai_message(turn) for turn in self.session.state.turns])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Keep messages, durably: texts, images, calls of tools and their answers."""
-        self.session.add_all(_turns(messages))
+        """Store messages durably: texts, images, calls of tools and their answers."""
+        self.session.add_all(_convert_to_turns(messages))
 
     def prompt(
         self, question: str | HumanMessage | None, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> list[BaseMessage]:
-        """The prompt for a question, as messages; None goes on after the answers of tools."""
-        query = _turns([question])[0] if isinstance(question, HumanMessage) else question
+        """The prompt for a question, as messages; with None, for the open question after answers of tools."""
+        query = _convert_to_turns([question])[0] if isinstance(question, HumanMessage) else question
         return convert_to_messages(inject_context(query, self.session, max_tokens).openai_messages())
 
     def clear(self) -> None:
-        """Forget the conversation, and everything made from it."""
+        """Delete the conversation, and everything derived from it."""
         self._engine.forget(self.session.workspace, session=self.session.session_id)
 
 
-def _turns(messages: Sequence[BaseMessage]) -> list[Turn]:
+def _convert_to_turns(messages: Sequence[BaseMessage]) -> list[Turn]:
     converted = convert_to_openai_messages(list(messages))
     return openai_turns(converted if isinstance(converted, list) else [converted])
 
 
-def _openai_message(turn: Turn) -> dict[str, Any]:
-    """A turn as a message, whole."""
+def _convert_to_openai_message(turn: Turn) -> dict[str, Any]:
+    """A turn as a message in OpenAI's format, with its parts and calls of tools."""
     content: str | list[dict[str, Any]] = openai_parts(turn, turn.text) if turn.parts else turn.text
     message: dict[str, Any] = {"role": turn.role, "content": content}
     if turn.name:

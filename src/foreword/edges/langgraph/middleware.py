@@ -1,11 +1,11 @@
-"""ContextMiddleware: before an agent's model is called, context for the user's message is put before it.
+"""ContextMiddleware: context for the user's message is put before it when the agent's model is called.
 
 The context is part of the call, never of the state: the checkpoints of a thread stay as they are. It is put
-before the same message again with every later call, also after a restart, so that the model does not lose it
-in a loop of tools and a provider's cache of the prompt stays valid; while it is there, nothing in it is
-injected again. Before each call it is checked what was forgotten since, and a message whose context held any
-of it gets another. Whatever fails or is late is a warning, and the call goes on without it; only a run that
-does not say whose workspace it is raises.
+before the same message again in every later call, also after a restart, so that the model does not lose it in
+a loop of tools and a provider's cache of the prompt stays valid; meanwhile nothing in it is injected again.
+Before each call, a message whose context has an item that was forgotten gets a new context. If something
+fails or is late, a warning is logged and the call goes on without it; only a run that does not name its
+workspace raises an error.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.langgraph")
 
 MIN_BUDGET = 60
-"""With fewer tokens left to a thread, nothing more is put into it."""
+"""If a thread has fewer tokens left than this, its next messages get no context."""
 
 _MAX_TOKENS = 10_000_000
 _DEADLINES_WAITED = 2.0
-"""How many deadlines are waited for in all; what is later than that is left out."""
+"""How many times the deadline to wait for a context before the call goes on without it."""
 
 
 class ContextMiddleware(AgentMiddleware):
-    """For `create_agent(middleware=[…])`. With `capture`, what user and agent say is remembered as turns.
+    """For `create_agent(middleware=[…])`. With `capture`, the messages of user and agent are stored as turns.
 
     `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
     runtime. `budget` is how many tokens the context of one message may take, `thread_budget` those of a
@@ -86,15 +86,15 @@ class ContextMiddleware(AgentMiddleware):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Call the model with the context, then remember what was said."""
+        """Call the model with the contexts, then store the turns if `capture` is set."""
         workspace, session = self._scope.resolve(), _find_session_id(request.messages)
-        standing: dict[str, MessageContext] = {}
+        still_valid: dict[str, MessageContext] = {}
         try:
-            found = _start_in_thread(self._find_contexts, request.messages, workspace, session, standing)
+            found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)
             contexts = found.result(self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (an agent must not fail for want of context)
-            contexts = _contexts_after_failure(workspace, standing, error)
-        response = handler(_request_with_contexts(request, contexts))
+            contexts = _contexts_after_failure(workspace, still_valid, error)
+        response = handler(_add_contexts_to_request(request, contexts))
         self._capture_turns(request.messages, response, workspace, session)
         return response
 
@@ -105,30 +105,31 @@ class ContextMiddleware(AgentMiddleware):
     ) -> ModelResponse[Any]:
         """The same, without keeping the event loop waiting."""
         workspace, session = self._scope.resolve(), _find_session_id(request.messages)
-        standing: dict[str, MessageContext] = {}
+        still_valid: dict[str, MessageContext] = {}
         try:
-            found = _start_in_thread(self._find_contexts, request.messages, workspace, session, standing)
+            found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)
             contexts = await asyncio.wait_for(asyncio.wrap_future(found), self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (as above)
-            contexts = _contexts_after_failure(workspace, standing, error)
-        response = await handler(_request_with_contexts(request, contexts))
+            contexts = _contexts_after_failure(workspace, still_valid, error)
+        response = await handler(_add_contexts_to_request(request, contexts))
         await asyncio.to_thread(self._capture_turns, request.messages, response, workspace, session)
         return response
 
     def receipt_id(self, thread: str, workspace: str | None = None) -> str:
-        """The receipt of the context before a thread's last message; empty when there is none.
+        """The id of the receipt of the context before a thread's last message; empty if there is none.
 
-        Where the run decides on the workspace, `workspace` must be named.
+        If the workspace depends on the run, `workspace` must be named.
         """
-        contexts = list(self._contexts.get_known(self._workspace_name(workspace), thread).values())
+        contexts = list(self._contexts.get_cached(self._check_workspace_name(workspace), thread).values())
         return contexts[-1].receipt_id if contexts else ""
 
     def tokens(self, thread: str, workspace: str | None = None) -> int:
-        """How many tokens of context a call for this thread carries, all its messages together."""
-        contexts = self._contexts.get_known(self._workspace_name(workspace), thread)
-        return sum(one.tokens for one in contexts.values())
+        """How many tokens of context a call for this thread has, for all its messages together."""
+        contexts = self._contexts.get_cached(self._check_workspace_name(workspace), thread)
+        return sum(context.tokens for context in contexts.values())
 
-    def _workspace_name(self, workspace: str | None) -> str:
+    def _check_workspace_name(self, workspace: str | None) -> str:
+        """The named workspace, or the one of every run; ValidationError if the run decides."""
         name = workspace or self._scope.fixed_workspace
         if name is None:
             raise ValidationError(
@@ -141,16 +142,18 @@ class ContextMiddleware(AgentMiddleware):
         messages: Sequence[AnyMessage],
         workspace: str,
         session: str,
-        standing: dict[str, MessageContext],
+        still_valid: dict[str, MessageContext],
     ) -> Mapping[str, MessageContext]:
-        """The context of each message of the user, by the message's key; memory is asked about the last one.
+        """The context of each message of the user, by the message's key; only new ones need a search.
 
-        `standing` gets those that still hold, as soon as that is known: the rest may come too late.
+        Those that need no search are added to `still_valid` at once, since the search may come too late.
         """
-        prompts = {_message_key(one): one for one in messages if isinstance(one, HumanMessage)}
+        prompts = {
+            _message_key(message): message for message in messages if isinstance(message, HumanMessage)
+        }
         known = self._contexts.load(workspace, session, prompts)
-        standing.update(self._without_forgotten_contexts(workspace, known))
-        contexts = dict(standing)
+        still_valid.update(self._drop_contexts_with_forgotten_items(workspace, known))
+        contexts = dict(still_valid)
         for key, message in prompts.items():
             if key not in contexts and (key in known or key == next(reversed(prompts))):
                 contexts[key] = self._find_context_for_message(key, message, workspace, session, contexts)
@@ -158,14 +161,18 @@ class ContextMiddleware(AgentMiddleware):
         self._contexts.cache(workspace, session, contexts)
         return contexts
 
-    def _without_forgotten_contexts(
+    def _drop_contexts_with_forgotten_items(
         self, workspace: str, known: Mapping[str, MessageContext]
     ) -> dict[str, MessageContext]:
-        """Those contexts of which every item is still remembered."""
-        ids = list(dict.fromkeys(item for one in known.values() for item in one.ids))
+        """The contexts all of whose items are still stored."""
+        ids = list(dict.fromkeys(item for context in known.values() for item in context.ids))
         items = self._engine.store.get(workspace, *ids) if ids else ()
         forgotten = {item_id for item_id, item in zip(ids, items, strict=True) if item is None}
-        return {key: one for key, one in known.items() if not one.gone and forgotten.isdisjoint(one.ids)}
+        return {
+            key: context
+            for key, context in known.items()
+            if not context.gone and forgotten.isdisjoint(context.ids)
+        }
 
     def _find_context_for_message(
         self,
@@ -175,7 +182,7 @@ class ContextMiddleware(AgentMiddleware):
         session: str,
         earlier: Mapping[str, MessageContext],
     ) -> MessageContext:
-        """What memory holds on a message, beside what earlier messages were given, if there is room."""
+        """A new context for a message, without what earlier ones have; empty if too few tokens are left."""
         question = extract_question(message.text)
         left = min(self._budget.total, self._thread_budget - sum(one.tokens for one in earlier.values()))
         if not question or left < min(MIN_BUDGET, self._budget.total):
@@ -198,7 +205,7 @@ class ContextMiddleware(AgentMiddleware):
         return self._contexts.record(result.receipt, key, found)
 
     def _mark_only_these_as_shown(self, workspace: str, session: str, ids: Sequence[str]) -> None:
-        """Mark these, and no others, as shown to the session: what has left its messages may come again."""
+        """Mark these items, and no others, as shown to the session; others may be injected again."""
         store = self._engine.store
         if session and store.shown(workspace, session) - set(ids):
             mark = MarkShown(workspace, session, tuple(ids), self._engine.clock())
@@ -207,11 +214,11 @@ class ContextMiddleware(AgentMiddleware):
     def _capture_turns(
         self, messages: Sequence[AnyMessage], response: ModelResponse[Any], workspace: str, session: str
     ) -> None:
-        """Remember the user's message, once, and what the agent answered in the end."""
+        """Store the user's message, once, and the agent's final answer."""
         prompts = [message for message in messages if isinstance(message, HumanMessage)]
         if not self._capture or not prompts:
             return
-        contexts = self._contexts.get_known(workspace, session)
+        contexts = self._contexts.get_cached(workspace, session)
         key = _message_key(prompts[-1])
         before = contexts.get(key, MessageContext())
         prompt = "" if before.captured else prompts[-1].text
@@ -225,7 +232,7 @@ class ContextMiddleware(AgentMiddleware):
         self._contexts.cache(workspace, session, {**contexts, key: captured})
 
     def _store_turns(self, prompt: str, answer: str, workspace: str, session: str) -> list[str]:
-        """Store both turns; they are in the thread already, so they are marked as shown to it."""
+        """Store both turns, marked as shown, since they are in the thread already; returns their ids."""
         now = self._engine.clock()
         events = (
             AgentEvent("UserPromptSubmit", now, session, agent="langgraph", prompt=prompt),
@@ -239,16 +246,16 @@ class ContextMiddleware(AgentMiddleware):
 
 
 def _contexts_after_failure(
-    workspace: str, standing: Mapping[str, MessageContext], error: Exception
+    workspace: str, still_valid: Mapping[str, MessageContext], error: Exception
 ) -> Mapping[str, MessageContext]:
-    """The contexts of earlier messages, as far as they are known to hold; for the last there is none."""
+    """Log the failure; returns the contexts of earlier messages that are known to be valid."""
     problem = str(error) or type(error).__name__
     _log.warning("no context for a message", workspace=workspace, problem=problem)
-    return dict(standing)
+    return dict(still_valid)
 
 
 def _find_session_id(messages: Sequence[AnyMessage]) -> str:
-    """The thread; a conversation without one is known by its first message, if that has a name."""
+    """The thread's id; without a thread, the id of the first message that has one, or empty."""
     try:
         thread = get_config().get("configurable", {}).get("thread_id")
     except RuntimeError:  # called outside of a graph
@@ -260,38 +267,38 @@ def _message_key(message: HumanMessage) -> str:
     return message.id or message.text
 
 
-def _request_with_contexts(
+def _add_contexts_to_request(
     request: ModelRequest[Any], contexts: Mapping[str, MessageContext]
 ) -> ModelRequest[Any]:
-    """The request with each context before its message, in a copy of it: models may insist on turns."""
-    if not any(one.text for one in contexts.values()):
+    """The request with each context inside its message: models may require alternating roles."""
+    if not any(context.text for context in contexts.values()):
         return request
-    messages = [_message_with_context(message, contexts) for message in request.messages]
+    messages = [_add_context_to_message(message, contexts) for message in request.messages]
     return request.override(messages=messages)
 
 
-def _message_with_context(message: AnyMessage, contexts: Mapping[str, MessageContext]) -> AnyMessage:
-    one = contexts.get(_message_key(message)) if isinstance(message, HumanMessage) else None
-    if one is None or not one.text:
+def _add_context_to_message(message: AnyMessage, contexts: Mapping[str, MessageContext]) -> AnyMessage:
+    context = contexts.get(_message_key(message)) if isinstance(message, HumanMessage) else None
+    if context is None or not context.text:
         return message
     content: Any = message.content
     if isinstance(content, str):
-        content = f"{one.text}\n\n{content}"
+        content = f"{context.text}\n\n{content}"
     else:
-        content = [{"type": "text", "text": one.text}, *content]
+        content = [{"type": "text", "text": context.text}, *content]
     return message.model_copy(update={"content": content})
 
 
 def _final_answer_text(response: ModelResponse[Any]) -> str:
-    """What the agent said to the user; a message that calls tools is not its last word."""
+    """The text of the agent's final answer; empty if its last message calls tools."""
     last = response.result[-1] if response.result else None
     return last.text if isinstance(last, AIMessage) and not last.tool_calls else ""
 
 
 def _start_in_thread(work: Callable[..., Any], *arguments: object) -> Future[Any]:
-    """Work in a thread that nobody has to wait for, with the caller's context variables."""
+    """Do some work in a daemon thread, with the caller's context variables; returns its future."""
     done: Future[Any] = Future()
-    done.set_running_or_notify_cancel()  # who stops waiting does not stop it
+    done.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel the work
     context = copy_context()
 
     def run() -> None:

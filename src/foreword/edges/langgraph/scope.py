@@ -3,7 +3,7 @@
 One compiled graph serves many users, so the workspace of a user has to come from the run. A template names
 values of the run: `"acme/{user_id}"`. They are looked up in the run's context and in the `configurable` part
 of its config, then in the config's metadata. A value that is missing, empty, or different in two places is an
-error that names it: there is no default, because a default would be somebody else's memory.
+error: there is no default, because a default would be somebody else's memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPE = "%"
 
 
 class WorkspaceScope:
-    """A workspace that is the same for every run, or another one for each."""
+    """The workspace of a graph's runs: the same for every run, or one that depends on the run."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._function = workspace if callable(workspace) else None
@@ -46,28 +46,29 @@ class WorkspaceScope:
 
     @property
     def description(self) -> str:
-        """What the workspace was given as, for a log."""
+        """The template or the function's name, for messages."""
         return self._template or getattr(self._function, "__qualname__", "a function")
 
     def resolve(self) -> str:
-        """The workspace of the run that is under way; raises ValidationError where the run does not say."""
+        """The workspace of the current run; ValidationError if the run lacks a value for it."""
         if self.fixed_workspace is not None:
             return self.fixed_workspace
         config, runtime = _current_run()
         return self.resolve_for(config, runtime)
 
     def resolve_for(self, config: Mapping[str, Any], runtime: object = None) -> str:
-        """The workspace of a run with this config and runtime; raises ValidationError where it is missing."""
+        """The workspace of a run with this config and runtime; ValidationError if they lack a value."""
         if self._function is not None:
             return self._call_function(config, runtime)
         name = "".join(
-            literal + ("" if field is None else self._escape(self._find_value(field, config, runtime)))
+            literal
+            + ("" if field is None else self._escape_separators(self._find_value(field, config, runtime)))
             for literal, field in self._parts
         )
         return check_workspace(name)
 
-    def fits(self, name: str) -> bool:
-        """Whether a workspace may be that of some run: one that the template spells."""
+    def matches_template(self, name: str) -> bool:
+        """Whether the template could give this workspace for some run; False if it is a function."""
         if self._function is not None:
             return False
         marks = re.escape("".join(sorted(self._separators - {_ESCAPE})))
@@ -84,10 +85,10 @@ class WorkspaceScope:
         return check_workspace(name)
 
     def _find_value(self, field: str, config: Mapping[str, Any], runtime: object) -> str:
-        """The value of a field of the template; it must be there, and the same wherever it is there."""
+        """The value of a field of the template; ValidationError if it is missing, or has two values."""
         context, configurable = getattr(runtime, "context", None), config.get("configurable")
-        found = [value for held in (context, configurable) if (value := _look_up(held, field))]
-        value = found[0] if found else _look_up(config.get("metadata"), field)
+        found = [value for held in (context, configurable) if (value := _find_text_at_path(held, field))]
+        value = found[0] if found else _find_text_at_path(config.get("metadata"), field)
         if not value:
             raise ValidationError(
                 f"the workspace {self._template!r} needs {field!r}, and this run has none; pass it in "
@@ -100,8 +101,8 @@ class WorkspaceScope:
             )
         return value
 
-    def _escape(self, value: str) -> str:
-        """A value without what separates values in the template: no two runs can spell the same name."""
+    def _escape_separators(self, value: str) -> str:
+        """A value with the template's separators escaped, so that two runs cannot give the same name."""
         return "".join(_escape_character(c) if c in self._separators else c for c in value)
 
     @property
@@ -110,7 +111,7 @@ class WorkspaceScope:
 
 
 def _split_template(template: str) -> tuple[tuple[str, str | None], ...]:
-    """The literal texts of a template, each with the field that follows it; ValidationError for a bad one."""
+    """The literal texts of a template, each with the field after it; ValidationError if it is malformed."""
     try:
         parsed = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -132,7 +133,7 @@ def _split_template(template: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _current_run() -> tuple[Mapping[str, Any], object]:
-    """The config and the runtime of the run under way; ValidationError outside of one."""
+    """The config and the runtime of the current run; ValidationError outside of a run."""
     try:
         config = get_config()
     except RuntimeError:
@@ -141,12 +142,12 @@ def _current_run() -> tuple[Mapping[str, Any], object]:
         ) from None
     try:
         return config, get_runtime()
-    except (RuntimeError, KeyError):  # a node that was called by itself
+    except (RuntimeError, KeyError):  # a node that was called directly, without a graph
         return config, None
 
 
-def _look_up(held: object, field: str) -> str:
-    """The value at a dotted path, as text; empty where there is none that could name somebody."""
+def _find_text_at_path(held: object, field: str) -> str:
+    """The value at a dotted path, as text; empty if it is missing, blank, or no text, number or UUID."""
     value: Any = held
     for name in field.split("."):
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,8 +1,8 @@
-"""ForewordStore: the long-term memory of a LangGraph graph, kept by an engine.
+"""ForewordStore: the long-term memory of a LangGraph graph, stored by an engine.
 
 Every value is an item of a workspace that belongs to the store alone, so that no other context shows it; with
-`shared`, it is an item of the workspace itself. The reads of a batch see what was there before it; its writes
-are one transaction. Vectors are made before a search, or after a put if the store is shared.
+`shared`, it is an item of the workspace itself. The reads of a batch see the state before it; its writes are
+one transaction. Vectors are made before a search, or after a put if the store is shared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from langgraph.store.base import (
 from langgraph.store.base import Item as GraphItem
 
 from foreword.edges.langgraph.scope import WorkspaceScope
-from foreword.edges.langgraph.stored_values import StoredValues, take
+from foreword.edges.langgraph.stored_values import StoredValues, take_matching
 from foreword.edges.langgraph.sweeper import TtlSweeper
 from foreword.edges.langgraph.values import (
     Lease,
@@ -54,18 +54,18 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 DEFAULT_SWEEP_MINUTES = 5.0
-"""How often the sweeper looks for what has expired, if nobody says."""
+"""Every how many minutes expired values are deleted, unless the configuration says otherwise."""
 
 _SUFFIX = " (graph store)"
 
 
 class ForewordStore(BaseStore):
-    """A store for `compile(store=…)` and `create_agent(store=…)`: durable, and shared by processes.
+    """A store for `compile(store=…)` and `create_agent(store=…)`: durable, and usable by several processes.
 
     `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
     runtime. `fields` are the paths whose texts are searched (`$` is the whole value), each with a vector of
-    its own. A score is the probability of relevance that all spaces together give, or with `score="cosine"`
-    the nearness of the vectors alone.
+    its own. A score is the probability of relevance from all spaces together, or with `score="cosine"` the
+    similarity of the vectors alone.
     """
 
     supports_ttl = True
@@ -98,11 +98,11 @@ class ForewordStore(BaseStore):
 
     @property
     def workspace(self) -> str:
-        """The workspace that holds the values; ValidationError if the run decides, and none is under way."""
+        """The workspace that holds the values; ValidationError if it depends on the run outside of one."""
         return self._scope.resolve() + ("" if self._shared else _SUFFIX)
 
     def for_run(self, **values: object) -> ForewordStore:
-        """The store of a run with these values, for use outside of it: `for_run(user_id="mara")`."""
+        """The store of a run with these values, for use outside of a run: `for_run(user_id="mara")`."""
         return ForewordStore(
             self._engine,
             _escape_braces(self._scope.resolve_for({"configurable": values})),
@@ -113,7 +113,7 @@ class ForewordStore(BaseStore):
         )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the operations: all reads, then all writes together; the last put of a name counts."""
+        """Do all reads, then all writes together; of several puts of the same key the last counts."""
         values = StoredValues(self._engine, self.workspace)
         self._used.add(values.workspace)
         operations = list(ops)
@@ -129,17 +129,17 @@ class ForewordStore(BaseStore):
     # What expires
 
     def sweep_ttl(self) -> int:
-        """Forget what has expired; gives how many values that was.
+        """Delete expired values; returns how many.
 
-        Where the run decides on the workspace, these are the values of every workspace that the template
-        fits, or, with a function, of those that this store was used for.
+        If the workspace depends on the run, this covers every workspace that matches the template or, with a
+        function, those that this store was used for.
         """
         return sum(self._sweep_workspace(name) for name in self._workspaces_to_sweep())
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Forget what has expired every so often, in a thread; returns a future that can be cancelled.
+        """Delete expired values at intervals, in a thread; returns a future that can be cancelled.
 
-        Without a time to live in the store's configuration there is nothing to do, and the future is done.
+        If the store's configuration has no time to live, nothing is started, and the future is done.
         """
         if not self.ttl_config:
             done: Future[None] = Future()
@@ -158,7 +158,9 @@ class ForewordStore(BaseStore):
         suffix = "" if self._shared else _SUFFIX
         every = self._engine.store.workspaces()
         fitting = {
-            name for name in every if name.endswith(suffix) and self._scope.fits(name.removesuffix(suffix))
+            name
+            for name in every
+            if name.endswith(suffix) and self._scope.matches_template(name.removesuffix(suffix))
         }
         return sorted(self._used | fitting)
 
@@ -177,7 +179,7 @@ class ForewordStore(BaseStore):
     # Reading
 
     def _answer_operation(self, values: StoredValues, op: Op) -> Result:
-        """The result of an operation that reads; nothing for one that writes."""
+        """The result of an operation that reads; None for one that writes."""
         match op:
             case GetOp():
                 return self._get_value(values, op)
@@ -195,7 +197,7 @@ class ForewordStore(BaseStore):
             return None
         found = next(iter(entry.values()))
         self._renew_leases(values.workspace, [found], refresh=op.refresh_ttl)
-        return GraphItem(**_entry_fields(found))
+        return GraphItem(**_graph_item_fields(found))
 
     def _search_values(self, values: StoredValues, op: SearchOp) -> list[SearchItem]:
         check_filter(op.filter)
@@ -203,16 +205,16 @@ class ForewordStore(BaseStore):
         scored: list[tuple[StoredValue, float | None]] = []
         if op.query and wanted:
             scored = list(values.search(op.query, prefix, op.filter, wanted, self._score))
-        if len(scored) < wanted:  # what was not found by the question fills the rest
+        if len(scored) < wanted:  # values that the question did not find fill the rest
             found = {entry.item.id for entry, _ in scored}
             others = (entry for entry in values.walk(prefix, wanted) if entry.item.id not in found)
-            scored += [(entry, None) for entry in take(others, op.filter, wanted - len(scored))]
+            scored += [(entry, None) for entry in take_matching(others, op.filter, wanted - len(scored))]
         page = scored[op.offset : wanted]
         self._renew_leases(values.workspace, [entry for entry, _ in page], refresh=op.refresh_ttl)
-        return [SearchItem(**_entry_fields(entry), score=score) for entry, score in page]
+        return [SearchItem(**_graph_item_fields(entry), score=score) for entry, score in page]
 
     def _renew_leases(self, workspace: str, entries: Sequence[StoredValue], *, refresh: bool) -> None:
-        """Begin the leases of what was read anew."""
+        """If `refresh` is set, restart the leases of values that were read."""
         now = self._engine.clock()
         renewed = [(entry.item.id, Lease.begin(entry.lease.minutes, now)) for entry in entries if entry.lease]
         if refresh and renewed:
@@ -223,16 +225,16 @@ class ForewordStore(BaseStore):
     # Writing
 
     def _write_puts(self, values: StoredValues, ops: Sequence[PutOp]) -> None:
-        """Store the values in place of what has their names, at once; a put without a value only removes."""
+        """Replace the values with these keys, in one transaction; a put without a value only deletes."""
         if not ops:
             return
         workspace, now = values.workspace, self._engine.clock()
         ids = [value_id(op.namespace, op.key) for op in ops]
         before = values.get_even_expired(ids)
-        born = {name: value.created_at for name, value in before.items() if not value.is_expired(now)}
+        created = {name: value.created_at for name, value in before.items() if not value.is_expired(now)}
         items: list[Item] = []
         for op, name in zip(ops, ids, strict=True):
-            items += self._make_items_of_put(op, born.get(name, now), now)
+            items += self._make_items_for_put(op, created.get(name, now), now)
         count = self._engine.tokenizer.count
         gone = [Delete(workspace, (*ids, *map(lease_id, ids)))]
         with_fields = [name for name, value in before.items() if value.fields]
@@ -243,7 +245,7 @@ class ForewordStore(BaseStore):
             values.embed_pending()
         self._sweep_expired_when_due(workspace, now)
 
-    def _make_items_of_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
+    def _make_items_for_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
         value = check_value(op.value)
@@ -251,7 +253,7 @@ class ForewordStore(BaseStore):
         return make_items(op._replace(value=value), texts, now, created_at, one_vector=self._shared)
 
     def _indexed_paths(self, op: PutOp) -> Sequence[str]:
-        """The paths whose texts a value is found by."""
+        """The paths in a value whose texts can be searched."""
         if op.index is None or op.index is False:
             return self._fields if op.index is None else ()
         if not isinstance(op.index, list | tuple):
@@ -274,14 +276,14 @@ def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[s
 
 
 def _literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:
-    """The labels that every namespace must begin with: all that has to be read is below them."""
+    """The longest prefix without `*` that the conditions require: only namespaces below it are read."""
     prefixes = [tuple(one.path) for one in conditions if one.match_type == "prefix"]
     literal = [path[: path.index("*")] if "*" in path else path for path in prefixes]
     return max(literal, key=len, default=())
 
 
 def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    """Whether a namespace begins, or ends, as a condition says; `*` is any label."""
+    """Whether a namespace begins, or ends, with a condition's path; `*` matches any label."""
     path = tuple(condition.path)
     if len(namespace) < len(path) or condition.match_type not in ("prefix", "suffix"):
         return False
@@ -290,7 +292,7 @@ def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) ->
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-def _entry_fields(entry: StoredValue) -> dict[str, Any]:
+def _graph_item_fields(entry: StoredValue) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,
@@ -301,5 +303,5 @@ def _entry_fields(entry: StoredValue) -> dict[str, Any]:
 
 
 def _escape_braces(name: str) -> str:
-    """A name as a template that stands for itself."""
+    """A template that gives exactly this name."""
     return name.replace("{", "{{").replace("}", "}}")

@@ -1,8 +1,8 @@
-"""The values of one workspace: fetched by name, walked through by namespace, found by a question.
+"""The values of one workspace: fetched by id, listed by namespace, found by a question.
 
-Values come by namespace, and those of one namespace in the order of their puts. No more is read than is asked
-for: a walk goes from namespace to namespace along the store's index, and a search looks deeper only while too
-few of what it found pass.
+Values are ordered by namespace, and within one by the time of their puts. No more is read than is needed: a
+walk goes from namespace to namespace along the store's index, and a search looks deeper only while too few of
+its hits pass the conditions.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from foreword.edges.langgraph.values import (
     VALUE,
     Lease,
     StoredValue,
+    find_value_id,
     lease_id,
     matches_filter,
     may_have_lease,
     namespace_from_name,
     prefix_filters,
-    value_id_of,
 )
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
@@ -44,17 +44,17 @@ _log = get_logger("foreword.langgraph")
 Score = Literal["relevance", "cosine"]
 
 FIRST_NAMESPACES, MAX_NAMESPACES = 4, 512
-"""How many namespaces are read at once, first and at most: most searches end in the first few."""
+"""How many namespaces are read at once, at first and at most: most searches need only a few."""
 
 FIRST_DEPTH, DEPTH_FACTOR = 50, 4
-"""How many results are looked at first, and how many times as many if too few of them pass."""
+"""How many hits are examined first, and by which factor more if too few of them pass."""
 
 PAGE = 1_000
 _SPACE = "semantic"
 
 
 class StoredValues:
-    """What a workspace holds for a graph's store."""
+    """Reads the values that a graph's store has in a workspace."""
 
     def __init__(self, engine: ContextEngine, workspace: str) -> None:
         self.workspace = workspace
@@ -62,27 +62,27 @@ class StoredValues:
         self._store = engine.store
 
     def get(self, ids: Sequence[str]) -> dict[str, StoredValue]:
-        """The values with these ids that hold, by id."""
+        """The values with these ids that have not expired, by id."""
         now = self._engine.clock()
         return {
             name: value for name, value in self.get_even_expired(ids).items() if not value.is_expired(now)
         }
 
     def get_even_expired(self, ids: Sequence[str]) -> dict[str, StoredValue]:
-        """The values with these ids, by id, whether or not their time is over."""
+        """The values with these ids, expired or not, by id."""
         found = self._store.get(self.workspace, *ids, *map(lease_id, ids)) if ids else ()
         pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
         return {item.id: StoredValue.from_items(item, lease) for item, lease in pairs if item is not None}
 
     def walk(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[StoredValue]:
-        """Every value under a prefix that holds, read in pages of about this size."""
+        """Every value under a prefix that has not expired, read in pages of about this size."""
         for name, items in self._walk_namespaces(prefix, max(1, min(page, PAGE))):
-            yield from self._with_leases(items)
+            yield from self._read_unexpired_values(items)
             if len(items) == min(page, PAGE):
-                yield from self._walk_rest(name, items[-1].id)
+                yield from self._walk_rest_of_namespace(name, items[-1].id)
 
     def list_namespaces(self, prefix: Sequence[str]) -> list[tuple[str, ...]]:
-        """The namespaces under a prefix that hold something, sorted."""
+        """The namespaces under a prefix that have values, sorted."""
         names: list[str] = []
         while True:
             after = names[-1] if names else ""
@@ -92,11 +92,11 @@ class StoredValues:
             names += page
             if len(page) < PAGE:
                 break
-        empty = self._namespaces_with_nothing_left(prefix)
+        empty = self._fully_expired_namespaces(prefix)
         return sorted(namespace_from_name(name) for name in names if name not in empty)
 
     def find_expired(self) -> list[StoredValue]:
-        """The values whose time is over."""
+        """The values that have expired."""
         ids = [item.id.removesuffix(lease_id("")) for item in self._expired_leases(())]
         now = self._engine.clock()
         return [value for value in self.get_even_expired(ids).values() if value.is_expired(now)]
@@ -109,7 +109,10 @@ class StoredValues:
         wanted: int,
         score: Score,
     ) -> list[tuple[StoredValue, float]]:
-        """The values that a question finds and that pass, the best first; at least `wanted`, if there are."""
+        """The values that a question finds and that pass the conditions, best first.
+
+        At least `wanted` of them, if there are as many.
+        """
         self.embed_pending()
         depth, most = max(FIRST_DEPTH, DEPTH_FACTOR * wanted), MAX_LIMIT if score == "relevance" else 1 << 30
         while True:
@@ -122,16 +125,16 @@ class StoredValues:
             depth *= DEPTH_FACTOR
 
     def embed_pending(self) -> None:
-        """Make the vectors that are missing; without an encoder that works, words still find."""
+        """Make the missing vectors; if the encoder fails, log that values are found by words only."""
         try:
             self._engine.embed_pending(self.workspace)
         except EmbeddingError as error:
             _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
 
-    # Inside
+    # Reading pages and ranking
 
     def _walk_namespaces(self, prefix: Sequence[str], page: int) -> Iterator[tuple[str, Sequence[Item]]]:
-        """The first items of each namespace under a prefix, namespace by namespace."""
+        """Each namespace under a prefix, with its first items."""
         after, count = "", FIRST_NAMESPACES
         while True:
             names = self._store.run(
@@ -146,15 +149,15 @@ class StoredValues:
                 return
             after, count = names[-1], min(2 * count, MAX_NAMESPACES)
 
-    def _walk_rest(self, name: str, after: str) -> Iterator[StoredValue]:
-        """The values of a namespace behind the one with this id."""
+    def _walk_rest_of_namespace(self, name: str, after: str) -> Iterator[StoredValue]:
+        """The values of a namespace that come after the one with this id."""
         filters = Filters(types=(VALUE,), conversation=name)
         while items := self._store.run(Scan(self.workspace, filters, after, PAGE)):
-            yield from self._with_leases(items)
+            yield from self._read_unexpired_values(items)
             after = items[-1].id
 
-    def _with_leases(self, items: Sequence[Item]) -> list[StoredValue]:
-        """The values that these items hold, less those whose time is over."""
+    def _read_unexpired_values(self, items: Sequence[Item]) -> list[StoredValue]:
+        """The values in these items, with their leases, without those that have expired."""
         names = {item.id: lease_id(item.id) for item in items if may_have_lease(item)}
         found = self._store.get(self.workspace, *names.values()) if names else ()
         leases = dict(zip(names, found, strict=True))
@@ -163,13 +166,13 @@ class StoredValues:
         return [value for value in values if not value.is_expired(now)]
 
     def _expired_leases(self, prefix: Sequence[str]) -> list[Item]:
-        """The leases under a prefix that are over; they are few where values have no time to live."""
+        """The expired leases under a prefix; all leases are read, which are few if few values expire."""
         filters = prefix_filters(prefix, LEASE) if prefix else Filters(kinds=("memory",), types=(LEASE,))
         now = self._engine.clock()
         leases = self._store.scan(self.workspace, filters)
         return [item for item in leases if Lease.from_item(item).expires_at <= now]
 
-    def _namespaces_with_nothing_left(self, prefix: Sequence[str]) -> set[str]:
+    def _fully_expired_namespaces(self, prefix: Sequence[str]) -> set[str]:
         """The names of namespaces all of whose values have expired."""
         expired: dict[str, int] = {}
         for item in self._expired_leases(prefix):
@@ -181,7 +184,7 @@ class StoredValues:
         }
 
     def _find_by_relevance(self, query: str, prefix: Sequence[str], depth: int) -> list[tuple[Item, float]]:
-        """What all spaces together find under a prefix, with the probability of relevance."""
+        """The items that all spaces together find under a prefix, each with its probability of relevance."""
         options = SearchOptions(limit=depth, memory_types=(VALUE, FIELD))
         draft = self._engine.draft(query, self.workspace, options, "search", 0)
         asked = replace(draft.query, filters=prefix_filters(prefix, VALUE, FIELD))
@@ -189,7 +192,7 @@ class StoredValues:
         return [(result.memory, result.score) for result in draft.results]
 
     def _find_by_cosine(self, query: str, prefix: Sequence[str], depth: int) -> list[tuple[Item, float]]:
-        """What is nearest under a prefix by its vector; nothing without an encoder."""
+        """The items under a prefix with the nearest vectors, with their cosines; empty without an encoder."""
         vector, encoder = self._engine.embed_question(query), self._engine.kit.encoder
         if not vector or encoder is None:
             return []
@@ -208,25 +211,25 @@ class StoredValues:
         conditions: Mapping[str, Any] | None,
         score: Score,
     ) -> list[tuple[StoredValue, float]]:
-        """Every value that was found and passes, with the best score of its fields; the best first."""
+        """The values of these hits that pass the conditions, each with its best score, best first."""
         best: dict[str, tuple[StoredValue, float]] = {}
-        values = self.get(list(dict.fromkeys(value_id_of(item) for item, _ in hits)))
+        values = self.get(list(dict.fromkeys(find_value_id(item) for item, _ in hits)))
         for item, found in hits:
-            value = values.get(value_id_of(item))
+            value = values.get(find_value_id(item))
             if value is None or value.item.id in best or not value.indexed:
                 continue
             if item.type == FIELD and item.metadata.get("put") != value.put:
-                continue  # a field of a value that was replaced meanwhile
+                continue  # a field of a value that was replaced in the meantime
             if item.type == VALUE and value.fields and score == "cosine":
                 continue  # its fields have vectors of their own
             if value.is_under(prefix) and matches_filter(value.value, conditions):
                 best[value.item.id] = (value, found)
-        # Equal scores come by namespace, and in one in the order of the puts, like values without a score.
-        return sorted(best.values(), key=lambda pair: (-pair[1], pair[0].order))
+        # Equal scores are ordered like values without a score: by namespace, then by the time of the put.
+        return sorted(best.values(), key=lambda pair: (-pair[1], pair[0].sort_key))
 
 
-def take(
+def take_matching(
     values: Iterable[StoredValue], conditions: Mapping[str, Any] | None, count: int
 ) -> list[StoredValue]:
-    """The first values that pass the conditions; no more are read than that takes."""
+    """The first `count` values that pass the conditions; no more are read than needed."""
     return list(islice((value for value in values if matches_filter(value.value, conditions)), count))

@@ -1,4 +1,4 @@
-"""A thread that deletes, every so often, what has expired."""
+"""A thread that deletes expired values at intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = get_logger("foreword.langgraph")
 
 
 class TtlSweeper:
-    """Sweeps until it is stopped, or its future is cancelled; a sweep that fails is a warning."""
+    """Calls `sweep` at intervals until it is stopped, or its future is cancelled; a failure is logged."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep
@@ -25,7 +25,7 @@ class TtlSweeper:
         self._done: Future[None] = Future()
 
     def start(self, minutes: float) -> Future[None]:
-        """Sweep every that many minutes; returns a future that ends with the sweeper."""
+        """Sweep every `minutes` minutes; returns a future that is done when the sweeper stops."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._stopping.clear()
@@ -41,7 +41,7 @@ class TtlSweeper:
             return self._done
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop after the sweep in hand; returns whether that was within `timeout` seconds."""
+        """Stop after the current sweep; returns whether it stopped within `timeout` seconds."""
         with self._lock:
             thread = self._thread
         if thread is None:

@@ -1,8 +1,8 @@
-"""What was put before each message of the user, thread by thread, so that it is the same after a restart.
+"""The context before each message of the user, by thread, so that it is the same after a restart.
 
-The text is kept as the view of the context's receipt, in the workspace that it comes from: it is gone as soon
-as anything in that workspace is forgotten, and a message whose text is gone gets another context. The
-contexts of the threads used last are kept in memory too.
+The text is stored as the view of the context's receipt, in the workspace that it comes from. It is deleted as
+soon as anything in that workspace is forgotten, and its message then gets another context. The contexts of
+the threads used last are also cached in memory.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.langgraph")
 
 MAX_THREADS = 1_000
-"""At most how many threads' contexts are kept in memory."""
+"""For how many threads at most contexts are cached in memory."""
 
 _ID_CHARACTERS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What was put before one message of the user: the text, its tokens, the ids of items and receipt.
+    """The context before one message of the user: the text, its tokens, the ids of its items and receipt.
 
-    `captured` says that the message itself is remembered already. One that is `gone` was there once, and its
-    text is not known any more.
+    `captured` says that the message itself is stored already. `gone` says that the text of the context has
+    been deleted.
     """
 
     text: str = ""
@@ -48,7 +48,7 @@ class MessageContext:
 
     @classmethod
     def from_receipt(cls, receipt: Receipt) -> MessageContext:
-        """The context that a receipt keeps; one that is gone if the receipt has lost it."""
+        """The context in a receipt's view; one that is `gone` if the receipt has no view any more."""
         view = receipt.view or {}
         if not isinstance(view.get("text"), str):
             return cls(receipt_id=receipt.id, gone=True)
@@ -62,26 +62,26 @@ class MessageContext:
 
     @property
     def view(self) -> dict[str, Any]:
-        """What its receipt keeps of it."""
+        """The view that its receipt stores."""
         return {"text": self.text, "ids": list(self.ids), "captured": self.captured, "tokens": self.tokens}
 
 
 class ThreadContexts:
-    """The contexts of threads, by the keys of their messages; no workspace sees those of another."""
+    """The contexts of threads, by workspace, thread and the key of the message."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: OrderedDict[tuple[str, str], dict[str, MessageContext]] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str], dict[str, MessageContext]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get_known(self, workspace: str, thread: str) -> dict[str, MessageContext]:
-        """What this process knows of a thread, by message, the oldest first."""
+    def get_cached(self, workspace: str, thread: str) -> dict[str, MessageContext]:
+        """The cached contexts of a thread, by the message's key, the oldest first."""
         with self._lock:
-            return dict(self._held.get((workspace, thread), {}))
+            return dict(self._cached.get((workspace, thread), {}))
 
     def load(self, workspace: str, thread: str, keys: Iterable[str]) -> dict[str, MessageContext]:
-        """The contexts of these messages, as far as there are any: from memory, or from their receipts."""
-        cached = self.get_known(workspace, thread)
+        """The contexts of those messages that have one, from the cache or from their receipts."""
+        cached = self.get_cached(workspace, thread)
         wanted = list(keys)
         unknown = [key for key in wanted if key not in cached] if thread else []
         receipts = (
@@ -97,32 +97,34 @@ class ThreadContexts:
         return {key: known for key in wanted if (known := cached.get(key) or stored.get(key))}
 
     def cache(self, workspace: str, thread: str, contexts: Mapping[str, MessageContext]) -> None:
-        """Keep the contexts of a thread in memory; those of the threads used least recently go."""
+        """Cache the contexts of a thread; those of the threads used least recently are dropped."""
         with self._lock:
-            self._held[workspace, thread] = dict(contexts)
-            self._held.move_to_end((workspace, thread))
-            while len(self._held) > MAX_THREADS:
-                self._held.popitem(last=False)
+            self._cached[workspace, thread] = dict(contexts)
+            self._cached.move_to_end((workspace, thread))
+            while len(self._cached) > MAX_THREADS:
+                self._cached.popitem(last=False)
 
     def record(self, receipt: Receipt, key: str, context: MessageContext) -> MessageContext:
-        """Keep a new context and its receipt; its items count as shown to the thread. Returns it with its id.
+        """Store a new context and its receipt, and mark its items as shown; returns it with the receipt's id.
 
-        The message decides the receipt's id, so that any process finds it again.
+        The receipt's id is derived from the message, so that any process finds it again.
         """
         thread = receipt.session or ""
         name = make_receipt_id(thread, key) if thread else receipt.id
         context = replace(context, receipt_id=name)
         shown = [MarkShown(receipt.workspace, thread, context.ids, receipt.created_at)] if thread else []
-        self._write([*shown, PutReceipt(receipt.workspace, replace(receipt, id=name, view=context.view))])
+        self._write_or_warn(
+            [*shown, PutReceipt(receipt.workspace, replace(receipt, id=name, view=context.view))]
+        )
         return context
 
     def mark_captured(self, workspace: str, context: MessageContext) -> None:
-        """Keep that a message is remembered, beside its context."""
+        """Record, beside a message's context, that the message is stored."""
         receipt = self._store.receipt(workspace, context.receipt_id) if context.receipt_id else None
         if receipt is not None and receipt.view is not None:
-            self._write([PutReceipt(workspace, replace(receipt, view=context.view))])
+            self._write_or_warn([PutReceipt(workspace, replace(receipt, view=context.view))])
 
-    def _write(self, operations: Sequence[Any]) -> None:
+    def _write_or_warn(self, operations: Sequence[Any]) -> None:
         try:
             self._store.batch(operations)
         except ForewordError as error:
@@ -130,5 +132,5 @@ class ThreadContexts:
 
 
 def make_receipt_id(thread: str, key: str) -> str:
-    """The id of the receipt of a message's context."""
+    """The id of the receipt for a message's context, derived from thread and message."""
     return "graph-" + text_hash(f"{thread}\0{key}").partition(":")[2][:_ID_CHARACTERS]

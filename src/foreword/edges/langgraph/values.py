@@ -1,12 +1,12 @@
-"""A value of a graph's store as items, and back; and whether it passes a filter.
+"""Converts values of a graph's store to items and back, and checks whether they pass a filter.
 
-A value is one item: its text is what may be found, its metadata the value itself under its namespace and key.
-Its id is made of these two, so that a value is fetched without a search; so is the name of its source: equal
-values under two keys are two items. If several of its texts may be found, each is an item more, a field, so
-that each has a vector of its own. When a value expires is in an item of its own, the lease, so that a reader
-who renews it cannot undo what somebody else just put. All of them have the namespace as their conversation:
-as JSON without the last bracket, so that a namespace begins with the names of those around it. Nothing here
-reads or writes a store.
+A value is one item: its text is what can be searched, its metadata holds the value, the namespace and the
+key. Its id is derived from namespace and key, so that a value is fetched without a search. So is the name of
+its source, so that equal values under two keys are two items. If several of its texts can be searched, each
+is a further item, a field, with a vector of its own. The time at which a value expires is in another item,
+the lease, so that a reader who renews it cannot undo a put that happened meanwhile. All these items have the
+namespace as their conversation: as JSON without the last bracket, so that the name of a namespace begins with
+the names of those above it. Nothing here reads or writes a store.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from langgraph.store.base import PutOp
 
 VALUE, FIELD, LEASE = "graph value", "graph field", "graph lease"
-"""The types of the items; people's own items have others."""
+"""The types of these items; other items of a workspace have other types."""
 
 _NOT_IN_PATHS = frozenset("'\"`()[]{};\\")
 _NOT_FOUND_BY_WORDS = "·"
-"""The text of an item that words should not find: an item must have one."""
+"""The text of an item that a search for words should not find; every item must have a text."""
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """How long a value stays without being read, in minutes, and until when that is."""
+    """For how many minutes a value is stored without being read, and when they end."""
 
     minutes: float
     expires_at: datetime
@@ -54,7 +54,7 @@ class Lease:
 
     @classmethod
     def begin(cls, minutes: float, now: datetime) -> Lease:
-        """A lease that begins now."""
+        """A lease that begins now; ValidationError if the minutes are not above 0 or end too late."""
         if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
             raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
         try:
@@ -64,13 +64,13 @@ class Lease:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The lease as its item keeps it."""
+        """The metadata of the lease's item."""
         return {"minutes": self.minutes, "expires_at": self.expires_at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)
 class StoredValue:
-    """A value as it is kept, under its name."""
+    """A value with its namespace and key, and the item that holds it."""
 
     item: Item
     namespace: tuple[str, ...]
@@ -80,7 +80,7 @@ class StoredValue:
     indexed: bool
     lease: Lease | None = None
     put: str = ""
-    """Which put of the value this is; its fields have the same."""
+    """A random id of the put that stored the value; its fields have the same one."""
 
     fields: int = 0
     """How many items its fields are; none if it has one text."""
@@ -102,7 +102,7 @@ class StoredValue:
         )
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its time is over."""
+        """Whether its lease has ended."""
         return self.lease is not None and self.lease.expires_at <= now
 
     def is_under(self, prefix: Sequence[str]) -> bool:
@@ -110,19 +110,19 @@ class StoredValue:
         return self.namespace[: len(prefix)] == tuple(prefix)
 
     @property
-    def order(self) -> tuple[str, datetime]:
-        """Where it stands among others: by namespace, then by the time of its put."""
+    def sort_key(self) -> tuple[str, datetime]:
+        """A sort key: by namespace, then by the time of its put."""
         return namespace_name(self.namespace), self.item.created_at
 
 
 def value_id(namespace: tuple[str, ...], key: str) -> str:
-    """The id of the item that has this name, whoever puts it."""
+    """The id of the item that holds the value with this namespace and key."""
     name = json.dumps([*namespace, key]).encode()
     return "graph-" + hashlib.blake2b(name, digest_size=16).hexdigest()
 
 
 def lease_id(identity: str) -> str:
-    """The id of the lease of a value."""
+    """The id of the lease of the value with this id."""
     return f"{identity}-lease"
 
 
@@ -131,40 +131,40 @@ def may_have_lease(item: Item) -> bool:
     return bool(item.metadata.get("leased", True))
 
 
-def value_id_of(item: Item) -> str:
-    """The id of the value that an item is, or is a field of."""
+def find_value_id(item: Item) -> str:
+    """The id of the value that an item holds, or that it is a field of."""
     return str(item.metadata.get("of") or item.id)
 
 
 def item_source(identity: str) -> Source:
-    """Who wrote an item: an agent, under a name that no other item has."""
+    """The source of an item: an agent, with a name that only the items of one value have."""
     return Source(f"langgraph:{identity}", "agent")
 
 
 def filters_if_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
-    """Filters that only this value and its lease pass, and only if it was not put again since."""
+    """Two filters, which only this value and only its lease pass, if it was not put again since."""
     names = (item_source(entry.item.id).name, item_source(lease_id(entry.item.id)).name)
     value, lease = (Filters(source=name, until=entry.item.created_at) for name in names)
     return value, lease
 
 
 def namespace_name(namespace: Sequence[str]) -> str:
-    """A namespace as the name of a conversation: what is under it has a name that begins with this one."""
+    """A namespace as the name of a conversation; the names of namespaces below it begin with this name."""
     return json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
 
 
 def namespace_from_name(name: str) -> tuple[str, ...]:
-    """The namespace that a conversation is named after."""
+    """The namespace for a conversation's name, the inverse of `namespace_name`."""
     return tuple(json.loads(f"{name}]"))
 
 
 def prefix_filters(prefix: Sequence[str], *types: str) -> Filters:
-    """Filters that everything under a prefix passes, and nothing else."""
+    """Filters that exactly the items of these types under a prefix pass."""
     return Filters(types=types, conversation_prefix=namespace_name(prefix))
 
 
 def check_value(value: object) -> dict[str, Any]:
-    """The value as it will come back; ValidationError for what JSON cannot hold."""
+    """The value as it will be read back; ValidationError if it is not JSON."""
     if not isinstance(value, dict):
         raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
     try:
@@ -176,10 +176,10 @@ def check_value(value: object) -> dict[str, Any]:
 def make_items(
     op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime, *, one_vector: bool = False
 ) -> list[Item]:
-    """The items of a value that is put, without secrets: the value, its fields, its lease if it has one.
+    """The items for a value that is put, without secrets: the value, its fields, and its lease if it has one.
 
-    `texts` is what may be found of it; without any, its words find nothing. With `one_vector` several texts
-    are found together, and the value has no fields.
+    `texts` are what can be searched; without any, the value is not found by words. With `one_vector` several
+    texts have one vector together, and the value has no fields.
     """
     namespace, identity = tuple(op.namespace), value_id(op.namespace, op.key)
     clean = list(dict.fromkeys(text for one in texts if (text := redact(one).strip())))
@@ -207,20 +207,20 @@ def make_items(
 
 
 class InvalidFilter(ValidationError, ValueError):
-    """A filter that nothing can be held against; a ValueError as well, as LangGraph's own stores raise."""
+    """A filter that cannot be applied; also a ValueError, which LangGraph's own stores raise."""
 
 
 def check_filter(conditions: Mapping[str, Any] | None) -> None:
-    """Raises InvalidFilter for a name with a quote or a bracket, as LangGraph's stores in databases do."""
+    """Raise InvalidFilter for a name with a quote or a bracket, as LangGraph's database stores do."""
     for name in conditions or ():
         if not isinstance(name, str) or _NOT_IN_PATHS & set(name):
             raise InvalidFilter(f"Invalid filter key {name!r}: name a field, or a path such as 'author.name'")
 
 
 def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
-    """Whether every condition holds for the field it names; a field that is missing is None.
+    """Whether every condition is true for the field it names; a missing field counts as None.
 
-    A name with dots is a path, unless a field is called that: `author.name`, `tags.0`.
+    A name with dots is a path (`author.name`, `tags.0`), unless a field has exactly that name.
     """
     return all(
         _matches_wanted(_find_field(value, name), wanted) for name, wanted in (conditions or {}).items()
@@ -251,7 +251,7 @@ def _make_item(
     text: str = "",
     source: str = "",
 ) -> Item:
-    """A checked item of a namespace; without a text, words do not find it."""
+    """A checked item of a namespace; without a text, a search for words does not find it."""
     return check_item(
         Item(
             text=text or _NOT_FOUND_BY_WORDS,
@@ -267,7 +267,7 @@ def _make_item(
 
 
 def _matches_wanted(field_value: object, wanted: object) -> bool:
-    """Whether a field holds what is wanted: a plain value, the same inside lists and dicts, or operators."""
+    """Whether a field matches a condition: an equal value, also inside lists and dicts, or operators."""
     match wanted:
         case dict() if any(str(name).startswith("$") for name in wanted):
             return all(_satisfies_operator(field_value, name, bound) for name, bound in wanted.items())
@@ -286,12 +286,12 @@ def _matches_wanted(field_value: object, wanted: object) -> bool:
 
 
 def _satisfies_operator(field_value: object, operator: str, bound: object) -> bool:
-    """Whether a field is equal, unequal, above or below a bound, as an operator such as `$gt` says."""
+    """Whether a field is in the relation of an operator, such as `$gt`, to a bound."""
     if operator in ("$eq", "$ne"):
         return (field_value == bound) == (operator == "$eq")
     if operator not in _COMPARISONS:
         raise InvalidFilter(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")
     try:
         return _COMPARISONS[operator](float(cast("Any", field_value)), float(cast("Any", bound)))
-    except (TypeError, ValueError):  # what is no number is neither above nor below one
+    except (TypeError, ValueError):  # a value that is no number is neither above nor below one
         return False

@@ -1,10 +1,10 @@
-"""The Model Context Protocol: the tools, resources and prompts by which any agent reaches its memory.
+"""The MCP server: the tools, resources and prompts with which any agent reaches its memory.
 
-Registers what `tools` and `experience` have, says when to use it, and turns our errors into the protocol's.
-Holds no state between calls: every call names its workspace, or means the one the server was made with.
+Registers the tools of the other modules, with instructions when to use them, and turns our errors into the
+protocol's. Holds no state between calls: every call names its workspace, or means the server's default.
 """
 
-# No deferred annotations here: the protocol's library makes schemas of them.
+# No deferred annotations here: the protocol's library derives schemas from them.
 
 import functools
 import inspect
@@ -51,7 +51,7 @@ _CHANGES = _HINT(read_only_hint=False, destructive_hint=True)
 
 
 def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_workspace: str | None) -> MCPServer:
-    """An MCP server over an engine, or over one that is opened with the first call.
+    """An MCP server over an engine, or over a function that opens one with the first call.
 
     Without a default workspace every call must name its own.
     """
@@ -64,8 +64,8 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
             description="The project's long-term memory, on this machine.",
             instructions=INSTRUCTIONS + (_ANY_WORKSPACE if default_workspace is None else _ONE_WORKSPACE),
             version=foreword.__version__,
-            subscriptions=False,  # nothing here changes without being asked to
-            # A workspace is a name that is hashed, never a path that is opened.
+            subscriptions=False,  # there are no changes to report
+            # A workspace is a name that is hashed, never a path that is opened, so no path need be refused.
             resource_security=ResourceSecurity(exempt_params={"workspace"}),
         )
     threads = anyio.CapacityLimiter(_THREADS)
@@ -79,15 +79,15 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
 
 
 def build_http_app(
-    protocol: MCPServer, hosts: Sequence[str], origins: Sequence[str], max_body_bytes: int
+    protocol: MCPServer, allowed_hosts: Sequence[str], allowed_origins: Sequence[str], max_body_bytes: int
 ) -> Starlette:
-    """The server as an ASGI application that keeps no sessions and answers to these hosts and origins."""
+    """The server as an ASGI application without sessions, which answers only these hosts and origins."""
     return protocol.streamable_http_app(
         json_response=True,
         stateless_http=True,
         max_request_body_size=max_body_bytes,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=list(hosts), allowed_origins=list(origins)
+            allowed_hosts=list(allowed_hosts), allowed_origins=list(allowed_origins)
         ),
     )
 
@@ -142,7 +142,7 @@ def _add_resources(
 
     def recent(workspace: str) -> str:
         """The newest memories of a workspace."""
-        found = tools.engine().search("", tools.workspace(workspace), limit=_RECENT_MEMORIES)
+        found = tools.engine().search("", tools.choose_workspace(workspace), limit=_RECENT_MEMORIES)
         return wire.describe_matches(workspace, found).model_dump_json()
 
     def receipt(workspace: str, id: str) -> str:  # noqa: A002
@@ -151,11 +151,11 @@ def _add_resources(
 
     def recent_here() -> str:
         """The newest memories of this project."""
-        return recent(tools.workspace())
+        return recent(tools.choose_workspace())
 
     def latest() -> str:
         """Why the newest context of this project is as it is."""
-        return receipt(tools.workspace(), "latest")
+        return receipt(tools.choose_workspace(), "latest")
 
     table: list[tuple[str, str, str, Callable[..., str]]] = [
         ("foreword://workspaces/{workspace}/items/{id}", "memory", "A memory", item),
@@ -211,7 +211,7 @@ def _make_async_in_thread(
     threads: anyio.CapacityLimiter,
     translate_error: Callable[[ForewordError], Exception],
 ) -> Callable[..., Any]:
-    """The function, to be awaited: it runs in one of a few threads, and our errors become the protocol's."""
+    """An async version of a function, which runs it in one of a few threads and translates our errors."""
 
     @functools.wraps(function)
     async def run(**arguments: Any) -> Any:  # noqa: ANN401  (as the function's own)
@@ -229,7 +229,7 @@ def _translate_resource_error(error: ForewordError) -> Exception:
 
 @contextmanager
 def _keep_root_logger_unchanged() -> Iterator[None]:
-    """Keep the library from setting up the root logger, as it does unless there is a handler."""
+    """Keep the library from setting up the root logger, which it does only if there is no handler."""
     root, ours = logging.getLogger(), logging.NullHandler()
     root.addHandler(ours)
     try:

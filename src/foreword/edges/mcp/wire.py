@@ -1,11 +1,11 @@
-"""What agents are answered over MCP, on memories, contexts and experiences: short, capped, and safe to read.
+"""The answers of the MCP tools, about memories, contexts and experiences: short, capped, and safe to read.
 
-An agent reads these answers as text. So what was remembered is contained, as in a context: one line, or the
-lines of one page, with no invisible characters and nothing that could pass for structure. Whoever needs the
-exact text asks over HTTP or the command line. Every memory says who wrote it and how far that is trusted.
+An agent reads these answers as text. So stored texts are escaped, as in a context: one line, or the lines of
+one page, with no invisible characters and nothing that could pass for structure. The exact text is available
+over HTTP and the command line. Every memory says who wrote it and how far that is trusted.
 """
 
-# No deferred annotations here: pydantic makes the published schemas of them.
+# No deferred annotations here: pydantic derives the published schemas from them.
 
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from foreword.text.frame import escape_entry
 from foreword.types import Item, Receipt, RelatedMemory, SearchResult, Trust
 
 PAGE_CHARACTERS = 20_000
-"""At most this much of one memory `memory_get` shows at a time."""
+"""How many characters of one memory `memory_get` shows at a time."""
 
 _LIST_CHARACTERS = 24_000
 _MAX_TEXT_CHARACTERS = 2_000
@@ -283,7 +283,7 @@ class Valued(Answer):
 
 
 def describe_memory(item: Item, characters: int = _MAX_TEXT_CHARACTERS) -> Memory:
-    """A memory for a list: on one line, cut after `characters`, with the way to the rest."""
+    """A memory for a list: on one line, cut after `characters`, with a hint how to read the rest."""
     text = escape_entry(item.text)
     rest = len(text) - characters
     more = f"{rest:,} characters more: memory_get with id {item.id!r}" if rest > 0 else ""
@@ -303,19 +303,21 @@ def describe_matches(workspace: str, results: list[SearchResult], note: str = ""
 
 
 def describe_open_end(end: OpenEnd) -> LedgerLine:
-    """Something open as a line."""
+    """A line of the ledger for something that is open."""
     return _describe_line(end.item, end.text, "task")
 
 
-def describe_decision(one: decisions.Decision) -> LedgerLine:
-    """Something decided as a line."""
-    return _describe_line(one.item, one.text, one.kind, before=one.before, beside=one.beside)
-
-
-def describe_fact(one: Fact) -> LedgerLine:
-    """Something known as a line."""
+def describe_decision(decision: decisions.Decision) -> LedgerLine:
+    """A line of the ledger for a decision."""
     return _describe_line(
-        one.item, one.text, "fact", one.attribute, one.value, before=one.before, beside=one.beside
+        decision.item, decision.text, decision.kind, before=decision.before, beside=decision.beside
+    )
+
+
+def describe_fact(fact: Fact) -> LedgerLine:
+    """A line of the ledger for a fact."""
+    return _describe_line(
+        fact.item, fact.text, "fact", fact.attribute, fact.value, before=fact.before, beside=fact.beside
     )
 
 
@@ -346,8 +348,8 @@ def _describe_replaced(item: Item) -> Replaced:
 
 
 def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -> Whole:
-    """One page of a memory, and all that is known about it."""
-    text = contain_lines(item.text)
+    """One page of a memory, with its metadata and related memories."""
+    text = escape_lines(item.text)
     after = offset + PAGE_CHARACTERS
     rest = len(text) - after
     return Whole(
@@ -368,7 +370,7 @@ def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -
 
 
 def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
-    """A receipt, with a glance at each text that is still there."""
+    """A receipt, with the beginning of each text that is still stored."""
     decided = [
         Decision(
             id=entry.item_id,
@@ -398,23 +400,23 @@ def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
 
 
 def describe_notes(receipt: Receipt) -> list[str]:
-    """What a reader of the receipt should know."""
+    """The notes of a receipt, escaped: parts that failed, were late or were left out."""
     return [escape_entry(f"{note.part}: {note.message}") for note in receipt.notes]
 
 
 def shorten(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
-    """The beginning of a text, on one line."""
+    """The beginning of a text, escaped, on one line."""
     line = escape_entry(text)
     return line if len(line) <= characters else line[: characters - 1] + "…"
 
 
-def contain_lines(text: str) -> str:
-    """The text line by line, each contained but for its indentation."""
+def escape_lines(text: str) -> str:
+    """The text with each line escaped, except for its indentation."""
     return "\n".join(map(_escape_line_keeping_indent, text.splitlines()))
 
 
 def describe_attempt(experience: Experience) -> Attempt:
-    """An experience as an agent reads it: every text on one line, and not too long."""
+    """An experience as an answer: every text escaped, on one line, and not too long."""
     outcome, root, lesson = experience.outcome, experience.root_cause, experience.lesson
     texts = {
         **{name: getattr(experience, name) for name in ("goal", "hypothesis", "action", "prediction")},
@@ -439,7 +441,7 @@ def describe_attempt(experience: Experience) -> Attempt:
 
 
 def _common_item_fields(item: Item) -> dict[str, Any]:
-    """What every answer about a memory says of it, contained."""
+    """The fields that every answer about a memory has, with their texts escaped."""
     return {
         "id": item.id,
         "kind": item.kind,
@@ -456,21 +458,21 @@ def _common_item_fields(item: Item) -> dict[str, Any]:
 
 
 def _escape_line_keeping_indent(line: str) -> str:
-    """A line that keeps its indentation and nothing else that could mean anything but its words."""
+    """A line with its indentation, the rest escaped."""
     return line[: len(line) - len(line.lstrip(" \t"))] + escape_entry(line)
 
 
 def _escape_item_metadata(item: Item) -> dict[str, Any]:
-    """The metadata, contained; a note instead when it is too long."""
+    """The metadata with every text escaped; a note instead if it is too long."""
     metadata = {escape_entry(name): _escape_json_value(value) for name, value in item.metadata.items()}
     too_long = len(str(metadata)) > _MAX_METADATA_CHARACTERS
     return {"note": "too long to show here; ask over HTTP or the command line"} if too_long else metadata
 
 
 def _escape_json_value(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
-    """A JSON value in which every text is contained."""
+    """A JSON value with every text escaped."""
     if isinstance(value, str):
         return escape_entry(value)
     if isinstance(value, dict):
-        return {escape_entry(str(name)): _escape_json_value(one) for name, one in value.items()}
-    return [_escape_json_value(one) for one in value] if isinstance(value, list) else value
+        return {escape_entry(str(name)): _escape_json_value(inner) for name, inner in value.items()}
+    return [_escape_json_value(inner) for inner in value] if isinstance(value, list) else value

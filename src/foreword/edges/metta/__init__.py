@@ -6,7 +6,7 @@
 
     python -m foreword.edges.metta examples/prompt.metta
 
-What each predicate does is in `predicates`, how MeTTa comes to know it in `grounding`.
+What each predicate does is in `predicates`, how it is registered with MeTTa in `grounding`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m foreword.edges.metta SCRIPT`: a MeTTa program on a conversation that is kept, or on a sample."""
+"""`python -m foreword.edges.metta SCRIPT`: runs a MeTTa program on a stored conversation, or on a sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a MeTTa program on a conversation and print what it gives; 1 when any of that is an error."""
+    """Run a MeTTa program on a conversation and print its results; returns 1 if one of them is an error."""
     options = _parse_options(arguments)
     try:
         hyperon, program = import_hyperon(), options.script.read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 @contextmanager
 def _open_conversation(options: argparse.Namespace) -> Iterator[tuple[ContextEngine, Session]]:
-    """The conversation that the options name; without a home, the sample, in a temporary folder."""
+    """The conversation in the options; without a home, the sample in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="foreword-metta-") as folder:
         home = options.home or Path(folder)
         settings = load_settings({**os.environ, "FOREWORD_HOME": str(home)})
@@ -65,7 +65,7 @@ def _open_conversation(options: argparse.Namespace) -> Iterator[tuple[ContextEng
 
 
 def _add_sample_conversation(engine: ContextEngine, session: Session) -> None:
-    """Four turns about a cake, and what the bakery has written down."""
+    """Add four turns about a cake, and a document of the bakery."""
     session.add_all(
         [
             Turn("Hello, I am Mara Lind. My order is PB-112: a plum cake for Friday.", "user"),

@@ -1,9 +1,9 @@
-"""How the predicates become atoms that MeTTa can call, and how values cross over.
+"""Registers the predicates as atoms that MeTTa can call, and converts values between MeTTa and Python.
 
-Strings and numbers are MeTTa's own and lists are expressions, so that `car-atom` and `map-atom` work on them;
-everything else travels as the Python object it is, whose fields `py-dot` reads. A vector is one such object:
-as an expression of hundreds of numbers it would take seconds. What goes wrong is an `Error` that says what
-to do. Needs the extra `metta`.
+Strings and numbers become MeTTa's own, and lists become expressions, so that `car-atom` and `map-atom` work
+on them; everything else stays a Python object, whose fields `py-dot` reads. A vector is one such object: as
+an expression of hundreds of numbers it would take seconds. A failure becomes an `Error` with advice. Needs
+the extra `metta`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\b(?:Int|Float)\b")
 _PERSONALITIES = (Helpful, Expert, Conversational, Custom)
 _LEVELS = "".join(f"(: {level.name.capitalize()} CompressionLevel)\n" for level in CompressionLevel)
 _ONE_VALUE = frozenset({"embed-query"})
-"""Whose answer stays one value, although it is a list."""
+"""The predicates whose answer stays one value, although it is a list."""
 
 
 def register(
@@ -42,9 +42,9 @@ def register(
     session: Session,
     config: RAGConfig = RAGConfig(),  # noqa: B008  (frozen)
 ) -> None:
-    """Make the predicates known, and `&state`, `&knowledge`, `&preferences` and `&personality`.
+    """Register the predicates, and `&state`, `&knowledge`, `&preferences` and `&personality`.
 
-    A program that is parsed later sees the conversation as it stands then.
+    A program that is parsed later sees the conversation as it is then.
     """
     hyperon = import_hyperon()
     conversation = MettaConversation(engine, session, RAGSystem(engine, session.workspace, config))
@@ -68,7 +68,7 @@ def register(
 
 
 def _execute_predicate(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
-    """One call: the atoms as values, the answer as an atom; what we refuse is an error of MeTTa's own."""
+    """Call a predicate with the values of these atoms; returns its answer, or an `Error` atom."""
     try:
         answer = work(*map(_to_python, atoms))
     except ForewordError as error:
@@ -95,7 +95,7 @@ def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands 
         return [_to_python(child) for child in children]
     if str(atom) == "Nothing":
         return None
-    raise NoReduceError  # a variable or a name without a value: the call stays as it is written
+    raise NoReduceError  # a variable or a name without a value: MeTTa leaves the call unevaluated
 
 
 def _to_atom(value: object) -> Atom:
@@ -109,12 +109,12 @@ def _to_atom(value: object) -> Atom:
 
 
 def _to_grounded_atom(value: object) -> Atom:
-    """The value as it is, under the name of its type."""
+    """An atom that holds the Python value itself, with the name of its type."""
     return import_hyperon().ValueAtom(value, _metta_type_name(value))
 
 
 def _metta_type_name(value: object) -> str | None:
-    """What MeTTa calls the type of an object; nothing for what it knows itself."""
+    """The name of an object's type in MeTTa; None for types that MeTTa has itself."""
     if isinstance(value, str | bool | int | float | list | tuple):
         return None
     if isinstance(value, _PERSONALITIES):
@@ -123,7 +123,7 @@ def _metta_type_name(value: object) -> str | None:
 
 
 def format_atom(atom: Atom) -> str:
-    """An atom as it is printed; a string without its quotes."""
+    """An atom as text for printing; a string without its quotes."""
     from hyperon.atoms import AtomType, GroundedAtom
 
     is_text = isinstance(atom, GroundedAtom) and atom.get_grounded_type() == AtomType.STRING
@@ -131,7 +131,7 @@ def format_atom(atom: Atom) -> str:
 
 
 def import_hyperon() -> Any:  # noqa: ANN401  (the module has no types)
-    """The package `hyperon`; without it, an error that says how to get it."""
+    """The package `hyperon`; MissingExtra if it is not installed."""
     try:
         import hyperon
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""What the MeTTa predicates of a conversation do: each one calls the function that Python has for it.
+"""The MeTTa predicates of a conversation: each one calls the Python function for the same purpose.
 
-`DECLARED` lists them in MeTTa, each with its type; the method of the same name does it. Nothing here knows of
-atoms: values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be None.
+`DECLARED` lists them in MeTTa, each with its type; the method of the same name implements it. Nothing here
+knows of atoms: values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be None.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SUMMARY_TURNS, _SUMMARY_TOKENS = 1, 100
 
 @dataclass(frozen=True, slots=True)
 class MettaConversation:
-    """What the predicates work with: a session, the engine that keeps it, and what answers from documents."""
+    """The predicates over one session, its engine, and its knowledge base of documents."""
 
     engine: ContextEngine
     session: Session
@@ -72,57 +72,57 @@ class MettaConversation:
     def inject_context(
         self, query: str, state: DialogueState, knowledge: RAGSystem, max_tokens: int
     ) -> InjectedContext:
-        """A whole prompt, from a conversation as it stood and from the documents that are given."""
+        """A whole prompt, from the conversation in `state` and the documents in `knowledge`."""
         return inject_context(query, _MettaSessionAtState(self.session, state, knowledge), max_tokens)
 
     def allocate_token_budget(self, query: str, state: DialogueState, total: int) -> TokenBudget:
-        """The tokens of each part."""
+        """How many tokens each part of the prompt gets."""
         manager = TokenBudgetManager(total, self.session.tokenizer, self.session.strategy)
         return manager.allocate(query, state, self.session.available_chunks())
 
     def format_dialogue_history(self, state: DialogueState, max_tokens: int) -> FormattedHistory:
-        """The conversation in at most `max_tokens`."""
+        """The conversation as text, in at most `max_tokens`."""
         return self.session.wording.history.format(state, max_tokens)
 
     def format_entity_context(
         self, state: DialogueState, resolved: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[EntityContext]:
-        """The entities in at most `max_tokens`."""
+        """The entities in words, in at most `max_tokens`."""
         return self.session.wording.entities.format(state, resolved, max_tokens)
 
     def retrieve_rag_chunks(
         self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[KnowledgeChunk]:
-        """What documents say, in at most `max_tokens`."""
+        """The pieces of documents for a query, in at most `max_tokens`."""
         return self.session.retrieve(query, entities, max_tokens).chunks
 
     def build_system_prompt(
         self, preferences: UserPreferences, personality: AgentPersonality, max_tokens: int
     ) -> str:
-        """The session's own instructions with this manner and these wishes."""
+        """The session's system prompt with this personality and these preferences."""
         system = self.session.wording.system
         return replace(system, agent_personality=personality, user_preferences=preferences).build(max_tokens)
 
     def resolve_entities(self, query: str, state: DialogueState) -> Sequence[ResolvedEntity]:
-        """Who and what a query means."""
+        """The entities that a query mentions or refers to."""
         return _MettaSessionAtState(self.session, state, self.knowledge).resolve(query)
 
     # Budgets
 
     def total_tokens(self, content: ContextContent) -> int:
-        """What the prompt costs."""
+        """How many tokens the whole prompt has."""
         return prompt_tokens(content, self.session.tokenizer)
 
     def handle_overflow(self, content: ContextContent, budget: TokenBudget) -> ContextContent:
-        """The content with no part over its budget."""
+        """The content, with every part that is over its budget shortened."""
         return handle_overflow(content, budget, self.session.wording.compressor)
 
     def compress_content(self, content: ContextContent, target: int) -> ContextContent:
-        """The whole within `target` tokens."""
+        """The content, compressed to at most `target` tokens."""
         return self.session.wording.compressor.compress(content, target).content
 
     def compression_level(self, reduction: float) -> CompressionLevel:
-        """The level for a prompt of which this share is too much."""
+        """The level that is needed to reduce a prompt by this share."""
         return expected_level(_PARTS, round(_PARTS * (1 - reduction)))
 
     # History
@@ -139,17 +139,17 @@ class MettaConversation:
         return [line for turn in turns if (line := wording.word(turn, style, MAX_TOKENS))]
 
     def assemble_history(self, summary: str | None, turns: Sequence[FormattedTurn]) -> str:
-        """A summary and lines as one text."""
+        """A summary and formatted turns as one text."""
         return history_text(summary, (), turns, self.session.wording.history.config.template)
 
     # Entities
 
     def select_entity_attributes(self, entity: Entity, limit: int) -> Sequence[tuple[str, str]]:
-        """The attributes that help most, at most `limit`."""
+        """The entity's most useful attributes, at most `limit`."""
         return self._format_single_entity(entity, 1.0, limit).attributes
 
     def get_entity_relationships(self, entity: Entity, state: DialogueState) -> Sequence[EntityRelationship]:
-        """What it has to do with others."""
+        """The relationships of an entity with others."""
         return state.entity_registry.relationships(entity.id)
 
     def format_entity(
@@ -160,7 +160,7 @@ class MettaConversation:
         return self._format_single_entity(replace(entity, attributes=chosen), relevance, len(chosen))
 
     def _format_single_entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
-        """An entity in words, with at most that many attributes."""
+        """An entity in words, with at most so many attributes."""
         formatter = self.session.wording.entities
         config = replace(
             formatter.config, max_entities=1, min_relevance=0.0, attributes_per_entity=attributes
@@ -172,7 +172,7 @@ class MettaConversation:
     # Documents
 
     def embed_query(self, query: str) -> Sequence[float]:
-        """The vector of a query."""
+        """The vector of a query; EmbeddingError without words or an encoder."""
         vector = self.engine.embed_question(query)
         if vector is None:
             raise EmbeddingError("nothing to embed: give some words, to an engine that has an encoder")
@@ -186,70 +186,70 @@ class MettaConversation:
     def apply_rag_boosts(
         self, results: Sequence[SearchResult], entities: Sequence[ResolvedEntity]
     ) -> Sequence[SearchResult]:
-        """More for what is new, and for what speaks of these entities."""
+        """The results with higher scores for recent ones, and for those that mention these entities."""
         return apply_boosts(
             replace(self._draft_document_search(""), results=tuple(results)), entities, self.knowledge.config
         )
 
     def rerank_chunks(self, query: str, results: Sequence[SearchResult]) -> Sequence[SearchResult]:
-        """In the order of the cross-encoder; as they are where there is none."""
+        """The results in the order of the cross-encoder; unchanged if there is none."""
         draft = self._draft_document_search(query)
         reranker = draft.kit.reranker
         return results if reranker is None else rerank_chunks(draft, results, reranker)
 
     def format_chunk(self, chunk: KnowledgeChunk, source: DocumentSource) -> str:
-        """A piece of a document in words."""
+        """A piece of a document as text, with its source."""
         return format_chunk(chunk.content, source)
 
     def _draft_document_search(self, query: str) -> SearchDraft:
-        """A search for documents in the full lane, not yet carried out."""
+        """A draft of a search in the full lane, which has not run yet."""
         return self.engine.draft(query, self.session.workspace, SearchOptions(lane="full"), "rag", 0)
 
     # The system prompt
 
     def format_personality(self, personality: AgentPersonality) -> str:
-        """A manner in words."""
+        """A personality in words."""
         return str(personality)
 
     def format_preferences(self, preferences: UserPreferences) -> str:
-        """Wishes in words."""
-        wishes = SystemPromptBuilder("", Custom(""), preferences, tokenizer=self.session.tokenizer)
-        return wishes.build(MAX_TOKENS)
+        """Preferences in words."""
+        builder = SystemPromptBuilder("", Custom(""), preferences, tokenizer=self.session.tokenizer)
+        return builder.build(MAX_TOKENS)
 
     def truncate_system_prompt(self, parts: Sequence[str], max_tokens: int) -> str:
-        """As many whole sentences as fit."""
+        """The parts as one text, cut to as many whole sentences as fit."""
         return cut_instructions("\n\n".join(parts), max_tokens, self.session.tokenizer)
 
     # Compression
 
     def simplify_formatting(self, history: FormattedHistory) -> FormattedHistory:
-        """Without empty space."""
-        return tidy_turns(ContextContent("", history=history), self._compression_means())[0].history
+        """The history without superfluous white space."""
+        return tidy_turns(ContextContent("", history=history), self._reduction_tools())[0].history
 
     def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
-        """The last turn, and a summary of the others."""
+        """The history with only the last turn, and a summary of the others."""
         step = summarise_older(_SUMMARY_TURNS, _SUMMARY_TOKENS)
-        return step(ContextContent("", history=history), self._compression_means())[0].history
+        return step(ContextContent("", history=history), self._reduction_tools())[0].history
 
     def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
-        """Names and types alone."""
+        """The entities with only their names and types."""
         return [without_details(entity, self.session.tokenizer) for entity in entities]
 
     def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], limit: int) -> Sequence[KnowledgeChunk]:
         """The best chunks, at most `limit`."""
         content = ContextContent("", rag_chunks=tuple(chunks))
-        return keep_top_chunks(limit)(content, self._compression_means())[0].rag_chunks
+        return keep_top_chunks(limit)(content, self._reduction_tools())[0].rag_chunks
 
-    def _compression_means(self) -> ReductionTools:
-        """The tools that steps of compression work with."""
+    def _reduction_tools(self) -> ReductionTools:
+        """The summarizer and tokenizer that the steps of compression need."""
         compressor = self.session.wording.compressor
         return ReductionTools(compressor.summarizer, compressor.tokenizer)
 
 
 class _MettaSessionAtState:
-    """A session as it stood in `state`, answering from `knowledge`.
+    """A session with the turns of an earlier `state`, answering from `knowledge`.
 
-    MeTTa passes values: a state that was taken earlier holds the turns of that moment, and no later ones.
+    MeTTa passes values: a state that was read earlier has the turns of that moment, and no later ones.
     """
 
     def __init__(self, session: Session, state: DialogueState, knowledge: RAGSystem) -> None:
@@ -261,20 +261,20 @@ class _MettaSessionAtState:
         self._session, self._knowledge = session, knowledge
 
     def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
-        """Who and what the query means."""
+        """The entities that the query mentions or refers to."""
         registry = cast("EntityRegistry", self.state.entity_registry)
         return EntityResolver(registry).resolve(query, self.state, asker)
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, but none that was not yet said."""
-        said = {turn.turn_id for turn in self.state.turns}
+        """The turns that are relevant to the query, without those after this state."""
+        known_ids = {turn.turn_id for turn in self.state.turns}
         recalled = self._session.recall(query, max_tokens)
         return RecalledTurns(
-            tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes
+            tuple(pair for pair in recalled.turns if pair[0].turn_id in known_ids), recalled.notes
         )
 
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
-        """What the user said of themselves elsewhere."""
+        """What the user said about themselves in other conversations."""
         return self._session.recall_user(query, max_tokens, asker)
 
     def retrieve(
@@ -284,7 +284,7 @@ class _MettaSessionAtState:
         max_tokens: int,
         turns: Sequence[Turn] | None = None,  # noqa: ARG002  (a question is asked alone here)
     ) -> RetrievedChunks:
-        """The chunks that bear on the query, as many as `max_tokens` hold."""
+        """The chunks that are relevant to the query, as many as fit into `max_tokens`."""
         if not query.strip() or not self.available_chunks():
             return RetrievedChunks()
         return self._knowledge.retrieve(query, entities, max_tokens)
@@ -292,27 +292,27 @@ class _MettaSessionAtState:
 
 @dataclass(frozen=True, slots=True)
 class _SingleEntityRegistry:
-    """A registry that knows one entity; what it has to do with others is in the registry of them all."""
+    """A registry with one entity; salience and relationships come from the registry of all entities."""
 
     entity: Entity
     others: Registry
 
     def get(self, entity_id: str) -> Entity | None:
-        """The entity, if it is this one."""
+        """The entity, if it has this id; None otherwise."""
         return self.entity if entity_id == self.entity.id else None
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
-        """This one."""
+        """The one entity, unless `limit` is 0."""
         return [self.entity][:limit]
 
     def get_salience(self, entity_id: str) -> float:
-        """How present it is."""
+        """The salience of an entity."""
         return self.others.get_salience(entity_id)
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
-        """What it has to do with others."""
+        """The relationships of an entity with others."""
         return self.others.relationships(entity_id)
 
     def active_count(self) -> int:
-        """One."""
+        """Always 1."""
         return 1

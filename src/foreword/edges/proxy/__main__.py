@@ -1,11 +1,11 @@
-"""`python -m foreword.edges.proxy URL`: the proxy together with its guard; `foreword proxy` has options."""
+"""`python -m foreword.edges.proxy URL`: the proxy with its guard; `foreword proxy` has more options."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from foreword.edges.http.guard import PageGuard
+from foreword.edges.http.guard import ProxyGuard
 from foreword.edges.proxy.application import ProxyApplication, ProxyOptions
 from foreword.edges.proxy.asker import Asker
 from foreword.edges.proxy.memory import ProxyMemory
@@ -24,14 +24,14 @@ def build_proxy(
     port: int,
     *,
     capture: bool = True,
-) -> PageGuard:
-    """The proxy behind its guard; with `capture`, requests and answers are remembered."""
+) -> ProxyGuard:
+    """The proxy behind its guard; with `capture`, requests and answers are stored."""
     memory = ProxyMemory(engine, capture=capture)
-    return PageGuard(ProxyApplication(upstream, memory, engine.tokenizer, options), port=port)
+    return ProxyGuard(ProxyApplication(upstream, memory, engine.tokenizer, options), port=port)
 
 
 def main(url: str) -> int:
-    """Serve with the defaults, in the workspace of the current folder, until it is stopped."""
+    """Serve with the defaults, in the workspace of the current folder, until stopped; returns 0."""
     from pathlib import Path
 
     from foreword.engine.context_engine import ContextEngine

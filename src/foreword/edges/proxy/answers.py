@@ -1,6 +1,6 @@
-"""Answers of the three APIs, read while they pass: whole as JSON, or piece by piece as server-sent events.
+"""Readers of the three APIs' answers while these are relayed: whole JSON, or server-sent events.
 
-An answer counts once it has ended as its API ends one; what was cut off is no answer.
+An answer counts once it has ended as its API defines; one that was cut off does not count.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
 MAX_ANSWER_BYTES = 16_000_000
-"""A longer answer passes, and is not remembered."""
+"""An answer with more bytes is relayed, but not stored."""
 
 
 class AnswerReader(Protocol):
-    """Reads an answer while it passes."""
+    """Reads an answer while it is relayed."""
 
     def feed(self, piece: bytes) -> bool:
-        """Read one more piece, an empty one at the end; returns True once, when the answer has ended."""
+        """Read the next piece, an empty one at the end; returns True once, when the answer has ended."""
 
     def turns(self) -> Sequence[Turn]:
         """What the answer says; nothing before it has ended."""
@@ -49,7 +49,7 @@ class WholeAnswer:
         self._has_ended = False
 
     def feed(self, piece: bytes) -> bool:
-        """Read one more piece; the last one ends the answer."""
+        """Read the next piece; returns whether it is the last."""
         if self._has_ended:
             return False
         if len(self._body) <= MAX_ANSWER_BYTES:
@@ -58,17 +58,17 @@ class WholeAnswer:
         return self._has_ended
 
     def turns(self) -> Sequence[Turn]:
-        """What the answer says; nothing if it is too long or no JSON."""
+        """The turns in the answer; empty if it is too long, no JSON, or has not ended."""
         if not self._has_ended or len(self._body) > MAX_ANSWER_BYTES:
             return ()
         try:
             answer = json.loads(self._body)
         except (ValueError, RecursionError):
             return ()
-        return _answer_turns(self._api, answer) if isinstance(answer, dict) else ()
+        return _read_turns_of_answer(self._api, answer) if isinstance(answer, dict) else ()
 
 
-def _answer_turns(api: Api, answer: Mapping[str, Any]) -> list[Turn]:
+def _read_turns_of_answer(api: Api, answer: Mapping[str, Any]) -> list[Turn]:
     if api is CHAT:
         choices = answer.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
@@ -92,7 +92,7 @@ class StreamedAnswer:
         self._has_ended = False
 
     def feed(self, piece: bytes) -> bool:
-        """Read one more piece of the stream; it ends as its API says, not where it stops."""
+        """Read the next piece of the stream; returns True once it has the event that ends an answer."""
         self._bytes += len(piece)
         if self._has_ended or self._bytes > MAX_ANSWER_BYTES:
             return False
@@ -107,7 +107,7 @@ class StreamedAnswer:
         if not self._has_ended:
             return ()
         if self._whole:
-            return _answer_turns(self._api, self._whole)
+            return _read_turns_of_answer(self._api, self._whole)
         calls = [{"id": call["id"], "type": "function", "function": call} for call in self._calls.values()]
         message = {"role": "assistant", "content": "".join(self._text), "tool_calls": calls}
         return openai_turns([message])
@@ -121,32 +121,32 @@ class StreamedAnswer:
         except (ValueError, RecursionError):
             return
         if isinstance(event, Mapping):
-            self._note_event(event)
+            self._process_event(event)
 
-    def _note_event(self, event: Mapping[str, Any]) -> None:
+    def _process_event(self, event: Mapping[str, Any]) -> None:
         if self._api is CHAT:
-            self._note_chat_chunk(event)
+            self._add_chat_chunk(event)
         elif self._api is ANTHROPIC:
-            self._note_anthropic_event(event)
+            self._add_anthropic_event(event)
         elif event.get("type") == "response.completed" and isinstance(event.get("response"), Mapping):
             self._whole = event["response"]
             self._has_ended = True
 
-    def _note_chat_chunk(self, event: Mapping[str, Any]) -> None:
-        for choice in _mappings(event.get("choices")):
+    def _add_chat_chunk(self, event: Mapping[str, Any]) -> None:
+        for choice in _mappings_in_list(event.get("choices")):
             if choice.get("index", 0) != 0:
                 continue
             delta = choice.get("delta")
             if isinstance(delta, Mapping):
                 self._text.append(str(delta.get("content") or ""))
-                for call in _mappings(delta.get("tool_calls")):
+                for call in _mappings_in_list(delta.get("tool_calls")):
                     function = call.get("function")
                     given = function if isinstance(function, Mapping) else {}
                     self._add_to_call(call.get("index", 0), call.get("id"), given, given.get("arguments"))
             if choice.get("finish_reason"):
                 self._has_ended = True
 
-    def _note_anthropic_event(self, event: Mapping[str, Any]) -> None:
+    def _add_anthropic_event(self, event: Mapping[str, Any]) -> None:
         kind, place = event.get("type"), event.get("index")
         if kind == "message_stop":
             self._has_ended = True
@@ -168,5 +168,9 @@ class StreamedAnswer:
         call["arguments"] += str(arguments or "")
 
 
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+def _mappings_in_list(value: object) -> Iterator[Mapping[str, Any]]:
+    return (
+        (element for element in value if isinstance(element, Mapping))
+        if isinstance(value, list)
+        else iter(())
+    )

@@ -1,8 +1,8 @@
-"""The proxy as an ASGI application: reads requests, adds what is known, passes answers on and remembers them.
+"""The proxy as an ASGI application: it adds context to requests, relays answers, and stores both.
 
-Whatever fails on our side, the request goes on as it came, with a header that says why. Errors of the API
-pass as they are. A request that the API refuses with a context in it is sent once more without. Answers are
-passed on piece by piece as they come; if the application leaves, the API is not asked any further.
+If anything fails on our side, the request is forwarded unchanged, and a header of the answer says why. Errors
+of the API are relayed unchanged. A request that the API refuses with a context is sent once more without it.
+Answers are relayed piece by piece as they come; if the application disconnects, the request is cancelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from foreword.edges.proxy.answers import make_reader
 from foreword.edges.proxy.apis import find_api
 from foreword.edges.proxy.asker import read_asker
 from foreword.edges.proxy.memory import FoundContext
-from foreword.edges.proxy.upstream import answer_headers, request_headers
+from foreword.edges.proxy.upstream import make_answer_headers, select_request_headers
 from foreword.edges.proxy.window import room_for_context
 from foreword.log import get_logger
 
@@ -43,18 +43,18 @@ _log = get_logger("foreword.proxy")
 
 RECEIPT_HEADER, NOTE_HEADER = "x-foreword-receipt", "x-foreword-note"
 MAX_READ_BYTES = 64_000_000
-"""A larger request is passed on as it comes, without context."""
+"""A request with more bytes is forwarded unchanged, without context."""
 
 _REFUSED = frozenset({400, 413, 422})
-"""Statuses of a request that its API cannot take; without our context perhaps it can."""
+"""Statuses with which an API refuses a request, perhaps because of our context."""
 
 _THREADS = 8
-_Done = TypeVar("_Done")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """What requests mean that do not say it, and how much a context may cost."""
+    """The defaults for requests that name no workspace, session or user, and the limits of a context."""
 
     defaults: Asker
     max_tokens: int = 1000
@@ -65,7 +65,7 @@ class ProxyOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A request that may get a context: its API and body, what was said, and who asks."""
+    """A request that may get a context: its API, its body, its turns, and who asks."""
 
     api: Api
     body: Body
@@ -74,7 +74,7 @@ class _Exchange:
 
 
 class ProxyApplication:
-    """Serves one upstream. Give it to a server inside the guard."""
+    """The proxy for one upstream. It must run behind the guard."""
 
     def __init__(
         self, upstream: Upstream, memory: ProxyMemory, tokenizer: Tokenizer, options: ProxyOptions
@@ -88,40 +88,40 @@ class ProxyApplication:
         self._remembering: dict[asyncio.Task[None], Asker] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or follow the life of the server."""
+        """Answer one request, or handle the server's start and end."""
         if scope["type"] == "lifespan":
             await self._follow_lifespan(receive, send)
             return
         api = find_api(scope["method"], scope["path"])
         client = _Client(scope, receive, send)
         if api is None:
-            await client.while_connected(self._pass_on(client, client.stream_body()))
+            await client.while_connected(self._forward_unchanged(client, client.stream_body()))
             return
         body = await client.read_body()
         if body is None:
-            await client.while_connected(self._pass_on(client, client.stream_body()))
+            await client.while_connected(self._forward_unchanged(client, client.stream_body()))
         elif not client.is_gone:
-            await client.while_connected(self._answer(client, api, body))
+            await client.while_connected(self._answer_with_context(client, api, body))
 
-    # Requests that pass as they are
+    # Requests that are forwarded unchanged
 
-    async def _pass_on(self, client: _Client, body: AsyncIterator[bytes]) -> None:
-        headers = request_headers(client.headers, is_read=False)
-        response = await self._ask(client, headers, body)
+    async def _forward_unchanged(self, client: _Client, body: AsyncIterator[bytes]) -> None:
+        headers = select_request_headers(client.headers, is_read=False)
+        response = await self._ask_upstream(client, headers, body)
         if response is None:
             return
         try:
-            await client.start(response.status_code, answer_headers(response.headers.raw, {}))
-            await self._relay(client, response)
+            await client.start(response.status_code, make_answer_headers(response.headers.raw, {}))
+            await self._relay_body(client, response)
         finally:
             await response.aclose()
 
     # Requests that may get a context
 
-    async def _answer(self, client: _Client, api: Api, body: bytes) -> None:
+    async def _answer_with_context(self, client: _Client, api: Api, body: bytes) -> None:
         exchange, note = await self._read_exchange(client, api, body)
         found = await self._find_context(exchange) if exchange else FoundContext(note=note)
-        sent = _body_with_context(exchange, found.text) if exchange and found.text else None
+        sent = _add_context_to_body(exchange, found.text) if exchange and found.text else None
         answered = await self._ask_with_retry(client, sent or body, body)
         if answered is None:
             return
@@ -130,31 +130,31 @@ class ProxyApplication:
         if was_refused:
             ours = {NOTE_HEADER: "the API refused the context; the request was sent without it"}
         try:
-            await self._pass_answer(client, response, exchange, ours)
+            await self._relay_and_remember(client, response, exchange, ours)
         finally:
             await response.aclose()
 
     async def _read_exchange(self, client: _Client, api: Api, body: bytes) -> tuple[_Exchange | None, str]:
-        """The request as far as it is understood, or None and in words why it is not."""
+        """The request as an exchange, or None and a note why it cannot be read."""
         try:
             headers, defaults = client.named_headers(), self._options.defaults
-            return await self._in_thread(_read_exchange, headers, api, body, defaults), ""
+            return await self._run_in_thread(_read_exchange, headers, api, body, defaults), ""
         except Exception as error:  # noqa: BLE001  (the request goes on as it came)
-            return None, _note_failure("a request was passed on as it came", error)
+            return None, _log_failure("a request was passed on as it came", error)
 
     async def _find_context(self, exchange: _Exchange) -> FoundContext:
-        """The context, if it is found in time; else in words why there is none."""
+        """The context, or a note why there is none, for example because it was not found in time."""
         try:
             async with asyncio.timeout(self._options.deadline_ms / 1000):
-                await self._wait_until_kept(exchange.asker)
-                return await self._in_thread(self._find_in_thread, exchange)
+                await self._wait_until_remembered(exchange.asker)
+                return await self._run_in_thread(self._find_context_that_fits, exchange)
         except TimeoutError:
             _log.warning("no context for a request", problem="it was not found in time")
             return FoundContext(note=f"no context: it took longer than {self._options.deadline_ms:g} ms")
         except Exception as error:  # noqa: BLE001  (as above)
-            return FoundContext(note=_note_failure("no context for a request", error))
+            return FoundContext(note=_log_failure("no context for a request", error))
 
-    def _find_in_thread(self, exchange: _Exchange) -> FoundContext:
+    def _find_context_that_fits(self, exchange: _Exchange) -> FoundContext:
         room = room_for_context(
             exchange.api,
             exchange.body,
@@ -168,20 +168,20 @@ class ProxyApplication:
     async def _ask_with_retry(
         self, client: _Client, sent: bytes, body: bytes
     ) -> tuple[httpx2.Response, bool] | None:
-        """The answer, and whether it is one to the request without its context; None if there is none."""
-        headers = request_headers(client.headers, is_read=True)
-        response = await self._ask(client, headers, sent)
+        """The answer, and whether it is to the request without its context; None if there is none."""
+        headers = select_request_headers(client.headers, is_read=True)
+        response = await self._ask_upstream(client, headers, sent)
         if response is None or sent is body or response.status_code not in _REFUSED:
             return None if response is None else (response, False)
         await response.aclose()
         _log.warning("the API refused a request with context", status=response.status_code)
-        response = await self._ask(client, headers, body)
+        response = await self._ask_upstream(client, headers, body)
         return None if response is None else (response, True)
 
-    async def _ask(
+    async def _ask_upstream(
         self, client: _Client, headers: Headers, body: bytes | AsyncIterator[bytes]
     ) -> httpx2.Response | None:
-        """The answer of the API; None after the application was told that there is none."""
+        """The answer of the API; None if there is none, after the application got an error."""
         address = self._upstream.address(client.path, client.query)
         try:
             return await self._upstream.send(client.method, address, headers, body)
@@ -193,79 +193,79 @@ class ProxyApplication:
             await client.refuse(502, "upstream_unreachable", f"{self._upstream.url} cannot be reached")
         return None
 
-    async def _pass_answer(
+    async def _relay_and_remember(
         self, client: _Client, response: httpx2.Response, exchange: _Exchange | None, ours: dict[str, str]
     ) -> None:
-        """Pass an answer on as it comes, and remember it once it has ended."""
-        await client.start(response.status_code, answer_headers(response.headers.raw, ours))
+        """Relay an answer as it comes, and store it once it has ended; `ours` are headers to add."""
+        await client.start(response.status_code, make_answer_headers(response.headers.raw, ours))
         if exchange is None or not response.is_success:
-            await self._relay(client, response)
+            await self._relay_body(client, response)
             return
         reader = make_reader(exchange.api, response.headers)
 
-        def note(piece: bytes) -> None:
+        def read_piece(piece: bytes) -> None:
             try:
-                if reader.feed(piece):  # before its end is sent: the next request waits until it is kept
+                if reader.feed(piece):  # before the end is sent, so that the next request waits for this
                     self._remember_soon(exchange, reader.turns())
             except Exception as error:  # noqa: BLE001  (the answer must reach the application)
-                _note_failure("an answer was not understood", error)
+                _log_failure("an answer was not understood", error)
 
-        await self._relay(client, response, note)
+        await self._relay_body(client, response, read_piece)
 
-    async def _relay(
-        self, client: _Client, response: httpx2.Response, note: Callable[[bytes], None] = lambda _: None
+    async def _relay_body(
+        self, client: _Client, response: httpx2.Response, read_piece: Callable[[bytes], None] = lambda _: None
     ) -> None:
-        """Pass the body on piece by piece, each noted before it is sent; an empty one is the end."""
+        """Relay the body; `read_piece` gets each piece before it is sent, and an empty one at the end."""
         try:
             async for piece in response.aiter_raw():
-                note(piece)
+                read_piece(piece)
                 await client.send_piece(piece)
         except httpx2.HTTPError as error:
             _log.warning("the upstream broke off an answer", problem=type(error).__name__)
-            return  # unfinished, so that the application sees it, too
-        note(b"")
+            return  # without an end, so that the application sees that the answer broke off
+        read_piece(b"")
         await client.end()
 
     # Remembering
 
     def _remember_soon(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
-        """Keep the request's new turns and its answer, behind the answer."""
+        """Store the request's new turns and its answer in the background."""
         if not exchange.asker.is_known or not answer:
             return
         task = asyncio.create_task(self._remember(exchange, answer))
         self._remembering[task] = exchange.asker
         task.add_done_callback(self._remembering.pop)
 
-    async def _wait_until_kept(self, asker: Asker) -> None:
-        """Wait until what the same user or conversation has said before is kept."""
+    async def _wait_until_remembered(self, asker: Asker) -> None:
+        """Wait until earlier turns of the same user or conversation are stored."""
         before = [task for task, other in self._remembering.items() if asker.follows(other)]
         if before:
             await asyncio.wait(before)
 
     async def _remember(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
         try:
-            async with self._lock(exchange.asker):
-                await self._in_thread(self._memory.remember, exchange.asker, exchange.turns, answer)
+            async with self._conversation_lock(exchange.asker):
+                await self._run_in_thread(self._memory.remember, exchange.asker, exchange.turns, answer)
         except Exception as error:  # noqa: BLE001  (the answer has reached the application)
-            _note_failure("an exchange was not remembered", error)
+            _log_failure("an exchange was not remembered", error)
 
-    # Inside
+    # Locks, threads and the server's life
 
-    def _lock(self, asker: Asker) -> asyncio.Lock:
-        """For each conversation, one that keeps something at a time, in the order they came."""
+    def _conversation_lock(self, asker: Asker) -> asyncio.Lock:
+        """The lock of a conversation, so that its exchanges are stored one at a time, in their order."""
         key = (asker.workspace, asker.session_id)
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    def _in_thread(self, work: Callable[..., _Done], *arguments: object) -> asyncio.Future[_Done]:
+    def _run_in_thread(self, work: Callable[..., _Result], *arguments: object) -> asyncio.Future[_Result]:
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     async def _follow_lifespan(self, receive: Receive, send: Send) -> None:
-        """Follow the server's life: at its end, what is to be remembered is, and connections are closed."""
+        """Handle the server's start and end: at the end, finish storing and close the connections."""
         await receive()
-        await self._in_thread(self._memory.warm_up)
+        await self._run_in_thread(self._memory.warm_up)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         if self._remembering:
@@ -283,18 +283,18 @@ def _read_exchange(headers: dict[str, list[str]], api: Api, body: bytes, default
     return _Exchange(api, read, turns, read_asker(headers, api, read, turns, defaults))
 
 
-def _body_with_context(exchange: _Exchange, text: str) -> bytes | None:
-    """The body with this context; None if it has no place for one."""
+def _add_context_to_body(exchange: _Exchange, text: str) -> bytes | None:
+    """The body with this context; None if it has no place for a context."""
     try:
         changed = exchange.api.with_context(exchange.body, text)
         return None if changed is None else json.dumps(changed, ensure_ascii=False).encode(errors="replace")
     except Exception as error:  # noqa: BLE001  (the request goes on as it came)
-        _note_failure("a context was not added", error)
+        _log_failure("a context was not added", error)
         return None
 
 
-def _note_failure(what: str, error: Exception) -> str:
-    """Log a failure of ours, and return it as a note; the message of an error may repeat the request."""
+def _log_failure(what: str, error: Exception) -> str:
+    """Log a failure, and return a note for a header, without the error's message, which may have secrets."""
     _log.warning(what, error=type(error).__name__, problem=str(error)[:200])
     return f"{what}: {type(error).__name__}"
 
@@ -321,9 +321,9 @@ class _Client:
         return named
 
     async def read_body(self) -> bytes | None:
-        """The body; None if it is too large to be read, and then `stream_body` gives all of it."""
+        """The body; None if it is too large, and then `stream_body` still gives all of it."""
         length = 0
-        async for piece in self._pieces():
+        async for piece in self._receive_pieces():
             self._read.append(piece)
             length += len(piece)
             if length > MAX_READ_BYTES:
@@ -334,10 +334,10 @@ class _Client:
         """The body, piece by piece."""
         for piece in self._read:
             yield piece
-        async for piece in self._pieces():
+        async for piece in self._receive_pieces():
             yield piece
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    async def _receive_pieces(self) -> AsyncIterator[bytes]:
         while not self._body_read.is_set():
             message = await self._receive()
             if message["type"] != "http.request":
@@ -350,13 +350,13 @@ class _Client:
                 yield message["body"]
 
     async def while_connected(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work, and stop it when the application leaves."""
+        """Do some work, and cancel it if the application disconnects."""
         working, watching = asyncio.create_task(work), asyncio.create_task(self._wait_until_gone())
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             watching.cancel()
-            working.cancel()  # does nothing to what is done
+            working.cancel()  # has no effect if it is done
         with suppress(asyncio.CancelledError):
             await working
 
@@ -374,11 +374,11 @@ class _Client:
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self) -> None:
-        """Say that the body is complete."""
+        """Send the end of the body."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def refuse(self, status: int, kind: str, message: str) -> None:
-        """Answer with an error of our own, as the APIs word them."""
+        """Answer with an error of our own, in the form that the APIs use."""
         body = json.dumps({"error": {"type": kind, "message": message}}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await self.start(status, headers)

@@ -1,8 +1,8 @@
-"""What the proxy knows: the context for a request, and the conversation it keeps of requests and answers.
+"""The proxy's memory: finds the context for a request, and stores requests and answers as conversations.
 
-Called in threads. A context is found for the user's last words and stands before them again with every
-further request of the same loop of tools. What is kept is what the application sent and the model answered,
-each turn once, without secrets and without any context of ours.
+Called in threads. A context is found for the user's last message, and is put there again in every further
+request of the same loop of tools. What the application sent and the model answered is stored, each turn
+once, without secrets and without our own contexts.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _MAX_SESSIONS = 256
 _MAX_QUESTIONS = 1_024
 _MAX_TURN_CHARACTERS = 20_000
-"""At most how many characters of a turn are kept: of a longer one, both ends."""
+"""How many characters of a turn are stored at most: of a longer one, the beginning and the end."""
 
 _MAX_CACHED_CHARACTERS = 4_000
-"""An application sends the same turns again and again; those up to this length are cleaned once."""
+"""Turns of up to so many characters are cleaned once and cached, since applications send them repeatedly."""
 
 _MIN_ROOM = 64
 
 
 @dataclass(frozen=True, slots=True)
 class FoundContext:
-    """A context, framed, or nothing; the receipt that says why, and a note where there is none."""
+    """A framed context and the id of its receipt, or a note why there is none."""
 
     text: str = ""
     receipt_id: str = ""
@@ -49,7 +49,7 @@ class FoundContext:
 
 
 class ProxyMemory:
-    """Finds contexts and keeps conversations. Safe to use from many threads."""
+    """Finds contexts and stores conversations. Safe to use from many threads."""
 
     def __init__(self, engine: ContextEngine, *, capture: bool = True) -> None:
         self._engine = engine
@@ -63,7 +63,7 @@ class ProxyMemory:
         warm_up_engine(self._engine)
 
     def find(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
-        """The context for the last words of the user, in at most `room` tokens; raises what goes wrong."""
+        """The context for the user's last message, in at most `room` tokens; errors are raised."""
         if reason := reason_to_keep_nothing(self._engine.settings.home, asker.workspace):
             raise StorePaused(reason)
         place = next((at for at in range(len(turns) - 1, -1, -1) if turns[at].role == "user"), None)
@@ -74,18 +74,18 @@ class ProxyMemory:
         said = clean_turns(turns)
         question = replace(turns[place], raw_text=clean_text(turns[place].text), user=asker.user, parts=())
         key = (asker.workspace, asker.session_id, asker.user, f"{place} {question.text}")
-        if place < len(turns) - 1 and (found := self._recently_found(key)) and found.text:
+        if place < len(turns) - 1 and (found := self._get_cached(key)) and found.text:
             return found
-        added = find_addition(question, self._session(asker), said, room)
+        added = find_addition(question, self._open_session(asker), said, room)
         found = FoundContext(added.text, added.receipt.id)
-        self._note_found(key, found)
+        self._cache_found(key, found)
         return found
 
     def remember(self, asker: Asker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
-        """Keep what is new of a request, and its answer; nothing of a request that names nobody."""
+        """Store the new turns of a request, and its answer; nothing if the request names nobody."""
         if not asker.is_known or not self._capture:
             return
-        session = self._session(asker)
+        session = self._open_session(asker)
         said = new_turns(session.state.turns, clean_turns(turns))
         last = max((at for at, turn in enumerate(said) if turn.role == "user"), default=-1)
         said = [
@@ -95,7 +95,7 @@ class ProxyMemory:
         if both := [*said, *clean_turns(answer)]:
             session.add_all(both)
 
-    def _session(self, asker: Asker) -> Session:
+    def _open_session(self, asker: Asker) -> Session:
         key = (asker.workspace, asker.session_id, asker.user)
         with self._lock:
             session = self._sessions.get(key)
@@ -108,11 +108,11 @@ class ProxyMemory:
                 self._sessions.popitem(last=False)
         return session
 
-    def _recently_found(self, key: tuple[str, str, str, str]) -> FoundContext | None:
+    def _get_cached(self, key: tuple[str, str, str, str]) -> FoundContext | None:
         with self._lock:
             return self._found.get(key)
 
-    def _note_found(self, key: tuple[str, str, str, str], found: FoundContext) -> None:
+    def _cache_found(self, key: tuple[str, str, str, str], found: FoundContext) -> None:
         with self._lock:
             self._found[key] = found
             self._found.move_to_end(key)
@@ -121,13 +121,13 @@ class ProxyMemory:
 
 
 def clean_turns(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns as they are kept: without secrets, without contexts of ours, with marks for images."""
+    """The turns as they are stored: without secrets, without our contexts, with marks for images."""
     cleaned = (replace(turn, raw_text=clean_text(turn.text), parts=()) for turn in turns)
     return [turn for turn in cleaned if turn.text.strip() or turn.tool_calls]
 
 
 def clean_text(text: str) -> str:
-    """A text as it is kept; the same for the same text, so that a turn is known again."""
+    """A text as it is stored; always the same for the same text, so that a turn is recognised again."""
     clean = (_clean_text_cached if len(text) <= _MAX_CACHED_CHARACTERS else _clean_text)(text)
     if len(clean) <= _MAX_TURN_CHARACTERS:
         return clean

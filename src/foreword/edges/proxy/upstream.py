@@ -1,7 +1,7 @@
-"""The model's API behind the proxy: where requests go, and with which headers.
+"""The model's API behind the proxy: the address and the headers of requests to it.
 
-Keys are in the headers, which pass from one side to the other and are never looked at, logged or kept.
-Redirects are not followed, so that no key goes anywhere else.
+Keys are in the headers, which are forwarded and never read, logged or stored. Redirects are not followed, so
+that no key is sent anywhere else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_SENT = _HOP_BY_HOP | {b"host", b"expect"}
 
 
 class Upstream:
-    """One API, by its base URL. `timeout_seconds` is the longest silence of it that is waited for."""
+    """One API, by its base URL. `timeout_seconds` is how long it may send nothing."""
 
     def __init__(self, url: str, timeout_seconds: float = 600.0) -> None:
         self.url = check_upstream(url)
@@ -42,7 +42,7 @@ class Upstream:
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
 
     def address(self, path: str, query: str) -> str:
-        """Where a request to this path goes: `/v1` stands for the path of the base URL, if that has one."""
+        """The URL for a request to this path; the base URL's own path, if any, replaces `/v1`."""
         if self._has_path and (path == _PREFIX or path.startswith(_PREFIX + "/")):
             path = path.removeprefix(_PREFIX)
         return f"{self.url}{path}" + (f"?{query}" if query else "")
@@ -50,11 +50,11 @@ class Upstream:
     async def send(
         self, method: str, address: str, headers: Headers, body: bytes | AsyncIterator[bytes]
     ) -> httpx2.Response:
-        """The answer of the API, its body not read yet; the caller closes it. Raises httpx2.HTTPError."""
+        """The answer of the API, with its body unread; the caller closes it. Raises httpx2.HTTPError."""
         request = self._client.build_request(method, address, headers=headers, content=body)
         for name in ("accept", "accept-encoding", "connection", "user-agent"):
             if name in request.headers and not any(key.lower() == name.encode() for key, _ in headers):
-                del request.headers[name]  # the client's own, which the application did not send
+                del request.headers[name]  # added by the HTTP client, not sent by the application
         return await self._client.send(request, stream=True)
 
     async def close(self) -> None:
@@ -77,9 +77,9 @@ def check_upstream(url: str) -> str:
     return url.rstrip("/")
 
 
-def request_headers(headers: Headers, *, is_read: bool) -> Headers:
-    """The headers that go upstream; of an answer that is to be read, no compressed form is asked for."""
-    dropped = _NOT_SENT | _named_by_connection(headers)
+def select_request_headers(headers: Headers, *, is_read: bool) -> Headers:
+    """The headers to send upstream; if the answer is to be read, it must not be compressed."""
+    dropped = _NOT_SENT | _headers_named_by_connection(headers)
     if is_read:
         dropped |= {b"accept-encoding", b"content-length"}
     kept = [
@@ -90,24 +90,24 @@ def request_headers(headers: Headers, *, is_read: bool) -> Headers:
     return [*kept, (b"accept-encoding", b"identity")] if is_read else kept
 
 
-def answer_headers(headers: Sequence[tuple[bytes, bytes]], added: dict[str, str]) -> Headers:
-    """The headers that go back to the application, and ours."""
-    dropped = _HOP_BY_HOP | _named_by_connection(headers) | {b"date"}  # the server says it
+def make_answer_headers(headers: Sequence[tuple[bytes, bytes]], added: dict[str, str]) -> Headers:
+    """The headers to send back to the application, with `added` ones of ours."""
+    dropped = _HOP_BY_HOP | _headers_named_by_connection(headers) | {b"date"}  # our server adds its own
     kept = [
         (name.lower(), value)
         for name, value in headers
         if name.lower() not in dropped and not name.lower().startswith(_OURS)
     ]
-    ours = [(name.encode(), _one_line(value)) for name, value in added.items() if value]
+    ours = [(name.encode(), _encode_header_value(value)) for name, value in added.items() if value]
     return [*kept, *ours]
 
 
-def _named_by_connection(headers: Sequence[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """The headers that belong to one connection only, because `Connection` names them."""
+def _headers_named_by_connection(headers: Sequence[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """The headers that the header `Connection` names: they are for one connection only."""
     values = (value for name, value in headers if name.lower() == b"connection")
     return frozenset(name.strip().lower() for value in values for name in value.split(b","))
 
 
-def _one_line(text: str) -> bytes:
-    """A text as the value of a header."""
+def _encode_header_value(text: str) -> bytes:
+    """A text as the value of a header: on one line, in ASCII, shortened."""
     return " ".join(text.split())[:300].encode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""How many tokens a request leaves for a context: what the model's window has beside it and its answer."""
+"""How many tokens a request leaves for a context: the model's window less the request and its answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
 DEFAULT_WINDOW = 8_192
-"""The window of a model that is not known: small, as those that run on one's own machine often are."""
+"""The window of an unknown model, in tokens: small, as models on one's own machine often have."""
 
 WINDOWS = (
-    # The beginning of a model's name, and its window; the first that fits counts.
+    # The beginning of a model's name, and its window; the first match counts.
     ("gpt-3.5", 16_385),
     ("gpt-4o", 128_000),
     ("gpt-4-turbo", 128_000),
@@ -37,35 +37,35 @@ WINDOWS = (
 _DEFAULT_ANSWER_TOKENS = 4_096
 _TOKENS_A_MESSAGE = 6
 _CHARACTERS_A_TOKEN = 2
-"""Fewer than a token has in most languages: a request that fits by this need not be counted."""
+"""A low estimate: a request that fits even with so few characters a token need not be counted."""
 
 
 def room_for_context(
-    api: Api, body: Body, turns: list[Turn], most: int, tokenizer: Tokenizer, window: int = 0
+    api: Api, body: Body, turns: list[Turn], max_tokens: int, tokenizer: Tokenizer, window: int = 0
 ) -> int:
-    """How many tokens a context may have, never more than `most`; 0 when the request leaves no room."""
-    size = window or model_window(str(body.get("model") or ""))
+    """How many tokens a context may have, at most `max_tokens`; 0 if the request leaves no room."""
+    size = window or find_model_window(str(body.get("model") or ""))
     answer = api.max_answer_tokens(body) or min(_DEFAULT_ANSWER_TOKENS, size // 4)
     images = sum(images_tokens(turn.parts) for turn in turns)
     left = size - answer - images - _TOKENS_A_MESSAGE * len(turns)
-    words = "\n".join(_texts(body))
-    if left - len(words) // _CHARACTERS_A_TOKEN >= most:
-        return most
-    return max(0, min(most, left - tokenizer.count(words)))
+    words = "\n".join(_list_texts(body))
+    if left - len(words) // _CHARACTERS_A_TOKEN >= max_tokens:
+        return max_tokens
+    return max(0, min(max_tokens, left - tokenizer.count(words)))
 
 
-def model_window(model: str) -> int:
-    """The window of a model, by its name; that of a small one if the name says nothing."""
+def find_model_window(model: str) -> int:
+    """The window of a model, by its name; a small default if the name is unknown."""
     name = model.rpartition("/")[2].lower()
     return next((size for start, size in WINDOWS if name.startswith(start)), DEFAULT_WINDOW)
 
 
-def _texts(value: Any, name: str = "") -> list[str]:  # noqa: ANN401  (JSON is whatever it is)
-    """Everything a model reads of a request, but no image."""
+def _list_texts(value: Any, name: str = "") -> list[str]:  # noqa: ANN401  (JSON is whatever it is)
+    """All texts of a request that the model reads, without images."""
     if isinstance(value, str):
         return [] if name in ("url", "data", "image_url") else [value]
     if isinstance(value, dict):
         schema = [json.dumps(value["tools"], default=str)] if "tools" in value else []
-        rest = (_texts(one, str(key)) for key, one in value.items() if key != "tools")
+        rest = (_list_texts(inner, str(key)) for key, inner in value.items() if key != "tools")
         return [*schema, *(text for texts in rest for text in texts)]
-    return [text for one in value for text in _texts(one, name)] if isinstance(value, list) else []
+    return [text for inner in value for text in _list_texts(inner, name)] if isinstance(value, list) else []

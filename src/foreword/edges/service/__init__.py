@@ -1,1 +1,1 @@
-"""The resident service behind the hooks: its process, its folder, its socket, its answers, its spool."""
+"""The resident service that answers hooks: its process, run folder, socket, responder and spool."""

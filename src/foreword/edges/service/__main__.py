@@ -1,6 +1,6 @@
-"""`python -m foreword.edges.service`: the service with its responder, HTTP and MCP put together.
+"""`python -m foreword.edges.service`: the service, with its responder, HTTP and MCP.
 
-The command line serves in the foreground, and MCP over HTTP, with the same two functions.
+The command line uses the same two functions to serve in the foreground, and MCP over HTTP.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DOCTOR_SECONDS, _DOCTOR_NICENESS = 60.0, 10
 
 
 def main(options: ServiceOptions, settings: Settings | None = None) -> int:
-    """Serve hooks, HTTP and MCP until told to stop; gives the exit code, as `run_service` does."""
+    """Serve hooks, HTTP and MCP until stopped; returns the exit code of `run_service`."""
     return run_service(options, _build_responder, build_application, settings=settings)
 
 
@@ -43,19 +43,21 @@ def build_application(
     metrics: Callable[[], str] | None = None,
     workspace: str | None = None,
 ) -> Starlette:
-    """The HTTP application with MCP at /mcp and the page; `workspace` is what MCP calls mean that name none.
+    """The HTTP application with MCP at /mcp and the page; MCP calls that name no workspace use `workspace`.
 
-    The page's key is a new one each time: what a browser keeps of it is worth nothing afterwards.
+    The page's key is a new one each time, so one that a browser has stored is useless afterwards.
     """
     from foreword.edges.http.application import build_api
-    from foreword.edges.http.guard import MAX_BODY_BYTES, hosts, origins
+    from foreword.edges.http.guard import MAX_BODY_BYTES, allowed_hosts, allowed_origins
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
     from foreword.edges.view.findings import RecentFindings
     from foreword.edges.view.visit import PageBackend
 
-    mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
-    findings = RecentFindings(lambda name: _examine(engine, name))
+    mcp = build_http_app(
+        server(engine, workspace), allowed_hosts(port), allowed_origins(port), MAX_BODY_BYTES
+    )
+    findings = RecentFindings(lambda name: _run_doctor(engine, name))
     page = PageApplication(PageBackend(engine, status, findings.find))
     key = secrets.token_urlsafe(24)
     return build_api(
@@ -63,8 +65,8 @@ def build_application(
     )
 
 
-def _examine(engine: ContextEngine, workspace: str) -> list[Finding]:
-    """What the doctor finds, in a process of its own: it loads models to see whether they can be loaded."""
+def _run_doctor(engine: ContextEngine, workspace: str) -> list[Finding]:
+    """The findings of `foreword doctor`, run in its own process because it loads the models to check them."""
     from foreword.edges.install.examine import Finding
 
     command = [sys.executable, "-P", "-m", "foreword", "doctor", "--json", "--workspace", workspace]
@@ -82,13 +84,13 @@ def _examine(engine: ContextEngine, workspace: str) -> list[Finding]:
             doctor.kill()
             raise
     try:
-        said = json.loads(printed)
+        report = json.loads(printed)
     except ValueError:
         return [Finding("doctor", "could not be asked", ok=False, advice="run: foreword doctor")]
-    (diagnosis,) = said["workspaces"]
+    (diagnosis,) = report["workspaces"]
     sound = Finding("workspace", f"{diagnosis['items']:,} items: rows, indexes and vectors agree")
-    problems = [Finding(**one) for one in diagnosis["problems"]]
-    return [*(problems or [sound]), *(Finding(**one) for one in said["environment"])]
+    problems = [Finding(**problem) for problem in diagnosis["problems"]]
+    return [*(problems or [sound]), *(Finding(**finding) for finding in report["environment"])]
 
 
 def _build_responder(engine: ContextEngine) -> Responder:

@@ -1,7 +1,7 @@
-"""HTTP connections under a limit: when there are too many, the one that has asked for nothing longest goes.
+"""HTTP connections under a limit: if too many are idle, the oldest idle one is closed.
 
-Anyone on the machine can connect to a loopback port. Whoever opens connections and says nothing must not keep
-the owner's requests from being taken.
+Anyone on the machine can connect to a loopback port. A process that opens connections and sends nothing must
+not keep the owner's requests from being answered.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _MAX_IDLE = 150
 
 
 class CrowdedProtocol(H11Protocol):
-    """A connection that makes room for itself among those that wait."""
+    """A connection that closes the oldest idle one when it comes and too many are idle."""
 
     came_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, and hang up on the oldest idle one where there are too many of them."""
+        """Accept this connection, and close the oldest idle one if too many are idle."""
         self.came_at = time.monotonic()
         others = [cast("CrowdedProtocol", other) for other in self.connections]
         idle = [other for other in others if other.is_idle]

@@ -1,8 +1,8 @@
 """The HTTP side of a service: an application under uvicorn, on 127.0.0.1, in the service's own event loop.
 
 The application is built in a thread, after hooks can be answered, since its packages take a second or two to
-load; without them a service answers hooks alone. Knows when it was last used, so that a service in use does
-not stop.
+load; if they are not installed, the service answers only hooks. The time of the last request is recorded, so
+that a service in use does not stop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger("foreword.service")
 
 
 class Loopback:
-    """HTTP on 127.0.0.1 while the service lasts."""
+    """HTTP on 127.0.0.1 while the service runs."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Loopback:
         self.last_request = time.monotonic()
 
     async def serve(self, engine: ContextEngine, stopping: asyncio.Event) -> None:
-        """Answer until the service stops, where the packages for it are installed and the port is free."""
+        """Answer until the service stops; log why if the packages are missing or the port is not free."""
         if stopping.is_set():
             return
         try:
@@ -57,7 +57,7 @@ class Loopback:
         except OSError as error:
             _log.warning("no HTTP: port %d cannot be used: %s", self._wanted_port, error)
             return
-        except Exception:  # noqa: BLE001  (a mistake over there must not stop the hooks)
+        except Exception:  # noqa: BLE001  (a mistake in the application must not stop the hooks)
             _log.exception("no HTTP: the application cannot be made; hooks are answered all the same")
             return
         serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -89,13 +89,13 @@ class Loopback:
         except BaseException:
             listening.close()
             raise
-        cast("Any", server).capture_signals = contextlib.nullcontext  # the service has its own
+        cast("Any", server).capture_signals = contextlib.nullcontext  # the service handles signals itself
         return server, listening
 
     def _wrap_to_count_requests(
         self, application: Callable[..., Awaitable[None]]
     ) -> Callable[..., Awaitable[None]]:
-        """The application, with its requests counted and the last one's time noted."""
+        """The application, wrapped so that open requests are counted and the time of the last is recorded."""
 
         async def count_and_answer(scope: dict[str, Any], receive: object, send: object) -> None:
             if scope["type"] != "http":
@@ -112,12 +112,12 @@ class Loopback:
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A socket on 127.0.0.1 and nowhere else; port 0 is any that is free."""
+    """A listening socket on 127.0.0.1 only; port 0 is any that is free."""
     return socket.create_server(("127.0.0.1", port))
 
 
 def make_server(application: Callable[..., Any]) -> uvicorn.Server:
-    """A server for an application: quiet, bounded, without WebSockets or trust in proxies."""
+    """A uvicorn server with limited connections, without an access log, WebSockets or trust in proxies."""
     import uvicorn
 
     from foreword.edges.service.http_connections import MAX_CONNECTIONS, CrowdedProtocol

@@ -1,7 +1,7 @@
 """What a service counts about itself: requests and their times by event, and what went wrong.
 
-Holds numbers and the names of events, never what an event says. Memory is bounded: the last few hundred times
-of each event, of a bounded number of events.
+Holds numbers and the names of events, never the content of an event. Memory is bounded: the last few hundred
+times of each event name, for a bounded number of names.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SEARCHED_BYTES = 65_536
 TROUBLES = ("refused", "late", "failed", "strangers", "malformed")
 
 
-def event_name(payload: bytes) -> str:
-    """The name that an event gives itself near its beginning, else `other`; for counting only."""
+def find_event_name(payload: bytes) -> str:
+    """The event's name, if it is near its beginning, else `other`; for counting only."""
     name = _EVENT_NAME.search(payload[:_SEARCHED_BYTES])
     return name[1].decode() if name else "other"
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in RAM, in bytes; its peak where the system tells no more."""
+    """The memory of this process that is in RAM, in bytes; its peak on systems that report no more."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -76,14 +76,14 @@ class Measures:
 
 
 def _time_quantiles(times: Sequence[float]) -> dict[str, float]:
-    """The median and the 99th percentile of some times."""
+    """The median and the 99th percentile of these milliseconds."""
     ordered = sorted(times)
     places = {"p50_ms": len(ordered) // 2, "p99_ms": min(len(ordered) - 1, int(0.99 * len(ordered)))}
     return {name: round(ordered[place], 2) for name, place in places.items()}
 
 
 def prometheus_text(status: Mapping[str, Any]) -> str:
-    """A service's status as Prometheus reads it."""
+    """A service's status in the text format of Prometheus."""
     single_values = [
         ("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
         ("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),

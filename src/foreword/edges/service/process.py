@@ -1,9 +1,9 @@
 """The service: one resident process a user and home, which answers hooks on a socket and HTTP on loopback.
 
-It is started by the first hook that finds none, or by `foreword serve`. It stops when nothing has been asked
-of it for a while, when its socket was taken away, or when the package it runs from was replaced. It listens
-as soon as the store can be asked, has the encoder ready before the first prompt, and loads HTTP last. It owns
-the engine; what answers events and HTTP is handed in.
+It is started by the first hook that finds no service, or by `foreword serve`. It stops after some minutes
+without a request, when its socket is removed, or when the package that it runs from is replaced. It listens
+as soon as the store can be read, loads the encoder before the first prompt, and loads HTTP last. It owns the
+engine; the callers pass in the functions that answer events and HTTP.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("foreword.service")
 
 HOUSEKEEPING_SECONDS = 3.0
-"""How many seconds pass between two looks into the spool and for reasons to stop."""
+"""Every how many seconds the spool is drained and reasons to stop are checked."""
 _STOP_SECONDS = 5.0
 _LOCK_SECONDS = 10.0
 _SWITCH_SECONDS = 0.001
-"""How many seconds a thread runs before others may: one that imports or embeds must not hold up an answer."""
+"""After how many seconds another thread gets its turn: an import or an encoder must not delay answers."""
 _QUIET_SECONDS, _MAX_QUIET_WAIT_SECONDS = 1.0, 10.0
 _BACKUP_QUIET_SECONDS = 10.0
 _LOG_BYTES, _LOG_FILES = 1_000_000, 3
@@ -61,14 +61,14 @@ _LOG_BYTES, _LOG_FILES = 1_000_000, 3
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """How to serve: on which port (0 is any), and how many idle minutes until it stops (0 is never)."""
+    """The port for HTTP (0 is any), and after how many idle minutes the service stops (0 is never)."""
 
     port: int = 0
     idle_minutes: float = 30.0
 
 
 def read_service_options(arguments: Sequence[str]) -> ServiceOptions:
-    """Options from `--port N --idle-minutes N`, as the hook and `foreword serve` start a service."""
+    """The options in a command line such as `--port N --idle-minutes N`."""
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     return ServiceOptions(int(options.get("--port", "0")), float(options.get("--idle-minutes", "30")))
 
@@ -79,7 +79,7 @@ def run_service(
     build_application: BuildApplication | None,
     settings: Settings | None = None,
 ) -> int:
-    """Serve until told to stop; gives 0, 1 when another process serves this home, 3 when it cannot.
+    """Serve until stopped; returns 0, or 1 if another process serves this home, or 3 if it cannot serve.
 
     Without `build_application` there is no HTTP.
     """
@@ -96,7 +96,7 @@ def run_service(
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         set_up_log(run.log, settings.log_level)
-        os.chdir(run.folder)  # and hold no folder of the agent that started us
+        os.chdir(run.folder)  # so that no folder of the agent that started us stays in use
         return asyncio.run(Service(options, settings, run, build_responder, build_application).serve())
     finally:
         run.withdraw()
@@ -104,7 +104,7 @@ def run_service(
 
 
 def _acquire_or_await_lock(run: RunFolder) -> bool:
-    """Take the lock; a process that holds it and is about to leave is waited for."""
+    """Take the lock, waiting for a process that is about to release it; False if another service keeps it."""
     until = time.monotonic() + _LOCK_SECONDS
     while not run.acquire():
         if run.socket.exists() or time.monotonic() > until:
@@ -114,7 +114,7 @@ def _acquire_or_await_lock(run: RunFolder) -> bool:
 
 
 class Service:
-    """Everything that runs while the lock is held."""
+    """One run of the service, while its process holds the lock."""
 
     def __init__(
         self,
@@ -133,17 +133,17 @@ class Service:
         self._warm = asyncio.Event()
         self._stopping = asyncio.Event()
         self._package = _package_stamp()
-        self._warned_of_little_room = False
+        self._warned_of_full_disk = False
         self._loopback = (
             Loopback(options.port, run, build_application, self.status) if build_application else None
         )
         answers = {"status": lambda: json.dumps(self.status()).encode()}
         self._socket = SocketServer(self._measures, answers, self._warm)
 
-    # What it says of itself
+    # Its status
 
     def status(self) -> dict[str, Any]:
-        """How the service is, as plain values."""
+        """The state of the service, its memory, requests and spool, as values for JSON."""
         return {
             "version": foreword.__version__,
             "pid": os.getpid(),
@@ -156,10 +156,10 @@ class Service:
             **self._measures.snapshot(),
         }
 
-    # Its life
+    # Running and stopping
 
     async def serve(self) -> int:
-        """From the first request to the last; gives the exit code."""
+        """Open the engine, answer until told to stop, then close everything; returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
@@ -167,7 +167,7 @@ class Service:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             intake = Intake(self._settings.home, self._measures, responder)
             await self._socket.start(self._run.listen(), intake)
-        except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
+        except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: the log has advice)
             _log.error("the service cannot run: %s", error)
             record_start_failure(str(self._settings.home), str(error))
             return 3
@@ -186,12 +186,13 @@ class Service:
         return 0
 
     def _handle_signal(self, name: str) -> None:
+        """Begin to stop; a second signal ends the process at once."""
         if self._stopping.is_set():
-            os._exit(1)  # told twice: at once, then; what was acknowledged is on the disk
+            os._exit(1)  # nothing is lost: what was acknowledged is on the disk
         self._begin_stopping(name)
 
     def _begin_stopping(self, why: str) -> None:
-        """Log why, and let everything that runs come to its end."""
+        """Log the reason, and tell all running tasks to end."""
         _log.info("stopping: %s", why)
         self._stopping.set()
 
@@ -202,7 +203,7 @@ class Service:
         return engine, self._build_responder(engine)
 
     async def _warm_up_then_serve_http(self, engine: ContextEngine) -> None:
-        """What can wait until hooks are answered: first the encoder, then HTTP."""
+        """Load the encoder, then start HTTP; hooks are answered meanwhile."""
         await asyncio.to_thread(warm_up_engine, engine)
         self._warm.set()
         if self._loopback is not None:
@@ -210,7 +211,7 @@ class Service:
             await self._loopback.serve(engine, self._stopping)
 
     async def _wait_until_hooks_are_quiet(self) -> None:
-        """Wait until no hook has asked for a moment, since importing what HTTP needs would slow it down."""
+        """Wait until no hook has asked for a second: importing what HTTP needs would slow the answer down."""
         until = time.monotonic() + _MAX_QUIET_WAIT_SECONDS
         while time.monotonic() < min(until, self._socket.last_request + _QUIET_SECONDS):
             if self._stopping.is_set():
@@ -218,7 +219,7 @@ class Service:
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
     async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
-        """Every few seconds: see to what waits, the reserve and backups, and to reasons to stop."""
+        """Every few seconds, drain the spool, make vectors and backups, and look for reasons to stop."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
             await asyncio.to_thread(responder.refresh_copies)
@@ -230,7 +231,7 @@ class Service:
                 await asyncio.wait_for(self._stopping.wait(), HOUSEKEEPING_SECONDS)
 
     async def _back_up_if_due(self, engine: ContextEngine) -> None:
-        """Back up what is in use, once a day, while no hook asks for anything."""
+        """Back up the databases in use, once a day, at a time when no hook asks for anything."""
         store = engine.store
         quiet_since = time.monotonic() - self._socket.last_request
         if isinstance(store, SqliteStore) and self._settings.backups and quiet_since > _BACKUP_QUIET_SECONDS:
@@ -239,16 +240,17 @@ class Service:
                 _log.info("backed up: %s", path)
 
     def _drain_spool(self, responder: Responder, intake: Intake) -> None:
+        """Store the events that wait in the spool, and refill its reserve; a disk that fails is logged."""
         try:
             spool.drain(self._spool, responder.capture, intake.spooled_in_work)
-            if not make_reserve(str(self._settings.home)) and not self._warned_of_little_room:
-                self._warned_of_little_room = True
+            if not make_reserve(str(self._settings.home)) and not self._warned_of_full_disk:
+                self._warned_of_full_disk = True
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")
         except OSError as error:
             _log.warning("the spool cannot be used: %s", error)
 
     def _make_requested_vectors(self, engine: ContextEngine) -> None:
-        """Have the vectors made, in the background, that another process left to the service."""
+        """Begin to make the vectors that another process asked the service to make."""
         try:
             for workspace in take_requests(self._settings.home):
                 engine.embed_pending(workspace, wait=False)
@@ -256,7 +258,7 @@ class Service:
             _log.warning("requests for vectors cannot be read: %s", error)
 
     def _find_reason_to_stop(self) -> str:
-        """Why the service should stop now; empty when it should not."""
+        """The reason why the service should stop now; empty if there is none."""
         if not self._run.owns_socket():
             return "the socket is gone or another's"
         if _package_stamp() != self._package:
@@ -271,7 +273,7 @@ class Service:
 
 
 def _package_stamp() -> tuple[int, int] | None:
-    """Which files this process was started from: another stamp means that they were replaced."""
+    """The inode and time of the installed package; they change when it is replaced. None if it is gone."""
     try:
         found = Path(foreword.__file__).stat()
     except OSError:
@@ -283,10 +285,10 @@ def _package_stamp() -> tuple[int, int] | None:
 
 
 class RedactingFilter(logging.Filter):
-    """Takes secrets out of every line before it is written; a line that cannot be cleaned is not written."""
+    """Removes secrets from every line before it is written; a line that cannot be cleaned is not written."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, as plain text without secrets."""
+        """Replace a record's message by plain text without secrets; always True, so that it is written."""
         try:
             from foreword.capture.redact import redact
 
@@ -301,7 +303,7 @@ class RedactingFilter(logging.Filter):
 
 
 def set_up_log(path: Path, level: str) -> None:
-    """Write what Foreword logs from `info` on, and what its libraries warn of, to a private, rotated file."""
+    """Log Foreword's messages from `info` on, and warnings of its libraries, to a private, rotated file."""
     handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8")
     path.chmod(0o600)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

@@ -1,8 +1,8 @@
 """Answers one hook event, bytes in and bytes out: the JSON that agents document, and nothing else.
 
-An answer that is too long is not given at all: an agent would show half of it. Answering, storing and noting
-what was delivered are three calls, because an answer does not wait for the disk, and only whoever carries it
-knows whether it arrived.
+An answer that is too long is not given at all: an agent would show half of it. Answering, storing and
+recording the delivery are three calls, because an answer does not wait for the disk, and only the caller that
+sends the answer knows whether it arrived.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.service.run_folder import find_receipt_page
 from foreword.edges.service.team_companion import TeamCompanion
-from foreword.edges.service.team_link import connect_team
+from foreword.edges.service.team_link import make_team_link
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.defaults import connect_summariser
 from foreword.errors import StorageError
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.hook")
 
 _RETURN_MS = 20.0
-"""How many milliseconds of a deadline are kept for the way back."""
+"""How many milliseconds of a deadline are reserved for sending the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the agent should read, as JSON, or nothing; `saying` is what it says."""
+    """The JSON for the agent, or nothing; `saying` is the context in it, whose delivery is recorded."""
 
     body: bytes = b""
     saying: Saying = Saying()
@@ -54,30 +54,32 @@ class Responder:
         self._announces_recalls = engine.settings.recall_notice
         self._gate = EventGate(engine.settings.home, workspace_of)
         own = Companion(engine, connect_summariser(engine.settings))
-        link = connect_team(engine.settings)
+        link = make_team_link(engine.settings)
         self._team = None if link is None else TeamCompanion(engine, link, own)
         self._companion = self._team or own
 
     def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
-        """What the agent should read now. A prompt is answered before it is stored: it would find itself."""
+        """The reply to an event. Call it before `capture`: a stored prompt would find itself."""
         event = parse_hook_event(payload, at)
         if event is None:
             return Reply()
         if (refusal := self._gate.find_refusal(event)) is not None:
-            return Reply(_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else ""))
+            return Reply(
+                _format_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else "")
+            )
         allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
         saying = self._companion.say(event, allowed_ms)
         if not saying:
-            return Reply(_hook_answer(payload, notice=self._describe_store_failure(event)))
+            return Reply(_format_hook_answer(payload, notice=self._describe_store_failure(event)))
         announced = self._announces_recalls and event.name == "UserPromptSubmit"
-        body = _hook_answer(payload, saying.text, self._describe_recalls(saying) if announced else "")
+        body = _format_hook_answer(payload, saying.text, self._describe_recalls(saying) if announced else "")
         if not body:
             self._companion.note_undelivered(saying)
             return Reply()
         return Reply(body, saying)
 
     def _describe_recalls(self, saying: Saying) -> str:
-        """The line that tells an agent's user how much was recalled, and where that is explained."""
+        """A line for the agent's user: how many memories were recalled, and the page that explains them."""
         count = sum(line.startswith("- ") for line in saying.text.splitlines())
         if not count:
             return ""
@@ -85,7 +87,7 @@ class Responder:
         return f"Foreword: {count} recalled" + (f" · {page}" if page else "")
 
     def _describe_store_failure(self, event: AgentEvent) -> str:
-        """For a session that begins without a word: that its database cannot be used; empty if it can."""
+        """When a session starts, why its database cannot be used; empty if it can, and for other events."""
         if event.name != "SessionStart":
             return ""
         try:
@@ -95,37 +97,37 @@ class Responder:
         return ""
 
     def capture(self, payload: bytes, at: datetime) -> None:
-        """Store what an event tells; raises what keeps it from being stored."""
+        """Store what an event says; raises StorageError if that is not possible now."""
         event = parse_hook_event(payload, at)
         if event is not None and self._gate.find_refusal(event) is None:
             self._companion.keep(event)
 
     def note_delivered(self, reply: Reply) -> None:
-        """The agent has the reply: what it says counts as shown."""
+        """Record that the agent got the reply: its context counts as shown."""
         self._companion.note_delivered(reply.saying)
 
     def note_undelivered(self, reply: Reply) -> None:
-        """The reply reached nobody: nothing counts as shown."""
+        """Record that the reply did not reach its agent: its context does not count as shown."""
         self._companion.note_undelivered(reply.saying)
 
     def refresh_copies(self) -> None:
-        """Bring the copies of what a team remembers up to date, if there is a team."""
+        """Update this machine's copies of the team's workspaces, if there is a team."""
         if self._team is not None:
             self._team.refresh_copies()
 
     def close(self) -> None:
-        """Close what is open beside the engine."""
+        """Close the connections to the team's service, if there is a team."""
         if self._team is not None:
             self._team.close()
 
     def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
-        """Answer and store in one call, for a caller who takes the answer as it is returned."""
+        """Answer and store an event in one call; the returned answer counts as delivered."""
         reply = self.answer(payload, at, deadline_ms)
         self.finish(payload, at, reply)
         return reply.body
 
     def finish(self, payload: bytes, at: datetime, reply: Reply) -> None:
-        """Store an event whose reply was passed on; what the store cannot take now goes into the spool."""
+        """Store an event whose reply was delivered; put it into the spool if the store cannot take it now."""
         try:
             self.capture(payload, at)
         except StorageError as error:
@@ -134,10 +136,10 @@ class Responder:
         self.note_delivered(reply)
 
 
-def _hook_answer(payload: bytes, context: str = "", notice: str = "") -> bytes:
-    """The context for the model and the notice for its user as JSON; nothing if both are empty, or too long.
+def _format_hook_answer(payload: bytes, context: str = "", notice: str = "") -> bytes:
+    """The JSON with the context for the model and the notice for its user; empty without both or if too long.
 
-    The event has the name that the agent itself gave it.
+    The answer names the event as the agent itself named it.
     """
     answer: dict[str, Any] = {}
     if context:

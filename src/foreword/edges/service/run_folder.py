@@ -1,8 +1,8 @@
 """The folder of a running service: its lock, its socket, its token, the port of its HTTP side.
 
-There is one service for each user and home: whoever holds the lock on `service.lock`. The kernel releases the
-lock when its holder dies, so that a socket without a lock is left over and is replaced. Everything is for the
-owner alone; what belongs to somebody else is refused.
+There is one service for each user and home: the process that holds the lock on `service.lock`. The kernel
+releases the lock when that process dies, so a socket without a lock is a leftover and is replaced. All files
+are readable by their owner alone; files of another user are refused.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class RunFolder:
     # The lock
 
     def acquire(self) -> bool:
-        """Take the lock, and write this process's number into it; False when another process has it.
+        """Take the lock, and write the id of this process into its file; False if another process has it.
 
-        ForewordError where nothing can be locked.
+        ForewordError if the file system has no locks.
         """
         make_private_folder(str(self.home), "run")
         self._refuse_foreign_owner(self.folder)
@@ -72,7 +72,7 @@ class RunFolder:
             self._lock = None
 
     def running_pid(self) -> int | None:
-        """The number of the process that serves this home; None without one, 0 until it is written."""
+        """The id of the process that serves this home; None if there is none, 0 if it is not written yet."""
         if not is_running(str(self.home)):
             return None
         number = (self.folder / LOCK_NAME).read_text().strip()
@@ -81,14 +81,14 @@ class RunFolder:
     # The socket
 
     def listen(self) -> socket.socket:
-        """A listening socket in the folder; what a dead service left there is replaced."""
+        """A new listening socket in the folder; one that a dead service left there is replaced."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_foreign_owner(self.socket)
             if not stat.S_ISSOCK(self.socket.lstat().st_mode):
                 raise ForewordError(f"{self.socket} is not a socket; remove it, then start the service again")
             self.socket.unlink()
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with contextlib.chdir(self.folder):  # the name of a socket must be short; that of a folder need not
+        with contextlib.chdir(self.folder):  # the path of a socket must be short; that of a folder need not
             listening.bind(self.socket.name)
         self.socket.chmod(0o600)
         listening.listen(_BACKLOG)
@@ -102,7 +102,7 @@ class RunFolder:
         return False
 
     def withdraw(self) -> None:
-        """Remove what says that a service is here; a socket that another has put in its place stays."""
+        """Remove the socket, unless it is another process's by now, and the file with the address of HTTP."""
         if self.owns_socket():
             self.socket.unlink(missing_ok=True)
         self.http_file.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ class RunFolder:
     # HTTP
 
     def token(self) -> str:
-        """The word that HTTP requests must bear; made once, readable by its owner alone."""
+        """The token that HTTP requests must have; created once, in a file that its owner alone can read."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_foreign_owner(self.token_file)
             mode = self.token_file.lstat().st_mode
@@ -124,20 +124,20 @@ class RunFolder:
         return token
 
     def announce(self, port: int) -> None:
-        """Say in a file where HTTP is answered."""
+        """Write the port of HTTP, and where the token is, to the file that clients read."""
         temporary = self.http_file.with_suffix(".tmp")
         temporary.unlink(missing_ok=True)
         _write_private_file(temporary, json.dumps({"port": port, "token_file": str(self.token_file)}) + "\n")
         temporary.replace(self.http_file)
 
     def _refuse_foreign_owner(self, path: Path) -> None:
-        """Raise an error if a file belongs to another user."""
+        """Raise ForewordError if a file belongs to another user."""
         if path.lstat().st_uid != os.geteuid():
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
 
 
 def find_receipt_page(home: str, receipt_id: str) -> str:
-    """The address of a receipt's page while HTTP is served, without the page's key; empty when it is not."""
+    """The address of a receipt's page, without the page's key; empty while no HTTP is served."""
     try:
         port = json.loads((Path(home) / "run" / HTTP_NAME).read_text())["port"]
     except (OSError, ValueError, KeyError):
@@ -146,6 +146,6 @@ def find_receipt_page(home: str, receipt_id: str) -> str:
 
 
 def _write_private_file(path: Path, text: str) -> None:
-    """Write a new file that its owner alone may read; an error when there is one already."""
+    """Write a new file that its owner alone may read; FileExistsError if it exists."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)

@@ -1,11 +1,11 @@
-"""The Unix socket of the service: one request a connection, answered by its deadline or with nothing.
+"""The Unix socket of the service: one request for each connection, answered by its deadline or with nothing.
 
 A request is `FWD2 <deadline ms> <at> <agent> <length>` on a line and so many bytes. The answer is `FWD2
-<length>` on a line and so many bytes; before it, `FWD2 kept` on a line may say that the event is on the disk.
-Whoever has passed the answer on says `shown`, on a line. Knows the protocol and the limits, and nothing of
-what they carry: events go to the intake; other things that can be asked have a name.
+<length>` on a line and so many bytes; a line `FWD2 kept` before it says that the event is on the disk. A hook
+that has passed the answer on sends the line `shown`. This module knows the protocol and the limits, and does
+not look into events: they go to the intake. Other requests, such as `status`, are known by name.
 
-Another user is refused. So is a request for which there is no room: its hook keeps the event.
+Another user is refused. So is a request when too many are in work: its hook then spools the event.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _PATIENT_SECONDS = 0.5
 _ANSWER_MARGIN_SECONDS = 0.1
 
 
-def read_head(line: bytes) -> Request:
-    """Read the first line of a request; ValueError when it is not one."""
+def parse_request_line(line: bytes) -> Request:
+    """The request that this first line announces; ValueError if it is not of our protocol."""
     word, deadline, at, agent, length = line.decode().rstrip("\n").split(" ")
     if word.encode() != PROTOCOL or not agent or not length.isdecimal():
         raise ValueError("not our protocol")
@@ -52,7 +52,7 @@ def read_head(line: bytes) -> Request:
 
 
 class SocketServer:
-    """Answers on a listening socket. All of it runs in one loop."""
+    """Answers requests on a listening socket, all in one event loop."""
 
     def __init__(
         self, measures: Measures, answers: Mapping[str, Callable[[], bytes]], warm: asyncio.Event
@@ -73,23 +73,23 @@ class SocketServer:
 
     @property
     def last_request(self) -> float:
-        """When an event last came, on the monotonic clock."""
+        """The time of the last event, on the monotonic clock."""
         return self._intake.last_request if self._intake else self._started
 
     async def start(self, listening: socket.socket, intake: Intake) -> None:
-        """Answer from now on."""
+        """Begin to answer on a listening socket."""
         self._intake = intake
         self._server = await asyncio.start_unix_server(self._handle_connection, sock=listening, limit=1 << 20)
 
     async def stop(self, seconds: float) -> None:
-        """Take no more requests, and finish within that many seconds those that were taken."""
+        """Accept no more requests, and wait up to so many seconds for those in work."""
         if self._server is not None:
             self._server.close()
         if self._intake is not None:
             await self._intake.finish(seconds)
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: its first line, its event, the answer. Hung up on, a hook keeps its event."""
+        """Serve one connection and close it; a hook that gets no answer spools its event."""
         self._connections += 1
         try:
             async with asyncio.timeout(2 * _READ_SECONDS + _MAX_DEADLINE_MS / 1000):
@@ -97,19 +97,19 @@ class SocketServer:
         except (ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             self._measures.count_trouble("malformed")
         except ConnectionError:
-            pass  # the hook left; what it said has been heard
+            pass  # the hook left; its event is in work all the same
         finally:
             self._connections -= 1
             writer.close()
 
     async def _read_and_answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read a request and answer it; one that is not taken is hung up on."""
+        """Read a request and answer it; return without an answer if it is refused."""
         if peer_user(writer.get_extra_info("socket")) not in (None, os.geteuid()):
             self._measures.count_trouble("strangers")
             _log.warning("another user tried to ask this service; it was not answered")
             return
         async with asyncio.timeout(_READ_SECONDS):
-            request = read_head(await reader.readuntil(b"\n"))
+            request = parse_request_line(await reader.readuntil(b"\n"))
             if (named := self._answers.get(request.agent)) is not None:
                 await _send(writer, named())
                 return
@@ -127,7 +127,7 @@ class SocketServer:
             self._bytes_to_read -= length
 
     def _has_no_room_for(self, length: int) -> bool:
-        """Whether another `length` bytes would be too much work at once."""
+        """Whether a request of `length` bytes is too much beside those in work."""
         intake = cast("Intake", self._intake)
         return (
             intake.in_flight >= MAX_REQUESTS
@@ -138,24 +138,24 @@ class SocketServer:
     async def _answer_event(
         self, request: Request, payload: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Have an event answered, send the reply, and note whether it arrived."""
+        """Have an event answered, send the reply, and record whether it arrived."""
 
-        async def say_kept() -> None:
+        async def report_kept() -> None:
             writer.write(KEPT_LINE + b"\n")
             await writer.drain()
 
         intake = cast("Intake", self._intake)
-        reply = await intake.take(request, payload, say_kept)
+        reply = await intake.handle_event(request, payload, report_kept)
         delivered = False
         try:
             await self._wait_until_warm(request.expires - time.monotonic())
             await _send(writer, reply.body)
-            delivered = bool(reply.body) and await _hears_that_it_was_shown(reader)
+            delivered = bool(reply.body) and await _is_confirmed_as_shown(reader)
         finally:
-            intake.note(reply, delivered=delivered)
+            intake.note_delivery(reply, delivered=delivered)
 
     async def _wait_until_warm(self, seconds_left: float) -> None:
-        """Let a session that begins, which has time, wait for the encoder: then its first prompt is quick."""
+        """Wait for the encoder if much time is left, as when a session starts: then its prompt is quick."""
         if seconds_left > _PATIENT_SECONDS and not self._warm.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._warm.wait(), seconds_left - _ANSWER_MARGIN_SECONDS)
@@ -166,8 +166,8 @@ async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
     await writer.drain()
 
 
-async def _hears_that_it_was_shown(reader: asyncio.StreamReader) -> bool:
-    """Whether the hook says that it has passed the answer on; one that leaves without a word has not."""
+async def _is_confirmed_as_shown(reader: asyncio.StreamReader) -> bool:
+    """Whether the hook confirms that it has passed the answer on; False if it leaves without that."""
     try:
         async with asyncio.timeout(_READ_SECONDS):
             return await reader.readline() == SHOWN_LINE

@@ -1,10 +1,10 @@
-"""Events that no service heard, waiting in files: each is stored exactly once, as soon as that is possible.
+"""Draining the spool: events that wait in files are stored, each exactly once, as soon as that is possible.
 
-A hook that gets no answer leaves its event here, without secrets (`write_to_spool`). The service drains the
-folder when it starts and every few seconds. A file is removed only after its event is stored for good, and
-storing it again changes nothing, so a process that dies at any point loses and doubles nothing. What cannot
-be read is moved to `bad/`; what a store cannot take just now stays where it is, with all that came after it
-from the same folder, while the events of others are stored.
+A hook that gets no answer writes its event to the spool, without secrets (`write_to_spool`). The service
+drains the folder when it starts and every few seconds. A file is removed only after its event is stored for
+good, and storing an event again changes nothing, so a process that dies at any point loses and doubles
+nothing. A file that cannot be read is moved to `bad/`. An event that the store cannot take now stays, with
+all later events of the same project folder, while the events of other folders are stored.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.spool")
 
 _ABANDONED_SECONDS = 60.0
-"""How many seconds after its last write an unfinished file belongs to a process that died."""
+"""After how many seconds without a write an unfinished file is taken to be that of a process that died."""
 _MAX_BAD_FILES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class DrainResult:
-    """How many events were stored, unreadable, dropped for want of room, and are still waiting."""
+    """How many events were stored, were unreadable, were dropped from a full spool, and still wait."""
 
     stored: int = 0
     bad: int = 0
@@ -43,7 +43,7 @@ class DrainResult:
 
 
 def parse_time(text: str) -> datetime:
-    """The time that a hook wrote down; ValueError when it is none."""
+    """The time that a hook wrote, in seconds since 1970; ValueError if it is not one."""
     try:
         return datetime.fromtimestamp(float(text), UTC)
     except (OverflowError, OSError) as error:
@@ -51,10 +51,10 @@ def parse_time(text: str) -> datetime:
 
 
 def measure_spool(folder: Path) -> dict[str, int]:
-    """How many `files` and how many `bytes` lie in the spool now."""
+    """How many `files`, and how many `bytes` in them, wait in the spool now."""
     sizes = []
     for path in _list_event_files(folder):
-        with suppress(FileNotFoundError):  # it was stored this moment
+        with suppress(FileNotFoundError):  # stored and removed in the meantime
             sizes.append(path.lstat().st_size)
     return {"files": len(sizes), "bytes": sum(sizes)}
 
@@ -62,10 +62,10 @@ def measure_spool(folder: Path) -> dict[str, int]:
 def drain(
     folder: Path, store: Callable[[bytes, datetime], None], in_work: Container[str] = ()
 ) -> DrainResult:
-    """Store every event that waits, oldest first; what comes from a folder that cannot be written waits on.
+    """Store every event that waits, oldest first; after a failure, later events of the same folder wait on.
 
-    `store` is given an event and its time, and must store it once, however often it is given. The files
-    `in_work` are left to whoever is storing their events already.
+    `store` gets an event and its time, and must store it once, however often it gets it. The files `in_work`
+    are skipped: their events are being stored already.
     """
     if not folder.is_dir():
         return DrainResult()
@@ -98,12 +98,12 @@ def drain(
 
 
 def _list_event_files(folder: Path) -> list[Path]:
-    """The events, oldest first: the name begins with the time."""
+    """The files with events, oldest first: their names begin with the time."""
     return sorted(folder.glob("*.event")) if folder.is_dir() else []
 
 
 def _read_event_file(path: Path) -> tuple[bytes, datetime, str]:
-    """An event, its time and the folder it comes from; ValueError when the file is not what a hook writes."""
+    """An event, its time and the project folder it comes from; ValueError if no hook wrote the file."""
     at = parse_time(path.name.partition("-")[0])
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         payload = file.read()
@@ -114,7 +114,7 @@ def _read_event_file(path: Path) -> tuple[bytes, datetime, str]:
 
 
 def _move_to_bad_folder(path: Path, error: Exception) -> None:
-    """Move what is no event into `bad/`, and keep only the newest of those."""
+    """Move a file that is no event into `bad/`, and delete the oldest there if they are too many."""
     bad = path.parent / "bad"
     bad.mkdir(mode=0o700, exist_ok=True)
     path.replace(bad / path.name)
@@ -124,7 +124,7 @@ def _move_to_bad_folder(path: Path, error: Exception) -> None:
 
 
 def _drop_overflowing_events(folder: Path) -> int:
-    """Remove the oldest events where there are too many; gives how many."""
+    """Delete the oldest events if there are too many; returns how many."""
     names = list_overflow(str(folder))
     for name in names:
         (folder / name).unlink(missing_ok=True)
@@ -135,6 +135,6 @@ def _drop_overflowing_events(folder: Path) -> int:
 def _remove_abandoned_files(folder: Path) -> None:
     """Remove unfinished files of processes that died."""
     for path in folder.glob(".*.tmp"):
-        with suppress(FileNotFoundError):  # it was finished this moment
+        with suppress(FileNotFoundError):  # finished and renamed in the meantime
             if time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink()

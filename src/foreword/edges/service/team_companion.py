@@ -1,9 +1,9 @@
-"""An agent's companion in a team: it asks the team's service, and stands in for it while that is away.
+"""An agent's companion in a team: it asks the team's service, or a local copy while that does not answer.
 
-What happens in workspaces that the token does not name stays with this machine's own companion. While the
-team's service is away, prompts are answered from a copy of the newest items, which nothing but the team's
-service changes; events are not taken, so that they wait in the spool and arrive there later, once. When the
-token is no longer accepted, the copy says nothing and is removed.
+Events of workspaces that the token does not name go to this machine's own companion. While the team's service
+does not answer, prompts are answered from a copy of its newest items; only the team's service changes that
+copy. Events are refused then, so that they wait in the spool and are sent later, once. When the token is no
+longer accepted, the copy does not answer and is deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.jsonl import read_lines
-from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, name_for_team
+from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, find_team_workspace_name
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.team")
 
 _SHARE_OF_DEADLINE = 0.6
-"""Which share of a deadline the team's service has; the rest is for the copy, if it does not answer."""
+"""The share of a deadline that the team's service gets; the rest is for the copy, if it does not answer."""
 _DEFAULT_SECONDS = 3.0
 _NAME_SECONDS = 60.0
 _COPY_SECONDS = 60.0
 _USED_SECONDS = 3_600.0
-"""Copies are brought up to date for this long after their workspace was last used."""
+"""For how many seconds after a workspace was last used its copy is kept up to date."""
 _MAX_PAGES = 10
-"""At most this often is one copy asked for in a row."""
+"""How many pages of one copy are fetched in a row at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamSaying(Saying):
-    """What the team's service said, and the id under which its delivery is reported."""
+    """The answer of the team's service, and the id under which its delivery is reported."""
 
     delivery: str = ""
 
@@ -50,20 +50,20 @@ class TeamSaying(Saying):
 
 
 class TeamCompanion:
-    """Passes events on to a team's service; has the methods of a `Companion` that the service calls."""
+    """Sends events to a team's service; has the methods of a `Companion` that the responder calls."""
 
-    def __init__(self, engine: ContextEngine, link: TeamLink, own: Companion) -> None:
+    def __init__(self, engine: ContextEngine, link: TeamLink, local_companion: Companion) -> None:
         self._engine = engine
         self._link = link
-        self._own = own
+        self._local_companion = local_companion
         self._membership = TeamMembership(link, engine.settings.home)
         self._copies = Companion(engine, find_workspace=str)
         self._names: dict[str, tuple[float, str]] = {}
-        self._used: dict[str, float] = {}
+        self._last_used: dict[str, float] = {}
         self._refreshed: dict[str, float] = {}
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
-        """What the agent should read now: the team's answer, or one from the copy if none comes in time."""
+        """The context for an event: the team's answer, or one from the copy if none comes in time."""
         ends = time.monotonic() + (_DEFAULT_SECONDS if deadline_ms is None else deadline_ms / 1000)
         try:
             workspace = self._team_workspace(event)
@@ -71,7 +71,7 @@ class TeamCompanion:
             _log.warning("nothing was said", problem=str(error))
             return Saying()
         if not workspace:
-            return self._own.say(event, deadline_ms)
+            return self._local_companion.say(event, deadline_ms)
         seconds = (ends - time.monotonic()) * _SHARE_OF_DEADLINE
         try:
             if self._link.is_away:
@@ -88,29 +88,29 @@ class TeamCompanion:
         return self._copies.say(replace(event, folder=workspace), left_ms)
 
     def keep(self, event: AgentEvent) -> None:
-        """Have the event kept where it belongs; TeamAway while that cannot be done."""
+        """Store the event, on this machine or at the team's service; TeamAway if that does not answer."""
         workspace = self._team_workspace(event)
         if not workspace:
-            self._own.keep(event)
+            self._local_companion.keep(event)
         elif self._membership.read().may_write:
             self._link.call("/v1/hook/keep", _event_body(event, workspace))
 
     def note_delivered(self, saying: Saying) -> None:
-        """The agent has it."""
-        self._note(saying, delivered=True)
+        """Record that an answer reached its agent."""
+        self._note_delivery(saying, delivered=True)
 
     def note_undelivered(self, saying: Saying) -> None:
-        """The agent had left."""
-        self._note(saying, delivered=False)
+        """Record that an answer did not reach its agent, because the agent had left."""
+        self._note_delivery(saying, delivered=False)
 
-    def _note(self, saying: Saying, *, delivered: bool) -> None:
+    def _note_delivery(self, saying: Saying, *, delivered: bool) -> None:
         if isinstance(saying, TeamSaying):
             body = {"delivery": saying.delivery, "delivered": delivered}
             self._link.call("/v1/hook/shown", body)
         elif delivered:
-            self._own.note_delivered(saying)
+            self._local_companion.note_delivered(saying)
         else:
-            self._own.note_undelivered(saying)
+            self._local_companion.note_undelivered(saying)
 
     def close(self) -> None:
         """Close the connections to the team's service."""
@@ -119,25 +119,25 @@ class TeamCompanion:
     # Which workspace
 
     def _team_workspace(self, event: AgentEvent) -> str:
-        """The team's name of the event's workspace; empty if it stays on this machine."""
+        """The name of the event's workspace in the team; empty if the event stays on this machine."""
         now = time.monotonic()
         at, name = self._names.get(event.folder, (0.0, ""))
         if not at or now - at > _NAME_SECONDS:
-            name = name_for_team(Path(event.folder)) if event.folder else ""
+            name = find_team_workspace_name(Path(event.folder)) if event.folder else ""
             self._names[event.folder] = (now, name)
         if not name or not self._membership.read().sees(name):
             return ""
-        self._used[name] = now
+        self._last_used[name] = now
         return name
 
     # Copies
 
     def refresh_copies(self) -> None:
-        """Bring the copies of the workspaces in use up to date; what fails is tried again later."""
+        """Update the copies of the workspaces in use, and delete those that the token no longer allows."""
         now = time.monotonic()
         due = [
             workspace
-            for workspace, used in list(self._used.items())
+            for workspace, used in list(self._last_used.items())
             if now - used < _USED_SECONDS and now - self._refreshed.get(workspace, 0.0) > _COPY_SECONDS
         ]
         for workspace in due:
@@ -151,20 +151,20 @@ class TeamCompanion:
                 _log.warning("a copy is not up to date", workspace=workspace, problem=str(error))
 
     def _refresh_copy(self, workspace: str) -> None:
-        """Store what the copy of one workspace lacks, and remove what is gone over there."""
+        """Store what the copy of one workspace lacks, and delete what the team's service no longer has."""
         for _ in range(_MAX_PAGES):
             known = [item.id for item in self._engine.store.scan(workspace)]
             answer = self._link.call("/v1/mirror", {"workspace": workspace, "known": known})
             if answer["gone"]:
                 self._engine.store.batch([Delete(workspace, tuple(answer["gone"]))])
             read = read_lines(answer["lines"], workspace, self._engine.clock())
-            self._engine.remember_all([one for one in read if isinstance(one, Item)], workspace)
+            self._engine.remember_all([line for line in read if isinstance(line, Item)], workspace)
             if not answer["more"]:
                 return
 
 
 def _event_body(event: AgentEvent, workspace: str) -> dict[str, Any]:
-    """An event as the team's service reads it."""
+    """An event as the body of a request to the team's service."""
     fields = asdict(event)
     for name in ("at", "folder"):
         del fields[name]

@@ -1,8 +1,8 @@
-"""The way from a laptop's service to its team's: events go there, answers come back, within the deadline.
+"""Requests from a laptop's service to its team's service: events are sent, answers come within the deadline.
 
-Only events of workspaces that the token names are passed on; all others stay on this machine. A workspace is
-called by the address of the repository's remote `origin` (`git.example.org/acme/shop`), which is the same on
-every machine; a folder without one is not shared.
+Only events of workspaces that the token names are sent; all others stay on this machine. A workspace is named
+by the address of the repository's remote `origin` (`git.example.org/acme/shop`), which is the same on every
+machine; a folder without a remote is not shared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = get_logger("foreword.team")
 
 _TIMEOUT_SECONDS = 10.0
 _AWAY_SECONDS = 5.0
-"""For how many seconds a service that did not answer is not asked again before a prompt."""
+"""For how many seconds prompts do not ask a service again that did not answer."""
 _MEMBER_SECONDS = 300.0
 _GIT_SECONDS = 2.0
 _SCP_ADDRESS = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
@@ -40,7 +40,7 @@ _SCP_ADDRESS = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What the token allows."""
+    """Whose token it is, and which rights it gives in which workspaces."""
 
     name: str
     right: str
@@ -48,24 +48,24 @@ class Membership:
 
     @property
     def may_write(self) -> bool:
-        """Whether events may be kept."""
+        """Whether the token allows to store events."""
         return self.right != "read"
 
     def sees(self, workspace: str) -> bool:
-        """Whether a workspace is one of the token's."""
+        """Whether the token allows this workspace."""
         return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
 
 
 class TeamAway(StorageError):
-    """The team's service does not answer, or cannot now; what was to be kept is tried again later."""
+    """The team's service does not answer, or cannot now; what was to be stored is sent again later."""
 
 
 class TeamRefusal(TeamAway):
-    """The team's service no longer accepts the token; what was to be kept waits for another one."""
+    """The team's service no longer accepts the token; what was to be stored waits for another token."""
 
 
 class TeamLink:
-    """Calls of a team's service, over connections that stay open. Safe to use from many threads."""
+    """Calls a team's service, over connections that stay open. Safe to use from many threads."""
 
     def __init__(self, url: str, token: str, authority: str = "") -> None:
         parts = urlsplit(url)
@@ -90,7 +90,7 @@ class TeamLink:
 
     @property
     def is_away(self) -> bool:
-        """Whether the service was away a moment ago, so that a prompt need not wait to learn it again."""
+        """Whether the service failed to answer seconds ago, so that a prompt need not wait for it again."""
         return time.monotonic() < self._away_until
 
     def call(
@@ -109,18 +109,18 @@ class TeamLink:
                 break
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                # A connection that was idle may have been closed over there: another is tried at once.
+                # The team's service may have closed an idle connection: try another at once.
                 if is_new or attempt == 2 or isinstance(error, TimeoutError):
                     self._away_until = time.monotonic() + _AWAY_SECONDS
                     raise TeamAway(f"the team's service does not answer: {error or 'too late'}") from error
         with self._lock:
             self._idle.append(connection)
         if status == 401:
-            raise TeamRefusal(f"{_message_in(answer)}; put a new one into team_token")
+            raise TeamRefusal(f"{_read_error_message(answer)}; put a new one into team_token")
         if status >= 500 or status == 429:
-            raise TeamAway(f"the team's service answered {status}: {_message_in(answer)}")
+            raise TeamAway(f"the team's service answered {status}: {_read_error_message(answer)}")
         if status != 200:
-            raise ValidationError(f"the team's service refused: {_message_in(answer)}")
+            raise ValidationError(f"the team's service refused: {_read_error_message(answer)}")
         self._away_until = 0.0
         try:
             return dict(json.loads(answer))
@@ -130,24 +130,24 @@ class TeamLink:
     def _exchange(
         self, connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any] | None, until: float
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer that comes in time; OSError or HTTPException without one."""
+        """The status and the body of an answer; OSError or HTTPException if none comes in time."""
 
-        def allow_what_is_left() -> None:
+        def limit_to_time_left() -> None:
             connection.timeout = max(0.001, until - time.monotonic())
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
 
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         payload = None if body is None else json.dumps(body).encode()
-        allow_what_is_left()
+        limit_to_time_left()
         address = self._parts.path.rstrip("/") + path
         connection.request("GET" if body is None else "POST", address, payload, headers)
-        allow_what_is_left()
+        limit_to_time_left()
         response = connection.getresponse()
         return response.status, response.read()
 
     def _take_connection(self) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection that nobody uses, and whether it is new."""
+        """An idle connection, or else a new one, and whether it is new."""
         with self._lock:
             if self._idle and not self.is_away:
                 return self._idle.pop(), False
@@ -158,7 +158,7 @@ class TeamLink:
 
 
 class TeamMembership:
-    """What the token allows, asked now and then; the last answer is kept for when nobody answers."""
+    """What the token allows: asked every few minutes, with the last answer in a file for when none comes."""
 
     def __init__(self, link: TeamLink, home: Path) -> None:
         self._link = link
@@ -167,29 +167,29 @@ class TeamMembership:
         self._asked = -_MEMBER_SECONDS
 
     def read(self) -> Membership:
-        """What the token allows; TeamAway if that was never learnt."""
+        """What the token allows, at most some minutes old; TeamAway if the service has never answered."""
         if time.monotonic() - self._asked > _MEMBER_SECONDS:
             self._asked = time.monotonic()
             try:
-                self._learn(self._link.call("/v1/me"))
+                self._store_membership(self._link.call("/v1/me"))
             except TeamRefusal:
                 self._asked = -_MEMBER_SECONDS
                 raise
             except TeamAway:
-                if self._known is None and not self._read_file():
+                if self._known is None and not self._load_stored_membership():
                     self._asked = -_MEMBER_SECONDS
                     raise
         if self._known is None:
             raise TeamAway("the team's service has not said yet what the token allows")
         return self._known
 
-    def _learn(self, answer: Mapping[str, Any]) -> None:
+    def _store_membership(self, answer: Mapping[str, Any]) -> None:
         self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file.write_text(json.dumps(dict(answer)), encoding="utf-8")
         self._file.chmod(0o600)
 
-    def _read_file(self) -> bool:
+    def _load_stored_membership(self) -> bool:
         try:
             answer = json.loads(self._file.read_text(encoding="utf-8"))
             self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
@@ -198,15 +198,15 @@ class TeamMembership:
         return True
 
 
-def connect_team(settings: Settings) -> TeamLink | None:
-    """The link that the settings name; None if there is no team."""
+def make_team_link(settings: Settings) -> TeamLink | None:
+    """The link to the team's service in the settings; None if there is none."""
     if not settings.team_url:
         return None
     return TeamLink(settings.team_url, settings.team_token, settings.team_authority)
 
 
-def name_for_team(folder: Path) -> str:
-    """What a folder's workspace is called in a team: the address of its remote; empty if it has none."""
+def find_team_workspace_name(folder: Path) -> str:
+    """The name of a folder's workspace in a team: the address of its remote; empty if it has none."""
     try:
         found = subprocess.run(  # noqa: S603
             ["git", "-C", str(folder), "config", "--get", "remote.origin.url"],  # noqa: S607
@@ -219,7 +219,7 @@ def name_for_team(folder: Path) -> str:
 
 
 def shorten_remote(address: str) -> str:
-    """A remote's address without scheme, user, port and `.git`; empty for one that is only a path."""
+    """A remote's address without scheme, user, port and `.git`; empty if it is only a path."""
     if "://" in address:
         parts = urlsplit(address)
         host, path = parts.hostname or "", parts.path
@@ -231,7 +231,7 @@ def shorten_remote(address: str) -> str:
     return f"{host.lower()}/{path}" if host and path else ""
 
 
-def _message_in(answer: bytes) -> str:
+def _read_error_message(answer: bytes) -> str:
     try:
         return str(json.loads(answer)["error"]["message"])
     except (ValueError, LookupError, TypeError):

@@ -1,7 +1,7 @@
-"""The service of a team: HTTP with TLS for many machines, in the foreground, until it is told to stop.
+"""The service of a team: HTTP with TLS for many machines, in the foreground, until it is stopped.
 
-On SIGTERM it says that it is not ready, so that a balancer sends nobody any more, finishes what it was asked,
-and ends. It keeps no socket for hooks: those of laptops come through their own services.
+On SIGTERM it reports that it is not ready, so that a balancer sends no more requests, finishes those in work,
+and ends. It has no socket for hooks: those of laptops come through their own services.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FINISH_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class TeamOptions:
-    """Where to listen, with which certificate, and how long to be unready before stopping."""
+    """Where to listen, with which certificate, and how many seconds to report unready before stopping."""
 
     host: str = "127.0.0.1"
     port: int = 8443
@@ -55,20 +55,20 @@ def run_team_service(
     settings: Settings,
     announce: Callable[[str], None],
 ) -> int:
-    """Serve a team until told to stop; gives 0. `announce` is told the address once it listens."""
+    """Serve a team until stopped; returns 0. `announce` gets the address once the service listens."""
     _check_options(options)
     os.umask(0o077)
-    set_up_log(_log_path(settings), settings.log_level)
+    set_up_log(_make_log_path(settings), settings.log_level)
     return asyncio.run(_TeamService(options, build_application, settings, announce).serve())
 
 
-def _log_path(settings: Settings) -> Path:
+def _make_log_path(settings: Settings) -> Path:
     make_private_folder(str(settings.home), "team")
     return settings.home / "team" / "service.log"
 
 
 def _check_options(options: TeamOptions) -> None:
-    """Raise ValidationError for a certificate that cannot be used, or for none where others can listen in."""
+    """Raise ValidationError if the certificate cannot be used, or is missing where others can listen in."""
     if (options.certificate is None) != (options.key is None):
         raise ValidationError("give both --cert and --key, or neither")
     if options.certificate is None and options.host not in ("127.0.0.1", "::1", "localhost"):
@@ -84,7 +84,7 @@ def _check_options(options: TeamOptions) -> None:
 
 
 class _TeamService:
-    """Everything that runs while a team is served."""
+    """One run of a team's service."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _TeamService:
         self._stopping = asyncio.Event()
 
     async def serve(self) -> int:
-        """From the first request to the last; gives the exit code."""
+        """Open the engine, answer until stopped, then close everything; returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
@@ -111,7 +111,7 @@ class _TeamService:
             server = self._build_server(engine, listening.getsockname()[1])
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             self._ready = True
-            self._announce(self._address(listening))
+            self._announce(self._format_address(listening))
             stopping = asyncio.create_task(self._stopping.wait())
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             self._ready = False
@@ -151,11 +151,11 @@ class _TeamService:
             ssl_keyfile=self._options.key,
         )
         server = uvicorn.Server(config)
-        cast("Any", server).capture_signals = contextlib.nullcontext  # ours let it drain first
+        cast("Any", server).capture_signals = contextlib.nullcontext  # our own handlers let it drain first
         return server
 
     def status(self) -> dict[str, Any]:
-        """How the service is, as plain values."""
+        """The state of the service and its memory, as values for JSON."""
         return {
             "version": foreword.__version__,
             "pid": os.getpid(),
@@ -164,7 +164,7 @@ class _TeamService:
             "resident_bytes": resident_bytes(),
         }
 
-    def _address(self, listening: socket.socket) -> str:
+    def _format_address(self, listening: socket.socket) -> str:
         scheme = "http" if self._options.certificate is None else "https"
         host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
         return f"{scheme}://{host}:{listening.getsockname()[1]}"

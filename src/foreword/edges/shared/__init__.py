@@ -1,1 +1,1 @@
-"""What several edges use: calls by id, and what a hook does without an answer."""
+"""Helpers that several edges share: calls by id, the spool, the fallback of hooks, receipts in sentences."""

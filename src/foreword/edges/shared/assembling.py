@@ -1,4 +1,4 @@
-"""Documents from several sources and premortems, for every edge alike: one call, one answer."""
+"""Synchronous calls for assembled documents and premortems, the same for every edge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_assembler(
     lane: Lane | None = None,
     floor: float | None = None,
 ) -> ContextAssembler:
-    """An assembler over a workspace."""
+    """An assembler over one workspace."""
     searcher = EngineSearcher(
         engine,
         workspace,
@@ -48,7 +48,7 @@ def assemble(
     session: str | None = None,
     record: bool = True,
 ) -> FormattedContext:
-    """What the sources of these types know about a query; without types, all of them are asked."""
+    """The document about a query, from sources of these types, or of all types if none is named."""
     return asyncio.run(
         assembler.assemble_context(
             query, list(types) or list(TYPES), limit, max_tokens, session_id=session or None, record=record
@@ -67,7 +67,7 @@ def get_premortem(
     session: str | None = None,
     record: bool = True,
 ) -> FormattedContext:
-    """What went wrong before; with a failure, only what is near to that."""
+    """What went wrong before in a domain; with a failure, only what resembles it."""
     return asyncio.run(
         assembler.get_premortem_context(
             domain,
@@ -84,7 +84,7 @@ def get_premortem(
 def make_failure(
     tests: Sequence[str] = (), error: str = "", command: str = "", files: Sequence[str] = ()
 ) -> Failure:
-    """A failure as somebody tells it, without secrets."""
+    """A failure from a caller's words, without secrets."""
     return Failure(
         tuple(redact(test) for test in tests), redact(error), redact(command), tuple(map(redact, files))
     )

@@ -1,4 +1,4 @@
-"""What several edges ask of an engine by id, and the error for an id that nothing has."""
+"""Items and receipts by their ids, for several edges; UnknownId if nothing has an id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def get_item(engine: ContextEngine, workspace: str, item_id: str) -> Item:
-    """The item with that id; UnknownId when there is none."""
+    """The item with this id; UnknownId if there is none."""
     item = engine.store.get(workspace, item_id)[0]
     if item is None:
         raise UnknownId(f"no item of {workspace!r} has the id {item_id!r}; search for it first")
@@ -28,7 +28,7 @@ def get_item(engine: ContextEngine, workspace: str, item_id: str) -> Item:
 
 
 def get_receipt(engine: ContextEngine, workspace: str, receipt_id: str) -> Receipt:
-    """The receipt with that id, or whose id begins so, or the newest; UnknownId when there is none."""
+    """The receipt whose id begins with this, or the newest if it is empty; UnknownId if there is none."""
     receipt = engine.explain(workspace, receipt_id)
     if receipt is None:
         which = f"{workspace!r} begins with {receipt_id!r}" if receipt_id else f"{workspace!r}"
@@ -58,7 +58,10 @@ def amend_item(
     metadata: Mapping[str, Any] | None = None,
     superseded_by: str | None = None,
 ) -> Item:
-    """Change what is known about an item, never its text; what is None stays as it is. No secret is kept."""
+    """Change an item's fields but never its text; those that are None stay. Secrets are removed.
+
+    Returns the changed item. UnknownId or ValidationError if that is not possible.
+    """
     for name, value in (("confidence", confidence), ("importance", importance)):
         if value is not None:
             check_fraction(name, value)

@@ -1,7 +1,7 @@
-"""What is done for a hook that gets no answer: keep its event in the spool, start the service, log why.
+"""The fallback for a hook that gets no answer: put its event into the spool, start the service, log why.
 
-Stands on the standard library alone, because `hook_client.py` imports it without site-packages; the service
-and the command line use the same functions. Why there was no answer is in `run/hook.log`.
+Uses only the standard library, because `hook_client.py` imports it without site-packages; the service and the
+command line use the same functions. The reason for each missing answer is in `run/hook.log`.
 """
 # Like the client, it does without pathlib:
 # ruff: noqa: PTH118
@@ -32,21 +32,21 @@ _INHERITED = frozenset(
     ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE",
      "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 )  # fmt: skip
-"""What the service gets of an agent's environment, beside FOREWORD_*: agents keep their own secrets there."""
+"""The variables, beside FOREWORD_*, that the service gets from an agent, whose others may hold secrets."""
 _START_EVERY_SECONDS = 3.0
 
 
 def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]) -> None:
-    """Keep what would be lost, log what happened, start the service where none runs.
+    """Put the event into the spool if it must be stored, log why, and start the service if none runs.
 
-    `report` is called as soon as nothing can be lost any more, with what the agent's user should be shown.
+    `report` is called as soon as the event is on the disk, with the message for the agent's user.
     """
     import json
 
     notice = ""
     if hook.is_kept:
         why += "; the service has kept the event"
-    elif payload and is_to_be_stored(hook, payload):
+    elif payload and has_something_to_store(hook, payload):
         try:
             file, notice = write_to_spool(hook.home, hook.at, payload)
             why += "; the event waits in the spool" if file else ""
@@ -61,9 +61,9 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
         start_service(hook.home, hook.python)
 
 
-def is_to_be_stored(hook: HookEvent, payload: bytes) -> bool:
-    """Whether an event holds something to store; a session's start does when its context was emptied."""
-    return hook.is_stored or (hook.event.lower() == "sessionstart" and empties_context(payload))
+def has_something_to_store(hook: HookEvent, payload: bytes) -> bool:
+    """Whether an event holds something to store, as does a session's start whose context was emptied."""
+    return hook.must_be_stored or (hook.event.lower() == "sessionstart" and empties_context(payload))
 
 
 def empties_context(payload: bytes) -> bool:
@@ -81,8 +81,8 @@ def empties_context(payload: bytes) -> bool:
 
 
 def is_running(home: str) -> bool:
-    """Whether a service holds the lock of this home, be it asleep or stuck."""
-    import fcntl  # (not on every system; there, nothing here is called)
+    """Whether a service holds the lock of this home, even if it does not answer."""
+    import fcntl  # (not on every system; where it is missing, this is not called)
 
     path = os.path.join(home, "run", LOCK_NAME)
     try:
@@ -94,14 +94,14 @@ def is_running(home: str) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False  # no locks here: then no service runs either; `find_trouble` says so
+        return False  # the file system has no locks, so no service runs; `find_trouble` reports it
     finally:
         os.close(file)
     return False
 
 
 def start_service(home: str, python: str, *options: str) -> bool:
-    """Start the service and leave it alone; at most one attempt every few seconds, whoever makes it."""
+    """Start the service in the background; returns False if another process tried in the last few seconds."""
     import fcntl
 
     path = os.path.join(make_private_folder(home, "run"), STARTING_NAME)
@@ -116,7 +116,7 @@ def start_service(home: str, python: str, *options: str) -> bool:
         streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
         os.posix_spawn(python, command, service_environment(home), file_actions=streams, setsid=True)
     except BlockingIOError:
-        return False  # somebody else is at it
+        return False  # another process is starting it
     except OSError as error:
         append_to_log(home, f"the service cannot be started with {python}: {error}")
         return False
@@ -126,11 +126,11 @@ def start_service(home: str, python: str, *options: str) -> bool:
 
 
 def service_environment(home: str) -> dict[str, str]:
-    """The part of this environment that a service is started with."""
+    """The part of this process's environment that a service is started with."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if name in _INHERITED or name.startswith(("FOREWORD_", "LC_", "XDG_"))
     }
-    inherited.pop("FOREWORD_WORKSPACE", None)  # one service, every workspace
+    inherited.pop("FOREWORD_WORKSPACE", None)  # one service serves every workspace
     return inherited | {"FOREWORD_HOME": home}

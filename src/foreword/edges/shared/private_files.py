@@ -1,6 +1,6 @@
-"""Folders that nobody else may enter, and the log in which hooks say why they had no answer.
+"""Folders that only their owner may enter, and the log in which hooks record why they had no answer.
 
-Stands on the standard library alone, because `hook_client.py` imports it without site-packages.
+Uses only the standard library, because `hook_client.py` imports it without site-packages.
 """
 # Like the client, it does without pathlib:
 # ruff: noqa: PTH101, PTH102, PTH103, PTH116, PTH118
@@ -16,7 +16,7 @@ _MAX_LOG_BYTES = 100_000
 
 
 def append_to_log(home: str, line: str) -> None:
-    """Add a line to the hook's own log, which begins anew when it is long; a full disk takes no line."""
+    """Add a line to the hooks' log, which is emptied when it is long; if the disk fails, do nothing."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with suppress(OSError):
         file = os.open(os.path.join(make_private_folder(home, "run"), LOG_NAME), flags, 0o600)
@@ -30,7 +30,7 @@ def append_to_log(home: str, line: str) -> None:
 
 
 def make_private_folder(home: str, name: str) -> str:
-    """Make a folder under the home that nobody else may enter, if it is not there; gives its path."""
+    """Create a folder under the home that only its owner may enter, if it is missing; returns its path."""
     folder = os.path.join(home, name)
     os.makedirs(home, 0o700, exist_ok=True)
     try:
@@ -39,13 +39,13 @@ def make_private_folder(home: str, name: str) -> str:
         if os.stat(folder).st_mode & 0o077:
             os.chmod(folder, 0o700)
     else:
-        with suppress(OSError):  # what is written into it will say that the disk fails
+        with suppress(OSError):  # the next write into it will show that the disk fails
             sync_folder(home)
     return folder
 
 
 def sync_folder(folder: str) -> None:
-    """Have the names in a folder survive a power cut."""
+    """Flush a folder to the disk, so that the names in it survive a power cut."""
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

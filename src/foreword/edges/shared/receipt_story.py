@@ -1,7 +1,7 @@
-"""A receipt in plain sentences: what was said, what nearly was, and why, for the page and the command line.
+"""A receipt in plain sentences: what was injected, what nearly was, and why.
 
-The one place that knows what the words of a receipt mean to a person. It gives sentences and numbers between
-0 and 1; how they look is left to whoever shows them.
+The one place that translates the words of a receipt for people. It returns sentences and numbers between 0
+and 1; the page and the command line decide how they look.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPACES = {
     "hour": "time of day",
     "day": "day",
 }
-"""What each space compares, in the order in which it is told; the last four order what the others found."""
+"""What each space compares, in the order of the explanation; the last four only rank what others found."""
 
 _MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
 _MAX_SHARED_WORDS = 3
@@ -56,9 +56,10 @@ _PART_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ReceiptOutline:
-    """What a receipt says without the words of its items: enough for a line in a list.
+    """A receipt without the texts of its items: enough for a line in a list.
 
-    `floor` is the probability below which nothing is said; None where the receipt has none.
+    `said` are the entries that were injected. `floor` is the probability below which nothing is injected;
+    None if the receipt has none.
     """
 
     receipt: Receipt
@@ -75,16 +76,16 @@ class ReceiptOutline:
 
     @property
     def candidates(self) -> tuple[Entry, ...]:
-        """What was said, then what nearly was, then the rest."""
+        """All entries: those injected, then the near misses, then the others."""
         return (*self.said, *self.near_misses, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateStory:
-    """One candidate of a receipt: whether it was said, how it was found, why it was left out.
+    """One candidate of a receipt: whether it was injected, how it was found, why it was left out.
 
-    `parts` says how much each space contributed to its being found; they add up to 1. `text` is None when the
-    item was forgotten since.
+    `parts` is how much each space contributed to finding it; they add up to 1. `text` is None if the item was
+    forgotten since.
     """
 
     entry: Entry
@@ -95,17 +96,17 @@ class CandidateStory:
 
     @property
     def is_said(self) -> bool:
-        """Whether the agent was given it."""
+        """Whether it was injected."""
         return self.entry.decision == "injected"
 
     @property
     def score(self) -> float:
-        """How probably it helps, 0 to 1."""
-        return chance_of(self.entry)
+        """The probability that it helps, 0 to 1."""
+        return probability_to_help(self.entry)
 
     @property
     def text(self) -> str | None:
-        """What it says, after whose words they are."""
+        """The item's text, after an attribution if the words are not the user's."""
         if self.item is None:
             return None
         return ": ".join(filter(None, (attribution(self.item), self.item.text)))
@@ -119,10 +120,10 @@ class CandidateStory:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptStory:
-    """A receipt as a person reads it: what was said, what nearly was, and what else was considered.
+    """A receipt for people: what was injected, what nearly was, and what else was considered.
 
-    `cut` is the probability below which nothing is said beside the best; None where the receipt has none.
-    `stages` are the stages that took time, in plain words, in milliseconds.
+    `cut` is the probability below which nothing is injected beside the best; None if the receipt has none.
+    `stages` are the names of the stages, in plain words, with their milliseconds.
     """
 
     outline: ReceiptOutline
@@ -139,7 +140,7 @@ class ReceiptStory:
 
     @property
     def floor(self) -> float | None:
-        """The probability below which nothing is said; None where the receipt has none."""
+        """The probability below which nothing is injected; None if the receipt has none."""
         return self.outline.floor
 
     @property
@@ -154,47 +155,49 @@ class ReceiptStory:
 
     @property
     def left_out(self) -> tuple[CandidateStory, ...]:
-        """Everything that was not said, near misses first."""
+        """Every candidate that was not injected, near misses first."""
         return (*self.near_misses, *self.others)
 
 
 def outline_receipt(receipt: Receipt) -> ReceiptOutline:
-    """A receipt without the words of its items: what was said, what nearly was, and the rest, best first."""
+    """A receipt without the texts of its items: entries injected, near misses and others, best first."""
     floor = _find_floor(receipt)
-    left = sorted((entry for entry in receipt.entries if entry.decision != "injected"), key=_nearness)
+    left = sorted(
+        (entry for entry in receipt.entries if entry.decision != "injected"), key=_order_of_left_out
+    )
     near = [entry for entry in left if _is_near_miss(entry, floor)][:_MAX_NEAR_MISSES]
     near_ones = {id(entry) for entry in near}
     others = tuple(entry for entry in left if id(entry) not in near_ones)
-    summary = _sum_up(receipt, len(left))
+    summary = _summarise(receipt, len(left))
     return ReceiptOutline(receipt, tuple(receipt.injected), tuple(near), others, floor, summary)
 
 
-def tell_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
-    """A receipt in sentences; `find_items` gives the item of each id, or None if it was forgotten."""
-    items = _fetch(find_items, _name_items(receipt))
-    items |= _fetch(find_items, [one.superseded_by for one in items.values() if one.superseded_by])
+def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
+    """A receipt in sentences; `find_items` returns the item of each id, or None if it was forgotten."""
+    items = _fetch_by_id(find_items, _list_item_ids(receipt))
+    items |= _fetch_by_id(find_items, [item.superseded_by for item in items.values() if item.superseded_by])
     outline = outline_receipt(receipt)
     said, near, others = (
-        tuple(_tell_candidate(entry, receipt, items) for entry in entries)
+        tuple(_describe_candidate(entry, receipt, items) for entry in entries)
         for entries in (outline.said, outline.near_misses, outline.others)
     )
     was_read = any("read" in entry.scores for entry in receipt.injected)
     cut = least_beside(max(entry.score for entry in receipt.injected)) if was_read else None
-    return ReceiptStory(outline, said, near, others, cut, _tell_stages(receipt))
+    return ReceiptStory(outline, said, near, others, cut, _describe_stages(receipt))
 
 
-def chance_of(entry: Entry) -> float:
-    """How probably a candidate helps, 0 to 1."""
+def probability_to_help(entry: Entry) -> float:
+    """The probability that a candidate helps: its score, limited to 0 to 1."""
     return min(1.0, max(0.0, entry.score))
 
 
-def _fetch(find_items: Callable[..., Sequence[Item | None]], names: Sequence[str]) -> dict[str, Item]:
+def _fetch_by_id(find_items: Callable[..., Sequence[Item | None]], names: Sequence[str]) -> dict[str, Item]:
     return {item.id: item for item in find_items(*names) if item is not None} if names else {}
 
 
-def _name_items(receipt: Receipt) -> list[str]:
-    """The ids of all items that a receipt speaks of: its candidates, and those they gave way to."""
-    others = (_find_other(entry) for entry in receipt.entries)
+def _list_item_ids(receipt: Receipt) -> list[str]:
+    """The ids of all items that a receipt names: its candidates, and the items preferred to them."""
+    others = (_find_preferred_id(entry) for entry in receipt.entries)
     return list(dict.fromkeys([*(entry.item_id for entry in receipt.entries), *filter(None, others)]))
 
 
@@ -205,7 +208,7 @@ def format_share(share: float) -> str:
 
 
 def format_day(moment: datetime, today: datetime | None = None) -> str:
-    """A day as one says it: `3 May`; with its year where that is not this one's."""
+    """A day in words, such as `3 May`, with the year unless it is today's."""
     local = moment.astimezone()
     year = "" if today is not None and local.year == today.astimezone().year else f" {local:%Y}"
     return f"{local.day} {local:%B}{year}"
@@ -219,17 +222,19 @@ def describe_note(part: str, message: str) -> str:
 # One candidate -------------------------------------------------------------------------------------------
 
 
-def _tell_candidate(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> CandidateStory:
+def _describe_candidate(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> CandidateStory:
     item = items.get(entry.item_id)
-    left_out = "" if entry.decision == "injected" else _say_why_left_out(entry, receipt, items)
+    left_out = "" if entry.decision == "injected" else _describe_why_left_out(entry, receipt, items)
     newer = items.get(item.superseded_by or "") if item is not None else None
     if newer is not None and entry.decision not in ("injected", "superseded"):
         left_out = f"replaced on {format_day(newer.created_at, receipt.created_at)}; besides, {left_out}"
-    return CandidateStory(entry, item, _say_how_found(entry, receipt.query, item), left_out, _parts(entry))
+    return CandidateStory(
+        entry, item, _describe_how_found(entry, receipt.query, item), left_out, _space_shares(entry)
+    )
 
 
-def _say_how_found(entry: Entry, query: str, item: Item | None) -> str:
-    """How a candidate was found: the words it shares, and how near it is in the other spaces."""
+def _describe_how_found(entry: Entry, query: str, item: Item | None) -> str:
+    """How a candidate was found: the words it shares with the question, its rank in meaning, and so on."""
     said: list[str] = []
     shared = _shared_words(query, item) if item is not None else []
     if shared and entry.ranks.get("lexical"):
@@ -237,7 +242,7 @@ def _say_how_found(entry: Entry, query: str, item: Item | None) -> str:
     elif entry.ranks.get("lexical"):
         said.append("shares words with the question")
     if rank := entry.ranks.get("semantic"):
-        said.append(_say_nearness(rank))
+        said.append(_describe_nearness(rank))
     if "entities" in entry.ranks:
         said.append("mentions the same names")
     if "identifiers" in entry.ranks and not shared:
@@ -257,30 +262,30 @@ _SECTION_REASONS = {
 }  # fmt: skip
 
 
-def _say_nearness(rank: int) -> str:
+def _describe_nearness(rank: int) -> str:
     if rank == 1:
         return "closest in meaning"
     return f"{'near' if rank <= _NEAR_PLACES else 'less near'} in meaning ({_ordinal(rank)})"
 
 
 def _shared_words(query: str, item: Item) -> list[str]:
-    """The words of the question that an item has, or a form of them, longest first."""
+    """The words of the question that an item has, in the same or another form, longest first."""
     there = dict.fromkeys(word for word in split_words(item.searchable) if len(word) >= _MIN_WORD_CHARACTERS)
     asked = [word for word in content_words(query) if len(word) >= _MIN_WORD_CHARACTERS]
-    shared = {word: None for word in asked if any(_is_form(word, other) for other in there)}
+    shared = {word: None for word in asked if any(_is_same_word_form(word, other) for other in there)}
     return sorted(shared, key=len, reverse=True)[:_MAX_SHARED_WORDS]
 
 
-def _is_form(word: str, other: str) -> bool:
-    """Whether two words are one, or differ in their endings alone."""
+def _is_same_word_form(word: str, other: str) -> bool:
+    """Whether two words are equal, or differ only in a short ending."""
     pairs = enumerate(zip(word, other, strict=False))
     common = next((at for at, (one, two) in pairs if one != two), min(len(word), len(other)))
     shorter, longer = sorted((len(word), len(other)))
     return longer - common <= _MAX_ENDING and (common == shorter or common >= _MIN_COMMON_BEGINNING)
 
 
-def _parts(entry: Entry) -> tuple[tuple[str, float], ...]:
-    """How much each space contributed, by its place in that space's list; together 1, or nothing."""
+def _space_shares(entry: Entry) -> tuple[tuple[str, float], ...]:
+    """How much each space contributed, from the candidate's rank in it; the shares add up to 1."""
     weights = {name: 1 / entry.ranks[name] for name in _MAIN_SPACES if entry.ranks.get(name)}
     total = sum(weights.values())
     return tuple((name, weight / total) for name, weight in weights.items())
@@ -289,22 +294,22 @@ def _parts(entry: Entry) -> tuple[tuple[str, float], ...]:
 # Why it was left out --------------------------------------------------------------------------------------
 
 
-def _say_why_left_out(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> str:
-    other = items.get(_find_other(entry) or "")
+def _describe_why_left_out(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> str:
+    other = items.get(_find_preferred_id(entry) or "")
     match entry.decision:
         case "below floor":
-            return _say_below_floor(entry)
+            return _describe_below_floor(entry)
         case "duplicate":
             repeated = "the question" if entry.detail == "of the question" else None
-            return f"it repeats {repeated}" if repeated else f"it says the same as {_quote(other)}"
+            return f"it repeats {repeated}" if repeated else f"it says the same as {_quote_item(other)}"
         case "superseded":
-            return _say_replaced(entry, other, receipt.created_at)
+            return _describe_replaced(entry, other, receipt.created_at)
         case "no answer":
             return _NO_ANSWERS.get(entry.detail, entry.detail or "it answers nothing")
         case "over budget":
             return f"there was no room ({entry.detail})" if entry.detail else "there was no room"
         case "over limit":
-            return _say_over_limit(entry.detail)
+            return _describe_over_limit(entry.detail)
     return _PLAIN_REASONS.get(entry.decision, entry.decision)
 
 
@@ -319,19 +324,21 @@ _NO_ANSWERS = {
 }
 
 
-def _say_below_floor(entry: Entry) -> str:
+def _describe_below_floor(entry: Entry) -> str:
     floor = _FLOOR_DETAIL.search(entry.detail)
     least = f", and the floor is {format_share(float(floor[1]))}" if floor else ""
     return f"it is {format_share(entry.score)} likely to help{least}"
 
 
-def _say_replaced(entry: Entry, newer: Item | None, today: datetime) -> str:
+def _describe_replaced(entry: Entry, newer: Item | None, today: datetime) -> str:
     if entry.detail == "told as history":
         return "it is told as what held before"
-    return f"replaced on {format_day(newer.created_at, today)} by {_quote(newer)}" if newer else "replaced"
+    return (
+        f"replaced on {format_day(newer.created_at, today)} by {_quote_item(newer)}" if newer else "replaced"
+    )
 
 
-def _say_over_limit(detail: str) -> str:
+def _describe_over_limit(detail: str) -> str:
     if detail.startswith("not among the"):
         return f"others looked better at first sight: it was {detail}"
     if match := re.match(r"limit (\d+)", detail):
@@ -339,8 +346,8 @@ def _say_over_limit(detail: str) -> str:
     return detail.replace("better ones were told", "surer ones were enough") or "surer ones were enough"
 
 
-def _find_other(entry: Entry) -> str | None:
-    """The id of the item that a candidate gave way to, if its detail names one."""
+def _find_preferred_id(entry: Entry) -> str | None:
+    """The id of the item that was preferred to a candidate, or None if its detail names none."""
     if entry.decision not in ("duplicate", "superseded", "already in context") or " " in entry.detail.strip(
         ","
     ):
@@ -349,7 +356,7 @@ def _find_other(entry: Entry) -> str | None:
     return entry.detail or None
 
 
-def _quote(item: Item | None) -> str:
+def _quote_item(item: Item | None) -> str:
     if item is None:
         return "something that was forgotten since"
     line = join_lines(remove_invisible(item.text))
@@ -363,19 +370,19 @@ _NEAR_REASONS = ("below floor", "superseded", "over limit", "over budget", "dupl
 
 
 def _is_near_miss(entry: Entry, floor: float | None) -> bool:
-    """Whether little was missing: it has half of the least probability, or only gave way to another."""
+    """Whether a candidate was nearly injected: it has at least half the floor, or was only superseded."""
     if entry.decision not in _NEAR_REASONS or entry.detail.startswith("not among the"):
         return False
     return entry.decision == "superseded" or entry.score >= (floor or 0) / 2
 
 
-def _nearness(entry: Entry) -> tuple[bool, float]:
-    """The order of what was left out: what was read before what was not, the most probable first."""
+def _order_of_left_out(entry: Entry) -> tuple[bool, float]:
+    """A sort key for candidates left out: those that were read first, then by probability, highest first."""
     return entry.detail.startswith("not among the"), -entry.score
 
 
 def _find_floor(receipt: Receipt) -> float | None:
-    """The floor that a receipt names, or the usual one where scores are probabilities."""
+    """The floor that a receipt names, or the usual one if a floor was applied, or None."""
     for entry in receipt.entries:
         if entry.decision == "below floor" and (found := _FLOOR_DETAIL.search(entry.detail)):
             return float(found[1])
@@ -383,7 +390,7 @@ def _find_floor(receipt: Receipt) -> float | None:
     return FLOOR if has_floor else None
 
 
-def _tell_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
+def _describe_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
     """The stages in plain words with their milliseconds, in order."""
     return tuple(
         (_PART_NAMES.get(stage.stage, stage.stage.replace("_", " ")), stage.milliseconds)
@@ -391,7 +398,7 @@ def _tell_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
     )
 
 
-def _sum_up(receipt: Receipt, left_out: int) -> str:
+def _summarise(receipt: Receipt, left_out: int) -> str:
     """The receipt in one sentence."""
     said = len(receipt.injected)
     if not receipt.entries:

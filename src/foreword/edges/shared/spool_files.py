@@ -1,9 +1,9 @@
-"""The files of the spool: an event that could not be stored is on the disk here before its hook leaves.
+"""The files of the spool: an event that could not be stored is written here before its hook ends.
 
-Stands on the standard library alone, because `hook_client.py` imports it without site-packages. An event is
-written without its secrets, whole or not at all, and is on the disk when this returns. When the disk is full
-it goes into the reserve: files of random bytes that were made while there was room, and are overwritten now.
-That this began is said once, in the agent; the first to remove a notice beside the reserve says it.
+Uses only the standard library, because `hook_client.py` imports it without site-packages. An event is written
+without its secrets, whole or not at all, and is on the disk when this returns. If the disk is full, it goes
+into the reserve: files of random bytes, created while there was room, which are then overwritten. The user is
+told once that the disk is full: the process that can delete the notice file beside the reserve shows it.
 """
 # Like the client, it does without pathlib:
 # ruff: noqa: PTH104, PTH108, PTH118, PTH208
@@ -19,7 +19,7 @@ from foreword.edges.shared.private_files import append_to_log, make_private_fold
 
 MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
 RESERVE = {65_536: 32, 1_000_000: 6}
-"""How many files of each size the reserve has: 8 MB, for some forty events."""
+"""How many files of each size, in bytes, the reserve has: 8 MB, for some forty events."""
 
 _ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -34,18 +34,18 @@ _NOTICES = {
 
 
 def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
-    """Put an event on the disk, without its secrets; gives the file, and what the user should be told.
+    """Write an event to the disk, without its secrets; returns the file, and a notice for the user or "".
 
-    A disk that fails is tried once more, with another file. Raises what kept the event from being read or
-    written: then nothing of it is left. What must not be kept (see `capture.privacy`) is not written either:
-    then it gives no file.
+    If the disk fails, another file is tried once. Raises the error that kept the event from being read or
+    written; then nothing of it is left. An event that must not be stored (see `capture.privacy`) is not
+    written, and no file is returned.
     """
     if not _may_be_written(home, at, payload):
         return "", ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
     for name in list_overflow(folder, len(safe)):
-        with suppress(FileNotFoundError):  # somebody may be quicker
+        with suppress(FileNotFoundError):  # another process may have deleted it
             os.unlink(os.path.join(folder, name))
         append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
     try:
@@ -57,7 +57,7 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
 
 
 def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[str, str]:
-    """Put an event into a file of its own; gives it with a notice, or raises and leaves nothing of it."""
+    """Write an event to a new file; returns its path and a notice. If that fails, no file is left."""
     name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
     temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
     try:
@@ -73,7 +73,7 @@ def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[
 
 
 def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> str:
-    """Write a file, into a piece of the reserve if the disk is full; gives what the user should be told."""
+    """Write a file, over a file of the reserve if the disk is full; returns a notice for the user or ""."""
     try:
         _write_and_sync(path, content, os.O_CREAT | os.O_EXCL)
     except OSError as error:
@@ -88,7 +88,7 @@ def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> 
 
 
 def _may_be_written(home: str, at: str, payload: bytes) -> bool:
-    """Whether an event may lie on the disk; where neither a pause nor a project's file is, that is quick."""
+    """Whether an event may be written to the disk; quick if there is neither a pause nor a project's file."""
     import json
 
     event = json.loads(payload)
@@ -104,16 +104,16 @@ def _may_be_written(home: str, at: str, payload: bytes) -> bool:
 
 
 def _has_project_file(folder: object) -> bool:
-    """Whether a folder, or one above it, has settings of a project."""
+    """Whether a folder, or one above it, has a `.foreword.toml`."""
     if not isinstance(folder, str):
         return False
     parts = os.path.realpath(folder).split("/")
     folders = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return any(os.path.lexists(f"{one}/.foreword.toml") for one in folders)
+    return any(os.path.lexists(f"{parent}/.foreword.toml") for parent in folders)
 
 
 def redact_payload(payload: bytes) -> bytes:
-    """The same event without its secrets; raises whatever keeps it from being read or cleaned."""
+    """The same event without its secrets; raises the error if it cannot be read or cleaned."""
     import json
 
     from foreword.capture.redact import redact_json
@@ -122,10 +122,10 @@ def redact_payload(payload: bytes) -> bytes:
 
 
 def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
-    """The oldest events, as many as must go for a new one of so many bytes to have room."""
+    """The files of the oldest events that must be deleted to make room for a new one of so many bytes."""
     sizes: dict[str, int] = {}
     for name in os.listdir(folder):
-        with suppress(FileNotFoundError):  # it was stored this moment
+        with suppress(FileNotFoundError):  # stored and removed in the meantime
             if name.endswith(".event"):
                 sizes[name] = os.lstat(os.path.join(folder, name)).st_size
     count, total = len(sizes) + bool(new_bytes), sum(sizes.values()) + new_bytes
@@ -139,7 +139,7 @@ def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
 
 
 def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
-    """Make the file hold this, in its own place on the disk if it is there already."""
+    """Write this content to a file and flush it to the disk; an existing file is overwritten in place."""
     file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | flags, 0o600)
     try:
         left = content
@@ -155,7 +155,7 @@ def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
 
 
 def make_reserve(home: str) -> bool:
-    """Make what is missing of the reserve, if there is ample room; gives whether it is complete now."""
+    """Create the missing files of the reserve if the disk has ample room; returns whether it is complete."""
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
     _remove_half_made_files(folder)
     there = set(os.listdir(folder))
@@ -177,19 +177,19 @@ def make_reserve(home: str) -> bool:
 
 
 def _remove_half_made_files(folder: str) -> None:
-    """Remove what a process that died had begun."""
+    """Delete temporary files that a process began before it died."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
-        with suppress(FileNotFoundError):  # it was finished this moment
+        with suppress(FileNotFoundError):  # finished and renamed in the meantime
             if name.endswith(".tmp") and time.time() - os.lstat(path).st_mtime > _ABANDONED_SECONDS:
                 os.unlink(path)
 
 
 def describe_loss(home: str, error: Exception) -> str:
-    """What the user should be told of an event that could not be kept.
+    """The notice for the user about an event that could not be stored; empty if none is due.
 
-    That the disk is full is told once, that it fails each time. Empty for all else: what is wrong with the
-    home itself is told when a session begins.
+    A full disk is reported once, a failing disk each time. Other errors are not reported here: what is wrong
+    with the home itself is reported when a session begins.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number in _NO_ROOM:
@@ -200,7 +200,7 @@ def describe_loss(home: str, error: Exception) -> str:
 
 
 def take_notice(home: str, name: str = _LOST_NOTICE) -> str:
-    """What the user should be told now; empty when somebody has told it since there was last room."""
+    """The text of a notice, which is shown once; empty if it was shown since the disk last had room."""
     try:
         os.unlink(os.path.join(home, "spool", _RESERVE_FOLDER, name))
     except OSError:
@@ -213,13 +213,13 @@ def _reserve_names() -> list[str]:
 
 
 def _take_from_reserve(folder: str, target: str, size: int, reason: OSError) -> None:
-    """Move the smallest file of the reserve that holds so many bytes; raises the reason when none is left."""
+    """Move the smallest file of the reserve that holds so many bytes; raises `reason` if none is left."""
     reserve = os.path.join(folder, _RESERVE_FOLDER)
     names = os.listdir(reserve) if os.path.isdir(reserve) else []  # noqa: PTH112
     for name in sorted(names):
         length = name.partition("-")[0]
         if length.isdigit() and not name.endswith(".tmp") and int(length) >= size:
-            with suppress(FileNotFoundError):  # another has taken it
+            with suppress(FileNotFoundError):  # another process has taken it
                 os.rename(os.path.join(reserve, name), target)
                 return
     raise reason

@@ -1,8 +1,8 @@
-"""Why no service can run on a data folder, in one line with what to do about it.
+"""Why no service can run on a data folder, in one line with advice.
 
-Stands on the standard library alone, because `hook_client.py` imports it without site-packages: a session
-that begins is told the line at once, instead of waiting for a service that will not come. A service that
-cannot run for another reason leaves the line in `run/trouble`, if it can write there.
+Uses only the standard library, because `hook_client.py` imports it without site-packages: a session that
+begins shows the line at once, instead of waiting for a service that will not start. A service that cannot run
+for another reason writes the line to `run/trouble`, if it can.
 """
 # Like the client, it does without pathlib:
 # ruff: noqa: PTH108, PTH116, PTH118
@@ -22,14 +22,14 @@ _ADVICE = "make it writable, or set FOREWORD_HOME to another folder"
 def find_trouble(home: str, since: float | None = None) -> str:
     """Why no service can run here; empty if nothing is known.
 
-    With `since`, in seconds since 1970, also what a service said that failed after that.
+    With `since`, in seconds since 1970, also the reason that a service recorded after that time.
     """
     found = describe_wrong_settings(home) or describe_unusable_folder(home)
     return found or ("" if since is None else read_start_failure(home, since))
 
 
 def describe_wrong_settings(home: str) -> str:
-    """What is wrong with the settings of this home, and where; empty if nothing is."""
+    """What is wrong with the settings of this home, and in which file; empty if nothing is."""
     from foreword.config import load_settings
     from foreword.errors import ValidationError
 
@@ -54,7 +54,7 @@ def describe_unusable_folder(home: str) -> str:
     try:
         fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        pass  # somebody has it: locks work
+        pass  # another process has the lock, so locks work
     except OSError as error:
         return describe_lock_failure(folder, error)
     finally:
@@ -63,18 +63,18 @@ def describe_unusable_folder(home: str) -> str:
 
 
 def describe_lock_failure(path: str, error: OSError) -> str:
-    """What it means that a file cannot be locked, and what to do."""
+    """A sentence that a file cannot be locked, with the likely cause and advice."""
     return (
         f"{path} cannot be locked ({error.strerror}): its file system has no locks, or they do not work; "
         "set FOREWORD_HOME to a folder on a local disk"
     )
 
 
-# What a service said -------------------------------------------------------------------------------------
+# The reason that a service recorded ----------------------------------------------------------------------
 
 
 def record_start_failure(home: str, why: str) -> None:
-    """Leave a line for hooks and `doctor` that says why the service could not run; also in the hook's log."""
+    """Record why the service could not run, in a line for hooks and `doctor`, and in the hooks' log."""
     line = " ".join(why.split())[:_MAX_CHARACTERS]
     append_to_log(home, f"the service cannot run: {line}")
     with suppress(OSError):
@@ -87,13 +87,13 @@ def record_start_failure(home: str, why: str) -> None:
 
 
 def clear_start_failure(home: str) -> None:
-    """Take the line away: a service runs."""
+    """Delete the recorded reason, since a service runs."""
     with suppress(OSError):
         os.unlink(os.path.join(home, "run", TROUBLE_NAME))
 
 
 def read_start_failure(home: str, since: float = 0.0) -> str:
-    """What the service that could not run left after a time, in seconds since 1970; empty if nothing."""
+    """The reason that a service recorded after a time, in seconds since 1970; empty if there is none."""
     path = os.path.join(home, "run", TROUBLE_NAME)
     try:
         if os.stat(path).st_mtime < since:

@@ -1,8 +1,8 @@
 """Workspaces whose vectors the service is asked to make in the background: a file for each, until it begins.
 
-A process that stores much, such as `foreword index --no-wait`, leaves the file; the service takes it, whether
-it runs already or starts later. What the service does not finish is found again when the workspace is next
-opened, so nothing is lost if a file is.
+A process that stores much, such as `foreword index --no-wait`, writes the file; the service takes it, whether
+it runs already or starts later. Vectors that the service does not finish are made when the workspace is next
+opened, so a lost file does no harm.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def request_vectors(home: Path, workspace: str) -> None:
 
 
 def take_requests(home: Path) -> list[str]:
-    """The workspaces that were asked for since the last time; their files are removed."""
+    """The workspaces whose vectors were requested since the last call; their request files are deleted."""
     folder = home / _FOLDER
     taken = []
     for file in sorted(folder.glob("[!.]*")) if folder.is_dir() else ():

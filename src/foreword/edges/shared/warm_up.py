@@ -1,4 +1,4 @@
-"""Loading what a first question needs, before it comes."""
+"""Loading the models before the first question comes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _QUESTION = "Which words come first?"
 
 
 def warm_up_engine(engine: ContextEngine) -> None:
-    """Load the encoder and all that a first question needs, so that it does not wait; a failure is logged."""
+    """Load the encoder and all else that the first question needs; a failure is only logged."""
     try:
         engine.tokenizer.count(_QUESTION)
         engine.preview_context(_QUESTION, _WORKSPACE)
-        if engine.reader is not None:  # an empty workspace has nothing to read
+        if engine.reader is not None:  # the question above reads nothing, since its workspace is empty
             engine.reader.scores(_QUESTION, ["user, today: These come first."])
-        if (tokens := engine.kit.token_space) is not None:  # nor to compare
+        if (tokens := engine.kit.token_space) is not None:  # nor does it compare anything
             tokens.compare(_QUESTION, tokens.encode_items([Item("These.", "")]))
     except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
         _log.warning("warming up failed", problem=str(error))

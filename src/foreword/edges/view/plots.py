@@ -10,7 +10,7 @@ import math
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.receipt_story import SPACES, chance_of, format_share
+from foreword.edges.shared.receipt_story import SPACES, format_share, probability_to_help
 from foreword.edges.view.markup import Child, Markup, el, remove_misleading_characters
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
 def receipt_strip(outline: ReceiptOutline) -> Markup:
     """A receipt as a small picture: a column for each candidate, the best first, and the floor."""
     shown = outline.candidates[:40]
-    chances = [chance_of(entry) for entry in shown]
+    chances = [probability_to_help(entry) for entry in shown]
     top = bar_fraction(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
     columns = []
     for at, (entry, chance) in enumerate(zip(shown, chances, strict=True)):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from foreword.edges.shared.receipt_story import (
     SPACES,
     describe_note,
+    describe_receipt,
     format_share,
-    tell_receipt,
 )
 from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import empty_note, kind_badge, section, shorten, time_element
@@ -30,7 +30,7 @@ _COLOURED = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph
 def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
     """The stories of receipts, with the items that they name."""
     find_items = functools.partial(engine.store.get, workspace)
-    return [tell_receipt(receipt, find_items) for receipt in receipts]
+    return [describe_receipt(receipt, find_items) for receipt in receipts]
 
 
 def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:

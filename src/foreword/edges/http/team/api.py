@@ -1,6 +1,6 @@
-"""The API of a team: the endpoints of a local service, those for laptops, and the gate around them."""
+"""The API of a team: the endpoints of a local service, further ones for laptops, and the gate around them."""
 
-# No deferred annotations here: pydantic makes its checks of them.
+# No deferred annotations here: pydantic derives its checks from them.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -106,8 +106,8 @@ def _list_team_endpoints(
 
     def answer_hook(call: EndpointCall) -> object:
         body: HookQuestion = call.body
-        said = hooks.answer(body.workspace, body.event, body.at, body.deadline_ms, call.caller)
-        return {"text": said[0], "delivery": said[1]}
+        text, delivery = hooks.answer(body.workspace, body.event, body.at, body.deadline_ms, call.caller)
+        return {"text": text, "delivery": delivery}
 
     def keep_event(call: EndpointCall) -> object:
         body: HookQuestion = call.body
@@ -116,7 +116,7 @@ def _list_team_endpoints(
 
     def note_delivery(call: EndpointCall) -> object:
         body: DeliveryQuestion = call.body
-        return {"done": hooks.note(body.delivery, call.caller, delivered=body.delivered)}
+        return {"done": hooks.note_delivery(body.delivery, call.caller, delivered=body.delivered)}
 
     def describe_member(call: EndpointCall) -> object:
         return next(member for member in members.list_all() if member.id == call.caller)

@@ -1,7 +1,7 @@
-"""Who read and wrote what: one line of JSON a request, in files that are kept for a number of days.
+"""The audit of who read and wrote what: one line of JSON for each request, in files kept for some days.
 
-A line names the member, the action, the workspace, the status and how long it took; never what was asked or
-answered. `foreword team audit` prints them.
+A line has the member, the action, the workspace, the status and the duration; never what was asked or
+answered. `foreword team audit` prints the lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DAYS_KEPT = 90
 
 
 class Audit:
-    """The audit of one service: a file a day under `team/audit`."""
+    """The audit of one service: one file for each day, under `team/audit`."""
 
     def __init__(self, home: Path, days: int = DAYS_KEPT) -> None:
         self._home = home
@@ -36,17 +36,17 @@ class Audit:
         self._file: int | None = None
 
     def write(self, **facts: object) -> None:
-        """Add a line. What cannot be written is said in the log: a full disk does not end the service."""
+        """Add a line. If that fails, it is logged instead: a full disk does not end the service."""
         now = datetime.now(UTC)
         line = json.dumps({"at": now.isoformat(timespec="milliseconds"), **facts}, ensure_ascii=False)
         try:
             with self._lock:
-                os.write(self._open(f"{now:%Y-%m-%d}"), f"{line}\n".encode())
+                os.write(self._open_file_of_day(f"{now:%Y-%m-%d}"), f"{line}\n".encode())
         except OSError as error:
             _log.warning("the audit cannot be written", error=str(error), line=line)
 
     def read(self, since: datetime | None = None) -> Iterator[dict[str, Any]]:
-        """The lines from a time on, oldest first; a line that was cut off by a crash is left out."""
+        """The lines from a time on, oldest first, without a last line that a crash cut off."""
         for path in sorted(self._folder.glob("*.jsonl")):
             if since is not None and path.stem < f"{since.astimezone(UTC):%Y-%m-%d}":
                 continue
@@ -65,8 +65,8 @@ class Audit:
                 os.close(self._file)
             self._file, self._day = None, ""
 
-    def _open(self, day: str) -> int:
-        """The file of a day; files that are too old go when a day begins."""
+    def _open_file_of_day(self, day: str) -> int:
+        """The open file of a day; when a new day begins, files that are too old are deleted."""
         if self._file is None or day != self._day:
             if self._file is not None:
                 os.close(self._file)

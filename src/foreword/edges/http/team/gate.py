@@ -1,7 +1,8 @@
-"""Who comes in, and how often: the token of a member, a rate for each, and a line of audit for every request.
+"""Who may ask, and how often: the token of each member, a rate for each, and an audit line for each request.
 
-The gate finds out who asks; what a member may do where is checked when the request is read (`permit`), since
-its body names the workspace. Both write into the request's `state`, from which the audit is written.
+The gate finds out who asks. What a member may do in a workspace is checked after the request is read
+(`permit`), since its body names the workspace. Both write into the request's `state`, from which the audit
+line is made.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _RIGHTS: dict[str, Right] = {
     **dict.fromkeys(("remember", "record", "forget", "amend", "hook_keep"), "write"),
     "status": "admin",
 }
-"""The right that an endpoint needs; every other needs `read`."""
+"""The right that an endpoint needs; endpoints that are not listed need `read`."""
 _QUOTA_ENDPOINTS = frozenset({"remember", "record", "hook_keep"})
 _COUNT_SECONDS = 5.0
 _MAX_CALLERS = 10_000
 _MAX_TIMES = 2_048
 _FAILURES_A_MINUTE = 30
-"""At most this many wrong tokens a minute are looked at from one address."""
+"""How many wrong tokens a minute from one address are answered; more are refused at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one member may use: requests a second on average, requests in a burst, items in one workspace."""
+    """The limits of one member: requests per second on average and in a burst, and items in one workspace."""
 
     requests_a_second: float = 50.0
     burst: int = 200
@@ -52,7 +53,7 @@ class Limits:
 
 
 class RateLimiter:
-    """Tokens in a bucket for each caller: a request takes one, and they come back at a steady rate."""
+    """A token bucket for each caller: a request takes one token, and they come back at a steady rate."""
 
     def __init__(self, a_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = a_second, float(burst), clock
@@ -60,7 +61,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def seconds_to_wait(self, caller: str) -> float:
-        """Take a request; 0 if the caller may make it now, else how long until the next one."""
+        """Count a request, and return 0 if it is allowed now; else in how many seconds the next one is."""
         now = self._clock()
         with self._lock:
             left, at = self._buckets.pop(caller, (self._burst, now))
@@ -74,7 +75,7 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class TeamMeasures:
-    """Requests by member, action and status, and their times; as Prometheus reads them."""
+    """Counts of requests by member, action and status, and their times, for Prometheus."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_TIMES))
@@ -87,7 +88,7 @@ class TeamMeasures:
             self.times.append(seconds)
 
     def prometheus_text(self) -> str:
-        """Everything counted."""
+        """All counts and times in the text format of Prometheus."""
         with self.lock:
             counted, times = sorted(self.requests.items()), sorted(self.times)
         lines = [
@@ -109,7 +110,7 @@ class TeamMeasures:
 
 
 class TeamGate:
-    """ASGI middleware around everything: tokens, rates, the audit."""
+    """ASGI middleware around everything: checks tokens and rates, and writes the audit."""
 
     def __init__(
         self, app: ASGIApp, *, members: Members, audit: Audit, measures: TeamMeasures, limits: Limits
@@ -122,7 +123,7 @@ class TeamGate:
         self._failures = RateLimiter(_FAILURES_A_MINUTE / 60, _FAILURES_A_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer with a refusal; write it down either way."""
+        """Let a request pass, or answer with a refusal; record it in the audit either way."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -142,10 +143,10 @@ class TeamGate:
         try:
             await (refusal or self._app)(scope, receive, send_and_note_status)
         finally:
-            self._write_down(scope, state, status, time.monotonic() - began)
+            self._record_request(scope, state, status, time.monotonic() - began)
 
     def _find_refusal(self, scope: Scope, state: dict[str, Any]) -> Refusal | None:
-        """Why a request is not let in, or None when it is; notes the member."""
+        """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
         member = self._members.find(read_bearer_token(scope))
         why = "the token is missing or nobody's" if member is None else ""
@@ -163,7 +164,7 @@ class TeamGate:
             return Refusal(429, "too_often", message, ((b"retry-after", seconds),))
         return None
 
-    def _write_down(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
+    def _record_request(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
         member: Member | None = state.get("member")
         name, action = member.name if member else "-", state.get("action", "-")
         self._measures.count(name, action, status, seconds)
@@ -181,7 +182,7 @@ class TeamGate:
 
 
 class Permissions:
-    """Whether a member may make a call: the right and the workspace of the token, and the quota."""
+    """Checks whether a member may make a call, by the token's right and workspaces and by the quota."""
 
     def __init__(self, count_items: Callable[[str], int], limits: Limits) -> None:
         self._count_items = count_items
@@ -189,7 +190,7 @@ class Permissions:
         self._counts: dict[str, tuple[float, int]] = {}
 
     def permit(self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall) -> EndpointCall:
-        """The call with its caller; raises 403 if the token does not allow it, 507 if there is no room."""
+        """The call with its caller; raises 403 if the token does not allow it, 507 at the quota."""
         if endpoint.path in OPEN_PATHS:
             return call
         member: Member = scope["state"]["member"]
@@ -199,16 +200,16 @@ class Permissions:
         if not member.may(right, workspace):
             where = f" in {workspace}" if workspace else ""
             raise HTTPException(403, f"the token of {member.name} does not allow to {right}{where}")
-        if endpoint.name in _QUOTA_ENDPOINTS and self._is_full(workspace):
+        if endpoint.name in _QUOTA_ENDPOINTS and self._has_reached_quota(workspace):
             raise HTTPException(
                 507, f"{workspace} holds {self._max_items:,} items, which is its quota; forget some"
             )
         return replace(call, caller=member.id, sees=member.sees)
 
-    def _is_full(self, workspace: str) -> bool:
-        """Whether a workspace has reached its quota; counted anew every few seconds, and when it seems so.
+    def _has_reached_quota(self, workspace: str) -> bool:
+        """Whether a workspace has reached its quota; counted every few seconds, and when it seems full.
 
-        If it has not, one more is counted, which is about to be written.
+        The item that is about to be written is added to the count.
         """
         if not self._max_items:
             return False

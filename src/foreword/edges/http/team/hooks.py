@@ -1,7 +1,7 @@
-"""Events of agents on other machines: answered, kept, and noted as shown, as the local service does it.
+"""Events of agents on other machines: they are answered and stored as the local service does it.
 
-A laptop's own service passes an event on with the workspace it belongs to, because folders differ from one
-machine to the next. It gets the text to show and a delivery's id, and says afterwards whether it was shown.
+A laptop's own service sends an event with the workspace it belongs to, because folders differ between
+machines. It gets the text to show and the id of this delivery, and reports afterwards whether it was shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MAX_MIRRORED = 5_000
-"""At most this many of a workspace's newest items are copied to a laptop."""
+"""How many of a workspace's newest items are copied to a laptop at most."""
 _MAX_LINES = 1_000
 _MAX_DELIVERIES = 10_000
 _TEXTS = (
@@ -46,7 +46,7 @@ _TEXTS = (
 
 
 class TeamHooks:
-    """Answers the events that laptops pass on. Safe to use from many threads."""
+    """Answers the events that laptops send. Safe to use from many threads."""
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
@@ -57,7 +57,7 @@ class TeamHooks:
     def answer(
         self, workspace: str, event: Mapping[str, Any], at: float, deadline_ms: float, caller: str
     ) -> tuple[str, str]:
-        """The text that the agent should read, and the delivery's id; both empty for nothing to say."""
+        """The context for an event, and the id of its delivery; both empty if there is none."""
         saying = self._companion.say(_read_event(workspace, event, at), deadline_ms)
         if not saying:
             return "", ""
@@ -69,11 +69,11 @@ class TeamHooks:
         return saying.text, delivery
 
     def keep(self, workspace: str, event: Mapping[str, Any], at: float) -> None:
-        """Store what an event tells; the same event twice is stored once."""
+        """Store what an event says; an event that comes twice is stored once."""
         self._companion.keep(_read_event(workspace, event, at))
 
-    def note(self, delivery: str, caller: str, *, delivered: bool) -> bool:
-        """Note whether an answer was shown; False if no answer of this caller has the id."""
+    def note_delivery(self, delivery: str, caller: str, *, delivered: bool) -> bool:
+        """Record whether an answer was shown; returns False if no answer to this caller has the id."""
         with self._lock:
             owner, saying = self._deliveries.get(delivery, ("", Saying()))
             if owner != caller:
@@ -83,9 +83,9 @@ class TeamHooks:
         return True
 
     def mirror(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
-        """What a copy of the newest items lacks, as lines of JSON, and which of its items are gone.
+        """The newest items that a copy lacks, as lines of JSON, and the ids in it that no longer exist here.
 
-        `more` says that there are more lines than are given at a time.
+        `known` are the ids that the copy has. `more` says that there are further lines, for another call.
         """
         found = self._engine.store.batch([ListRecent(workspace, limit=MAX_MIRRORED)])[0]
         newest = {item.id: item for item in cast("tuple[Item, ...]", found)}
@@ -99,7 +99,7 @@ class TeamHooks:
 
 
 def _read_event(workspace: str, event: Mapping[str, Any], at: float) -> AgentEvent:
-    """The event without secrets, with the team's name of the workspace for its folder."""
+    """The event without secrets, with the name of the workspace as its folder."""
     clean = redact_json(dict(event))
     texts = {name: str(clean[name]) for name in _TEXTS if name in clean}
     tool_input = clean.get("tool_input")

@@ -1,7 +1,7 @@
-"""Who belongs to a team: tokens with their rights, kept in one private file.
+"""The members of a team: tokens with their rights, stored in one private file.
 
-A token is shown once, when it is made; the file holds its hash. The file is read again whenever it has
-changed, so that a token that was revoked by another process is refused from the next request on. Knows
+A token is shown once, when it is created; the file holds its hash. The file is read again whenever it has
+changed, so that a token that another process revoked is refused from the next request on. This module knows
 nothing of requests.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Right = Literal["read", "write", "admin"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
-"""From the least to the most; each includes those before it."""
+"""The rights, from the least to the most; each includes those before it."""
 
 _TOKEN = re.compile(r"fwt_([0-9a-f]{12})_([0-9a-f]{64})")
 _NAME = re.compile(r"[^\s/:][^\n/:]{0,79}")
@@ -49,12 +49,12 @@ class Member:
     revoked: str = ""
 
     def may(self, right: Right, workspace: str) -> bool:
-        """Whether the token allows this in a workspace; an empty name means the service itself."""
+        """Whether the token gives this right in a workspace; an empty name means the service itself."""
         enough = RIGHTS.index(self.right) >= RIGHTS.index(right)
         return enough and (not workspace or self.sees(workspace))
 
     def sees(self, workspace: str) -> bool:
-        """Whether a workspace is one of the token's."""
+        """Whether the token allows this workspace."""
         return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
 
     def reason_to_refuse(self, now: datetime) -> str:
@@ -67,7 +67,7 @@ class Member:
 
 
 class Members:
-    """The file of members of one service. Safe to use from many threads, and beside other processes."""
+    """The file of members of one service. Safe to use from many threads and processes."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -77,21 +77,21 @@ class Members:
         self._by_id: dict[str, tuple[Member, str]] = {}
 
     def find(self, token: str) -> Member | None:
-        """The member whose token this is, whether or not it is still accepted; None if it is nobody's."""
+        """The member with this token, even if it is no longer accepted; None if it is not a member's."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None
         member, digest = self._read().get(parts[1], (None, ""))
-        return member if hmac.compare_digest(_hash(parts[2]), digest) else None
+        return member if hmac.compare_digest(_hash_secret(parts[2]), digest) else None
 
     def list_all(self) -> list[Member]:
-        """Every token that was made, oldest first."""
-        return sorted((member for member, _ in self._read().values()), key=lambda one: one.created)
+        """Every token that was created, oldest first."""
+        return sorted((member for member, _ in self._read().values()), key=lambda member: member.created)
 
     def add(
         self, name: str, right: Right, workspaces: tuple[str, ...], expires: datetime | None = None
     ) -> tuple[Member, str]:
-        """Make a token for a member; gives the member and the token, which is not kept."""
+        """Create a token for a member; returns the member and the token, which is not stored."""
         if not _NAME.fullmatch(name):
             raise ValidationError("a member's name has 1 to 80 characters, and no line break, slash or colon")
         if right not in RIGHTS:
@@ -100,15 +100,15 @@ class Members:
             raise ValidationError("name the workspaces that the member may use; '*' is every workspace")
         id_, secret = secrets.token_hex(6), secrets.token_hex(32)
         ends = "" if expires is None else expires.astimezone(UTC).isoformat(timespec="seconds")
-        member = Member(id_, name, right, workspaces, _now(), ends)
+        member = Member(id_, name, right, workspaces, _now_as_text(), ends)
         with self._lock:
             members = dict(self._load())
-            members[id_] = (member, _hash(secret))
+            members[id_] = (member, _hash_secret(secret))
             self._save(members)
         return member, f"fwt_{id_}_{secret}"
 
     def revoke(self, who: str) -> list[Member]:
-        """Refuse a token from now on, by its id, or all of a member's by name; UnknownId if there is none."""
+        """Revoke a token by its id, or all tokens of a member by name; UnknownId if there is none."""
         with self._lock:
             members = dict(self._load())
             meant = [
@@ -116,14 +116,14 @@ class Members:
             ]  # fmt: skip
             if not meant:
                 raise UnknownId(f"no token in use has the id or the name {who!r}; see: foreword team list")
-            gone = [replace(one, revoked=_now()) for one in meant]
+            gone = [replace(one, revoked=_now_as_text()) for one in meant]
             for one in gone:
                 members[one.id] = (one, members[one.id][1])
             self._save(members)
         return gone
 
     def _read(self) -> dict[str, tuple[Member, str]]:
-        """What the file says, read again if it has changed."""
+        """The members and their tokens' hashes, by id; the file is read again if it has changed."""
         with self._lock:
             if self._stamp is None or self._stamp != self._file_stamp():
                 self._by_id = self._load()
@@ -133,7 +133,7 @@ class Members:
         stamp = self._file_stamp()
         try:
             entries = json.loads(self.path.read_text(encoding="utf-8"))
-            members = {entry["id"]: (_member_from(entry), str(entry["hash"])) for entry in entries}
+            members = {entry["id"]: (_member_from_json(entry), str(entry["hash"])) for entry in entries}
         except FileNotFoundError:
             members = {}
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -161,15 +161,15 @@ class Members:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _member_from(entry: dict[str, Any]) -> Member:
+def _member_from_json(entry: dict[str, Any]) -> Member:
     known = {key: value for key, value in entry.items() if key != "hash"}
     return Member(**{**known, "workspaces": tuple(entry["workspaces"])})
 
 
-def _hash(secret: str) -> str:
-    """The hash of a secret of 256 random bits; nobody can try them all, so a fast one is safe."""
+def _hash_secret(secret: str) -> str:
+    """The hash of a secret of 256 random bits; they cannot be guessed, so a fast hash is safe."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _now() -> str:
+def _now_as_text() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
