@@ -11,7 +11,7 @@ found by `corrections`, with or without a reader.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
@@ -165,10 +165,18 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 def _describe_pair(pair: _Pair) -> tuple[str, str]:
     """The newer and the older statement, worded as those that the reader was taught with."""
     now = pair.newer.created_at
-    newer = describe_statement(pair.newer, pair.newer.text[:_MAX_CHARACTERS], now)
+    newer = describe_statement(_as_turn(pair.newer), pair.newer.text[:_MAX_CHARACTERS], now)
     if pair.before is not None:
         newer += f" (after {speaker_word(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
-    return newer, describe_statement(pair.older, pair.older.text[:_MAX_CHARACTERS], now)
+    return newer, describe_statement(_as_turn(pair.older), pair.older.text[:_MAX_CHARACTERS], now)
+
+
+def _as_turn(item: Item) -> Item:
+    """A memory as something that its author said; any other item as it is.
+
+    Few of the pairs that the reader was taught with are memories, so it doubts that one replaces another.
+    """
+    return replace(item, kind="turn") if item.kind == "memory" else item
 
 
 def surely_replaces(relation: Relation) -> bool:
