@@ -91,6 +91,15 @@ def test_the_reader_sees_who_said_what_and_when(open_engine, clock):
     assert set(reader.pairs) == {(f"user, today: {NEW}", f"agent, 5 days ago: {OLD}")}
 
 
+def test_a_memory_is_read_as_something_its_author_said(open_engine, clock):
+    reader = PairReader()
+    engine = open_engine(reader)
+    say(engine, clock, OLD, AGENT, kind="memory")
+    say(engine, clock, NEW, kind="memory")
+    engine.embed_pending("w")
+    assert set(reader.pairs) == {(f"user, today: {NEW}", f"agent, yesterday: {OLD}")}
+
+
 def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
     reader = PairReader()
     engine = open_engine(reader)
