@@ -25,7 +25,7 @@ from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
-from foreword.recipes.gap.payload import clear_closed_gaps, held_contexts, merge_payloads
+from foreword.recipes.gap.payload import clear_closed_gaps, contexts_in_payload, merge_payloads
 from foreword.recipes.gap.stages import content_hash, payload_text
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import (
@@ -94,7 +94,7 @@ def injected_text(state: object, key: str | None = None) -> str:
     Empty when they put nothing there. `key` is the one key of the state that is read; by default both are.
     """
     keys = (INJECTED_CONTEXT, HANDOFF_CONTEXT) if key is None else (key,)
-    contexts = [one for name in keys for one in held_contexts(get_value(state, name))]
+    contexts = [one for name in keys for one in contexts_in_payload(get_value(state, name))]
     return payload_text(list({content_hash(str(one.get("content"))): one for one in contexts}.values()))
 
 
