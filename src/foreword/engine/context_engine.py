@@ -509,9 +509,9 @@ class ContextEngine:
         draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
         kit = draft.kit.with_reader(self.reader)
         draft = pipeline.run(replace(draft, kit=kit, session=options.asked_in), stages)
-        receipt = pipeline.receipt(draft)
+        receipt = pipeline.make_receipt(draft)
         if keep:
-            pipeline.record(self.store, receipt)
+            pipeline.store_receipt(self.store, receipt)
         return ContextResult(
             context=draft.text,
             token_count=draft.tokens,

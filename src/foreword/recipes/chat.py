@@ -17,7 +17,7 @@ from foreword.pipeline import (
     drop_repeats,
     drop_superseded,
     optional,
-    search_above,
+    search_stages_above,
 )
 from foreword.recall.related import (
     drop_excerpts_of_short_memories,
@@ -67,7 +67,7 @@ def chat_stages(
 ) -> tuple[Stage[Any], ...]:
     """The stages of the recipe `chat`, in order."""
     return (
-        *search_above(floor, exclude=(set_code_aside,) if floor else ()),
+        *search_stages_above(floor, exclude=(set_code_aside,) if floor else ()),
         optional(tell_progress),
         return_code_above(floor),
         optional(add_related),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.folder.file_items import MARK
 from foreword.compose.code import MAX_LINES, word_code, word_commit, word_place
-from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, least_beside, limit, relate
+from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_beside, relate
 from foreword.recall.code_roles import find_bystanders
 from foreword.types import DroppedResult
 
@@ -67,7 +67,7 @@ def return_code_above(floor: float) -> Stage[Any]:
         if not draft.aside:
             return draft
         said = max((result.score for result in draft.results), default=0.0)
-        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, least_beside(said))
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_beside(said))
         near = [result for result in draft.aside if result.score >= least]
         kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
         low = [result for result in draft.aside if result.score < floor]

@@ -156,7 +156,7 @@ class ContextAssembler:
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
             draft = draft.with_notes(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
-        receipt = pipeline.receipt(draft)
+        receipt = pipeline.make_receipt(draft)
         notes = draft.notes + (await asyncio.to_thread(self._record, receipt) if record else ())
         best_first = sorted(draft.lines, key=lambda line: -line.result.score)
         items = tuple(replace(draft.current_plan.items[line.id], content=line.text) for line in best_first)

@@ -152,7 +152,7 @@ class EngineSearcher:
 
     def record(self, receipt: Receipt) -> None:
         """Store a receipt, and mark what was injected as shown to its session."""
-        pipeline.record(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
+        pipeline.store_receipt(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
 
     # Inside
 

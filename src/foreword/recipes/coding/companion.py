@@ -33,7 +33,7 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import ENDED, SessionContextProvider
 from foreword.log import get_logger
-from foreword.pipeline import record, unrelated_cosine
+from foreword.pipeline import store_receipt, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
@@ -134,7 +134,7 @@ class Companion:
             self._clear_shown(event)
             saying = self._answer_event(event, self._find_event_workspace(event), deadline_ms)
             if not saying and saying.receipt is not None:
-                record(self._engine.store, saying.receipt)
+                store_receipt(self._engine.store, saying.receipt)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return Saying()
@@ -144,14 +144,14 @@ class Companion:
         """Record that an answer reached its agent: the agent's context holds these items from now on."""
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
-            record(self._engine.store, receipt, saying.item_ids, saying.context)
+            store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
             self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
         if saying.receipt is not None:
             notes = (*saying.receipt.notes, Note("delivery", "the agent had left: it was shown nothing"))
-            record(self._engine.store, replace(saying.receipt, notes=notes))
+            store_receipt(self._engine.store, replace(saying.receipt, notes=notes))
 
     def keep(self, event: AgentEvent) -> None:
         """Store the turns and the evidence that an event brings; the same event twice is stored once."""

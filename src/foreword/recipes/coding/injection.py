@@ -15,7 +15,7 @@ from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBud
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
-from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
+from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_stages_above
 from foreword.recipes.code import MAX_BODIES, return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.coding.stages import (
     CodingDraft,
@@ -216,7 +216,7 @@ class InjectionPipeline:
         exclude = (drop_shown, drop_echoes, *((set_code_aside,) if self._floor else ()))
         return (
             load_shown,
-            *search_above(self._floor, exclude=exclude, max_read=max_read),
+            *search_stages_above(self._floor, exclude=exclude, max_read=max_read),
             optional(tell_progress),
             return_code_above(self._floor),
             drop_superseded,
@@ -267,9 +267,9 @@ class InjectionPipeline:
             raise RetrievalError(error) from error
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
         memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
-        receipt = pipeline.receipt(draft)
+        receipt = pipeline.make_receipt(draft)
         if record:
-            pipeline.record(self._engine.store, receipt, memories, draft.context)
+            pipeline.store_receipt(self._engine.store, receipt, memories, draft.context)
         return InjectionResult(
             formatted_context=draft.text,
             included_memories=memories,

@@ -90,7 +90,7 @@ def find_addition(
     """
     check_whole_number("max_tokens", max_tokens, 1, 10_000_000)
     draft = pipeline.run(_begin_draft(query, session, sent, max_tokens), ADDITION)
-    receipt = pipeline.receipt(draft)
+    receipt = pipeline.make_receipt(draft)
     if keep:
         session.keep_receipt(receipt)
     return AddedContext(draft.text, draft.tokens, receipt)

@@ -212,7 +212,7 @@ def inject_context(
     draft = pipeline.run(begin_draft(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
     assert compressed is not None, "the last stage compresses"  # noqa: S101
-    receipt = pipeline.receipt(draft, receipt_pathmap(draft, compressed))
+    receipt = pipeline.make_receipt(draft, receipt_pathmap(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
     return InjectedContext(

@@ -58,7 +58,7 @@ _MIN_RECALLED = 10
 _MAX_MEMORIES = 5
 
 MEMORY_STAGES: tuple[Stage[Any], ...] = (
-    *pipeline.search_above(pipeline.FLOOR),
+    *pipeline.search_stages_above(pipeline.FLOOR),
     pipeline.drop_superseded,
     pipeline.drop_repeats,
 )

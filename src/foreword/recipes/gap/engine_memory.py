@@ -164,7 +164,7 @@ class EngineMemory:
 
     def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
         """Store a receipt, and mark these items as shown to the session."""
-        pipeline.record(self._engine.store, receipt, shown)
+        pipeline.store_receipt(self._engine.store, receipt, shown)
 
     # Inside
 

@@ -205,7 +205,7 @@ def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...
 def _store_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
     """Store the receipt, and return the result with its id, or with a note if that failed."""
     indicators = Note("gap", redact("; ".join(draft.gap.indicators)))
-    receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))
+    receipt = pipeline.make_receipt(replace(draft, notes=(indicators, *draft.notes)))
     shown = [line.id for line in draft.lines if line.section in ("memory", "architecture")]
     try:
         memory.record(receipt, shown)
