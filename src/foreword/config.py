@@ -107,7 +107,7 @@ def _default_home_folder() -> str:
 
 
 def _read_toml_file(path: Path) -> tuple[dict[str, Any], str, str]:
-    """The values in a TOML file, its name and its text; no values without a file, ValidationError if wrong."""
+    """The values in a TOML file, its name, its text; no values without a file, ValidationError if wrong."""
     try:
         text = path.read_text(encoding="utf-8")
         return tomllib.loads(text), str(path), text
