@@ -276,9 +276,9 @@ def rerank(draft: _SearchDraft) -> _SearchDraft:
 def refresh(draft: _SearchDraft) -> _SearchDraft:
     """Put each item's successor before it, fetching the successor if no space found it."""
     first = draft.results[: draft.query.limit]
-    there = {result.memory.id for result in draft.results}
+    known_ids = {result.memory.id for result in draft.results}
     successors = [result.memory.superseded_by for result in first]
-    missing = [one for one in successors if one and one not in there]
+    missing = [one for one in successors if one and one not in known_ids]
     if missing:
         fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
         items = {item.id: item for item in fetched if item is not None}
@@ -343,10 +343,10 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
             dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
             if _is_in_view(last, draft):
                 continue
-        told = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
-        history = (*told.history, *(item for item in older if item not in told.history))
-        later = tuple(find_contradictions(told, related.get(result.memory.id, ()), read))
-        kept[last.id] = replace(told, score=max(told.score, result.score), history=history, later=later)
+        newest = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
+        history = (*newest.history, *(item for item in older if item not in newest.history))
+        later = tuple(find_contradictions(newest, related.get(result.memory.id, ()), read))
+        kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     return _fold_contradictions(replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped)))
 

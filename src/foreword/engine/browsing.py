@@ -233,9 +233,9 @@ class Browser:
     def forget(self, *ids: str) -> ForgetProof:
         """Remove items for good, and check whether anything of them is left."""
         gone: Forgotten = self._engine.forget(self.workspace, *ids)
-        there = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
+        still_stored = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
         problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
-        return ForgetProof(gone.ids, (*there, *problems))
+        return ForgetProof(gone.ids, (*still_stored, *problems))
 
 
 def _metadata_for_new_version(item: Item) -> dict[str, object]:

@@ -83,7 +83,7 @@ class Forgotten:
 
 
 class ContextEngine:
-    """The right context for a prompt, from what was remembered.
+    """Remembers items, searches them, and builds contexts for prompts from them.
 
     With no arguments: an SQLite store in the user's data folder (or FOREWORD_HOME) and the bundled encoder.
     """
@@ -241,7 +241,7 @@ class ContextEngine:
         return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
-        """Every item that has all the words: in its text, in what surrounds it or in its metadata."""
+        """Every item that has all the words, in its text, its `about` or its metadata."""
         return find_by_words(self.store, check_workspace(workspace), words)
 
     # Searching
@@ -281,7 +281,7 @@ class ContextEngine:
     ) -> ContextResult:
         """The text to put before a prompt, within its budget, and its receipt.
 
-        With `on_error="empty"` any failure of ours becomes an empty context, with a note and a warning.
+        With `on_error="empty"` a ForewordError becomes an empty context, with a note and a warning.
         """
         if on_error not in ("raise", "empty"):
             raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
@@ -383,7 +383,7 @@ class ContextEngine:
         return self._dense.embed_question(question) if self._dense and question.strip() else None
 
     def count(self, workspace: str) -> Counts:
-        """How many items and other rows a workspace holds."""
+        """How many items, relations, vectors and receipts a workspace holds, and its bytes."""
         return self.store.count(workspace)
 
     def export(self, workspace: str) -> Iterator[str]:
@@ -394,7 +394,7 @@ class ContextEngine:
             yield jsonl.relation_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
-        """Store lines in the format of `export`, and return how many; all are checked before the first."""
+        """Store lines in `export`'s format, and return how many; all are checked before any is stored."""
         read = list(jsonl.read_lines(lines, workspace, self.clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))

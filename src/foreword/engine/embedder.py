@@ -163,12 +163,12 @@ class Embedder:
     def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
         """Make all vectors and codes that a workspace lacks; yields how many each batch stored."""
         while items := self._list_without_vectors(workspace, self._space.name, LISTED):
-            made = 0
+            stored = 0
             for batch in _split_into_batches(_sort_by_length(items)):
                 kept = self._embed_in_space(workspace, self._space.name, batch)
-                made += kept
+                stored += kept
                 yield kept
-            if not made:
+            if not stored:
                 break  # all of these items were forgotten meanwhile
         for view in self._views:
             yield from self._embed_missing_in_view(workspace, view)
@@ -263,6 +263,7 @@ class Embedder:
         return self._store.run(ListUnembedded(workspace, name, self._space.digest, most, kinds))
 
     def _run_thread(self) -> None:
+        """Work through the queue until it gives None; an error is logged and does not end the thread."""
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
             with self._lock:
@@ -275,6 +276,7 @@ class Embedder:
                     self._workspaces_seen.discard(workspace)
 
     def _embed_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
+        """Embed these items, or without any all that the workspace lacks; stops early at `close`."""
         if self._store.is_shared:
             steps = self._embed_claimed_batches(workspace)
         elif items:

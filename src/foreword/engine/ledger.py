@@ -163,8 +163,8 @@ class Ledger:
         new = task_words(text) - task_words(older.text)
         since = Filters(kinds=KINDS, since=older.created_at)
         recent = self._engine.store.run(ListRecent(self.workspace, since, _MAX_LATER_ITEMS))
-        said = (item for item in recent if item.source.trust == "user" and item.id != older.id)
-        return next((item for item in said if new and _states_all_words(item, new)), None)
+        by_user = (item for item in recent if item.source.trust == "user" and item.id != older.id)
+        return next((item for item in by_user if new and _states_all_words(item, new)), None)
 
 
 def _states_all_words(item: Item, words: frozenset[str]) -> bool:

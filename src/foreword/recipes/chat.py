@@ -89,14 +89,14 @@ def add_related(draft: SearchDraft) -> SearchDraft:
     results = drop_excerpts_of_short_memories(draft.results)
     reached = follow_relations(results) if draft.relationship_depth else _find_related_answers(draft, results)
     reached_by_id = {one.memory.id: one for one in reached}
-    told = [_add_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
+    linked = [_add_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
     related = _restore_dropped_scores(draft, list(reached_by_id.values()))
     most = draft.query.limit
     kept, over = related[:most], related[most : most + MAX_NEAR_MISSES]
     ids = {one.memory.id for one in (*kept, *over)}
     draft = replace(draft, dropped=tuple(one for one in draft.dropped if one.result.memory.id not in ids))
     return draft.keep(
-        [*told, *kept], [DroppedResult(one, "over limit", f"related, limit {most}") for one in over]
+        [*linked, *kept], [DroppedResult(one, "over limit", f"related, limit {most}") for one in over]
     )
 
 

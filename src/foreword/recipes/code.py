@@ -66,8 +66,8 @@ def return_code_above(floor: float) -> Stage[Any]:
     def return_code(draft: SearchDraft) -> SearchDraft:
         if not draft.aside:
             return draft
-        said = max((result.score for result in draft.results), default=0.0)
-        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_beside(said))
+        best_read = max((result.score for result in draft.results), default=0.0)
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_beside(best_read))
         near = [result for result in draft.aside if result.score >= least]
         kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
         low = [result for result in draft.aside if result.score < floor]
@@ -113,5 +113,5 @@ def _word_code_lines(result: SearchResult, question: str, place: int) -> str:
     item = result.memory
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
-    told = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
-    return told.replace("\n", f" {MARK}\n", 1) if changed else told
+    worded = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
+    return worded.replace("\n", f" {MARK}\n", 1) if changed else worded

@@ -137,7 +137,7 @@ def _answer_where_work_stopped(draft: SearchDraft, question: ProgressQuestion) -
         if end.item.session == sessions[0]
     ]
     last = _only_statements(_session_items(draft, sessions[0]))
-    told = [
+    results = [
         _result_for_progress_question(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]
     ]
     decided = [one for one in _list_decisions(draft) if one.item.session == sessions[0]][
@@ -146,7 +146,7 @@ def _answer_where_work_stopped(draft: SearchDraft, question: ProgressQuestion) -
     return [
         *map(_result_from_open_end, ends),
         *map(_result_from_decision, decided),
-        *_replace_by_successors(draft, told),
+        *_replace_by_successors(draft, results),
     ]
 
 
@@ -198,11 +198,13 @@ def _answer_what_was_done(draft: SearchDraft, question: ProgressQuestion) -> lis
     span = question.span
     if span is None:
         return []
-    said = _only_statements(_recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
-    fits = [item for item in said if span.holds(item.created_at) and _reports_work(item)]
+    statements = _only_statements(
+        _recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until))
+    )
+    fits = [item for item in statements if span.holds(item.created_at) and _reports_work(item)]
     about = [item for item in fits if task_words(item.text) & question.topic]
-    told = [_result_for_progress_question(item, question, _PAST_CHANCE) for item in about or fits]
-    return _replace_by_successors(draft, told[:MAX_TOLD])
+    results = [_result_for_progress_question(item, question, _PAST_CHANCE) for item in about or fits]
+    return _replace_by_successors(draft, results[:MAX_TOLD])
 
 
 def _reports_work(item: Item) -> bool:

@@ -101,12 +101,12 @@ class ContextAssembler:
         """
         types = _check_types(context_types)
         _check_limits(limit, max_tokens, session_id)
-        draft = await asyncio.to_thread(self._draft, query, "assembled", max_tokens, session_id)
+        draft = await asyncio.to_thread(self._begin_draft, query, "assembled", max_tokens, session_id)
         if session_id:
             draft = replace(draft, shown=await asyncio.to_thread(self._records.shown, session_id))
         questions = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         stages = assembled_stages(questions, self._timeout, partial(arrange_by_source, floors=self._floors))
-        return await self._run(draft, stages, record=record)
+        return await self._run_stages(draft, stages, record=record)
 
     async def get_premortem_context(
         self,
@@ -132,13 +132,13 @@ class ContextAssembler:
         _check_limits(limit, max_tokens, session_id)
         title = premortem_title(domain, strategy)
         query = "\n".join(filter(None, (title.removeprefix("# "), failure.lines if failure else "")))
-        draft = await asyncio.to_thread(self._draft, query, "premortem", max_tokens, session_id)
+        draft = await asyncio.to_thread(self._begin_draft, query, "premortem", max_tokens, session_id)
         questions = premortem_questions(self._searcher, domain, strategy, limit, failure)
         plan = partial(plan_premortem, title=title, domain=domain, has_failure=bool(failure))
         stages = assembled_stages(questions, self._timeout, plan)
-        return await self._run(draft, stages, record=record)
+        return await self._run_stages(draft, stages, record=record)
 
-    def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
+    def _begin_draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
         return AssembledDraft(
             query=self._records.begin(query),
             recipe=recipe,
@@ -147,7 +147,7 @@ class ContextAssembler:
             tokenizer=self._records.tokenizer,
         )
 
-    async def _run(
+    async def _run_stages(
         self, draft: AssembledDraft, stages: Sequence[Stage[Any] | AsyncStage[Any]], *, record: bool
     ) -> FormattedContext:
         """Run the stages, store the receipt if `record`, and return the context."""
@@ -157,7 +157,7 @@ class ContextAssembler:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
             draft = draft.with_notes(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
         receipt = pipeline.make_receipt(draft)
-        notes = draft.notes + (await asyncio.to_thread(self._record, receipt) if record else ())
+        notes = draft.notes + (await asyncio.to_thread(self._store_receipt, receipt) if record else ())
         best_first = sorted(draft.lines, key=lambda line: -line.result.score)
         items = tuple(replace(draft.current_plan.items[line.id], content=line.text) for line in best_first)
         return FormattedContext(
@@ -170,7 +170,7 @@ class ContextAssembler:
             receipt=receipt,
         )
 
-    def _record(self, receipt: Receipt) -> tuple[Note, ...]:
+    def _store_receipt(self, receipt: Receipt) -> tuple[Note, ...]:
         """Store the receipt; if that fails, return a note of it instead of raising."""
         try:
             self._records.record(receipt)

@@ -125,17 +125,17 @@ def _raise_value_if_tied(
 
     One that experiences have contradicted too often gets a relevance of 0.
     """
-    result, held = require_result(value), require_result(value).memory.metadata
-    first = held.get("cluster_confidence")
+    result, facts = require_result(value), require_result(value).memory.metadata
+    first = facts.get("cluster_confidence")
     if isinstance(first, int | float) and result.memory.confidence < _MIN_BELIEVED_SHARE * first:
         return replace(value, relevance=0.0, result=replace(result, score=0.0))
-    told = [
+    precedent_ids = [
         str(one.metadata.get("id")) for one in lists.get(PRECEDENTS, ()) if one.relevance >= PRECEDENT_FLOOR
     ]
-    domains = held.get("domains")
+    domains = facts.get("domains")
     counts = domains if isinstance(domains, dict) and PRECEDENTS not in lists else {}
     share = counts.get(domain, 0) / max(1, sum(counts.values()))
-    if not value_comes_from(held, told) and share < _MIN_DOMAIN_SHARE:
+    if not value_comes_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
         return value
     score = max(result.score, FLOOR)
     return replace(value, relevance=max(value.relevance, score), result=replace(result, score=score))
@@ -165,6 +165,7 @@ def _experience_id(item: ContextItem) -> object:
 
 
 def _word_as_warning(section: str, item: ContextItem) -> ContextItem:
+    """An experience worded as a warning for its section; other items, and those made by hand, unchanged."""
     memory = require_result(item).memory
     if item.source != "experience" or memory.text == item.content:
         return item

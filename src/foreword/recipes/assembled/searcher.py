@@ -109,8 +109,8 @@ class EngineSearcher:
             check_whole_number("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
             return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
-        held = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
-        fits = partial(_is_ended_experience, axis=axis, fits_facts=held)
+        fits_facts = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
+        fits = partial(_is_ended_experience, axis=axis, fits_facts=fits_facts)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
     async def search_precedents(self, failure: Failure, limit: int = 3) -> SourceItems:
@@ -139,7 +139,7 @@ class EngineSearcher:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The engine's own."""
+        """The engine's tokenizer."""
         return self._engine.tokenizer
 
     def begin(self, query: str) -> Query:
@@ -178,7 +178,7 @@ class EngineSearcher:
         gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
         over = fitting[limit : limit + pipeline.MAX_NEAR_MISSES]
         gone += [DroppedResult(result, "over limit", f"limit {limit}") for result in over]
-        notes = tuple(note for note in draft.notes if note.part != "limit")  # said of this list anyway
+        notes = tuple(note for note in draft.notes if note.part != "limit")  # `over` lists these results
         return SourceItems(map(context_item, fitting[:limit]), tuple(gone), notes)
 
     def _run_search(self, draft: SearchDraft) -> SearchDraft:

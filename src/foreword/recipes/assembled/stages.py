@@ -132,8 +132,9 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
 
 
 async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
-    asked = question()
-    found = await asyncio.wait_for(asked, timeout_seconds) if inspect.isawaitable(asked) else asked
+    """A source's answer within the timeout; TypeError if it is no list of `ContextItem`s."""
+    answer = question()
+    found = await asyncio.wait_for(answer, timeout_seconds) if inspect.isawaitable(answer) else answer
     if not isinstance(found, Sequence):
         raise TypeError(f"it gave {type(found).__name__} and no list")
     if strangers := {type(one).__name__ for one in found if not isinstance(one, ContextItem)}:
@@ -142,6 +143,7 @@ async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -
 
 
 def _failure_note(part: str, failure: BaseException, timeout_seconds: float) -> Note:
+    """The note for a source that failed or was late, which is also logged; a cancellation is raised again."""
     if not isinstance(failure, Exception):
         raise failure  # a cancellation or an interrupt, which must end this task
     if isinstance(failure, TimeoutError):
@@ -217,8 +219,8 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
     ]
     for place, result in enumerate(code):
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
-        told = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
-        items[result.memory.id] = replace(items[result.memory.id], content=told)
+        content = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
+        items[result.memory.id] = replace(items[result.memory.id], content=content)
     return replace(draft, plan=replace(draft.current_plan, items=items))
 
 
@@ -228,8 +230,8 @@ def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
     if place is None:
         return word_code_place(plain) + (f" {MARK}" if changed else "")
-    told = word_code_lines(plain, question, is_best=place == 0)
-    return told.replace("\n", f" {MARK}\n", 1) if changed else told
+    worded = word_code_lines(plain, question, is_best=place == 0)
+    return worded.replace("\n", f" {MARK}\n", 1) if changed else worded
 
 
 def fit_budget(draft: AssembledDraft) -> AssembledDraft:
@@ -276,6 +278,7 @@ def _fit_within_share(
 
 
 def _make_portion(piece: Piece, exempt: frozenset[str]) -> Portion:
+    """The tokens and source of a piece, and whether it is exempt from the share of foreign words."""
     source = require_result(piece.item).memory.source
     return Portion(piece.tokens, source, source.trust == "repository" or piece.id in exempt)
 
@@ -292,6 +295,7 @@ def add_missing_results(items: Iterable[ContextItem], workspace: str) -> list[Co
 
 
 def _make_result(item: ContextItem, workspace: str) -> SearchResult:
+    """A search result for an item that another searcher gave without one."""
     name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
     kind = cast("Kind", item.source)
     return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)

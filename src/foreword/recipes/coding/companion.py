@@ -115,7 +115,7 @@ class Companion:
         self._failing = SeenFailures()
         self.experiences = Experiences(engine)
         self._learning = Learning(engine, self.experiences)
-        # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
+        # Shifts are rarer beside an agent than in the data of the curve: only clear ones are reported.
         self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
         self.pipeline = InjectionPipeline(
@@ -240,7 +240,7 @@ class Companion:
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
-        asked = assembler.get_premortem_context(
+        premortem = assembler.get_premortem_context(
             domain,
             strategy,
             max_tokens=_PREMORTEM_TOKENS,
@@ -248,7 +248,7 @@ class Companion:
             session_id=event.session or None,
             record=False,
         )
-        warning = asyncio.run(asked)
+        warning = asyncio.run(premortem)
         if not warning.markdown:
             self._failing.note(workspace, event.context, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
@@ -273,6 +273,7 @@ class Companion:
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
     def _list_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
+        """The open ends to show as a session begins, and questions about unexplained experiences."""
         ends = self._sessions.choose_open_ends(session, workspace)
         lines = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
         return [*lines, *self._questions_about_unexplained(workspace)]
@@ -284,11 +285,12 @@ class Companion:
         for one in self.experiences.unexplained(workspace, limit=_MAX_REASONS_ASKED):
             item = self.experiences.find_item(workspace, one.id)
             if item is not None and item.created_at > since:
-                asked = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"
-                found.append(SearchResult(item, 0.0, excerpt=asked))
+                question = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"
+                found.append(SearchResult(item, 0.0, excerpt=question))
         return found
 
     def _list_decisions(self, workspace: str, session: str) -> list[SearchResult]:
+        """The last decisions to show as a session begins, each with what it replaced."""
         decided = self._sessions.choose_decisions(session, workspace)
         return [
             SearchResult(one.item, 0.0, excerpt=f"Decided: {one.text}", history=one.before[:1])
@@ -296,6 +298,7 @@ class Companion:
         ]
 
     def _list_commits_since(self, workspace: str, session: str) -> list[SearchResult]:
+        """The commits since the last session to show as a session begins, by their first lines."""
         commits = self._sessions.choose_changes(session, workspace)
         return [
             SearchResult(item, 0.0, excerpt=f"Committed since: {item.text.splitlines()[0]}")

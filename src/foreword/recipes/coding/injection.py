@@ -129,7 +129,7 @@ class InjectionPipeline:
         both once the agent has it, or neither for a preview. `context` names the context that it goes into
         if that is a subagent's and not the session's own.
         """
-        draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms, context)
+        draft = self._begin_draft(query, workspace, "coding", budget.total, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.coding_stages(draft, budget), record=record)
 
     def generate_brief_context(
@@ -160,7 +160,7 @@ class InjectionPipeline:
     ) -> InjectionResult:
         """The same as `generate_brief_context`, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
-        draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
+        draft = self._begin_draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.brief_stages(draft), record=record)
 
     def generate_session_context(
@@ -177,7 +177,7 @@ class InjectionPipeline:
         Then the summary of the last session, and the topics. The topics are left out if this session was
         shown anything before: then it is resumed, not new.
         """
-        draft = self._draft("", workspace, "session", budget.total, session_id, None, context)
+        draft = self._begin_draft("", workspace, "session", budget.total, session_id, None, context)
         return self._run_recipe(draft, self.session_stages(draft, budget), record=record)
 
     # The recipes
@@ -189,14 +189,14 @@ class InjectionPipeline:
             *self._recall_stages(slots),
             *([skip_if_no_results(optional(add_divergence_alert(self._diverges)))] if self._diverges else []),
             *([skip_if_no_results(stage) for stage in self._last_session_stages()]),
-            fit_sections(self._formatter(draft), budget),
+            fit_sections(self._make_formatter(draft), budget),
         )
 
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
         """The stages of the recipe `brief`, in order."""
         return (
             *self._recall_stages(BRIEF_MEMORIES, MAX_READ_BEFORE_TOOL, bodies=0),
-            fit_brief(self._formatter(draft), draft.budget),
+            fit_brief(self._make_formatter(draft), draft.budget),
         )
 
     def session_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
@@ -206,7 +206,7 @@ class InjectionPipeline:
             *(optional(add_session_lines(find, name)) for name, find in self._session_lines.items() if find),
             *self._last_session_stages(),
             *([optional(add_topics(self._topics))] if self._topics else []),
-            fit_sections(self._formatter(draft), budget),
+            fit_sections(self._make_formatter(draft), budget),
         )
 
     def _recall_stages(
@@ -230,7 +230,7 @@ class InjectionPipeline:
     def _last_session_stages(self) -> Sequence[Stage[CodingDraft]]:
         return [optional(add_last_session(self._last_session))] if self._last_session else []
 
-    def _draft(
+    def _begin_draft(
         self,
         query: str,
         workspace: str,
@@ -252,13 +252,14 @@ class InjectionPipeline:
             context=context or None,
         )
 
-    def _formatter(self, draft: CodingDraft) -> ContextFormatter:
+    def _make_formatter(self, draft: CodingDraft) -> ContextFormatter:
         now = draft.query.now.astimezone(self._zone)
         return ContextFormatter(now, self._engine.tokenizer, draft.query.text)
 
     def _run_recipe(
         self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool
     ) -> InjectionResult:
+        """Run the stages, and store the receipt if `record`; RetrievalError if the search fails."""
         try:
             draft = pipeline.run(draft, stages)
         except (ValidationError, InjectionError):

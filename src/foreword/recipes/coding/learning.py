@@ -135,8 +135,8 @@ class Learning:
         """The session's last stored run before the change that is about the experience; None without one."""
         if not session:
             return None
-        asked = ListRecent(workspace, Filters(session=session, kinds=("turn",)), _MAX_EARLIER_TURNS)
-        turns = cast("tuple[Item, ...]", self._engine.store.batch([asked])[0])
+        newest_turns = ListRecent(workspace, Filters(session=session, kinds=("turn",)), _MAX_EARLIER_TURNS)
+        turns = cast("tuple[Item, ...]", self._engine.store.batch([newest_turns])[0])
         for turn in sorted(turns, key=lambda one: one.created_at, reverse=True):
             if not attempt.created_at - _EARLIER < turn.created_at < change.at:
                 continue

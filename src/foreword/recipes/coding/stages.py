@@ -78,12 +78,12 @@ def load_shown(draft: CodingDraft) -> CodingDraft:
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:
     """Drop earlier prompts that only asked the same question."""
-    asked = set(content_words(draft.query.text))
+    question_words = set(content_words(draft.query.text))
     echoes = {
         result.memory.id
         for result in draft.results
         if result.memory.kind == "turn" and result.memory.source.trust == "user"
-        if _asks_same_question(result.memory.text, asked)
+        if _asks_same_question(result.memory.text, question_words)
     }
     dropped = [
         DroppedResult(r, "duplicate", "of the question") for r in draft.results if r.memory.id in echoes
@@ -92,6 +92,7 @@ def drop_echoes(draft: CodingDraft) -> CodingDraft:
 
 
 def _asks_same_question(text: str, asked: set[str]) -> bool:
+    """Whether a text has just the content words asked, or is a question that shares most of its own."""
     words = set(content_words(text))
     shared = len(words & asked) / max(1, len(words))
     return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
@@ -109,7 +110,7 @@ def weigh(draft: CodingDraft) -> CodingDraft:
 
 
 def diversify(draft: CodingDraft) -> CodingDraft:
-    """Let the next result be relevant and unlike those before it, within each category."""
+    """Reorder the results within each category, so that each is relevant and unlike those before it."""
     return _reorder_results(draft, PriorityRanker.diversify(_list_candidates(draft)))
 
 
@@ -172,9 +173,9 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
     """A stage, named `name`, that appends lines for a new session, except those that it was shown before."""
 
     def session_lines(draft: CodingDraft) -> CodingDraft:
-        told = {result.memory.id for result in draft.results}
+        known_ids = {result.memory.id for result in draft.results}
         found = find(draft.query.workspace, draft.session or "")
-        results = [result for result in found if result.memory.id not in told]
+        results = [result for result in found if result.memory.id not in known_ids]
         fresh = [result for result in results if result.memory.id not in draft.shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown]
         candidates = [_make_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
@@ -243,15 +244,16 @@ def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
 
 def list_categories(fitted: FittedSections) -> tuple[InjectionCategory, ...]:
     """The categories that a context has entries of, most urgent first."""
-    there = {candidate.category for candidate in fitted.candidates}
+    categories = {candidate.category for candidate in fitted.candidates}
     if fitted.alerts:
-        there.add(InjectionCategory.DIVERGENCE_ALERT)
+        categories.add(InjectionCategory.DIVERGENCE_ALERT)
     if any(candidate.temporal_badges for candidate in fitted.candidates):
-        there.add(InjectionCategory.TEMPORAL_ENRICHMENT)
-    return tuple(category for category in InjectionCategory if category in there)
+        categories.add(InjectionCategory.TEMPORAL_ENRICHMENT)
+    return tuple(category for category in InjectionCategory if category in categories)
 
 
 def _list_candidates(draft: CodingDraft) -> list[InjectionCandidate]:
+    """The candidates of the draft's results, in the order of the results."""
     return [draft.candidates[result.memory.id] for result in draft.results]
 
 
@@ -323,12 +325,12 @@ def _record_fitted_text(
     draft: CodingDraft, fitted: FittedSections, word: Callable[[InjectionCandidate], str], over: Reason
 ) -> CodingDraft:
     """The draft with its text, a line for each entry in it, and a record of what did not fit."""
-    there = {candidate.memory_id: candidate for candidate in fitted.candidates}
+    fitted_by_id = {candidate.memory_id: candidate for candidate in fitted.candidates}
     costs = {candidate.memory_id: candidate.token_count for candidate in fitted.left_out}
     lines = tuple(
         ContextLine(result, candidate.category.value, word(candidate), candidate.token_count)
         for result in draft.results
-        if (candidate := there.get(result.memory.id)) is not None
+        if (candidate := fitted_by_id.get(result.memory.id)) is not None
     )
     dropped = tuple(
         DroppedResult(

@@ -119,19 +119,19 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
 # Which turns are sent ------------------------------------------------------------------------------------
 
 
-def turns_in_view(kept: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def turns_in_view(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The stored turns that an application sends, too."""
     words = {_turn_key(turn) for turn in sent}
-    return [turn for turn in kept if _turn_key(turn) in words]
+    return [turn for turn in stored if _turn_key(turn) in words]
 
 
-def new_turns(kept: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def new_turns(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The turns at the end of `sent` that are not stored yet, in order.
 
     An application sends the whole conversation each time, or its end, or its end after a summary of its own;
     it may ask for the last answer again. A turn that was said twice counts as two turns.
     """
-    before, now = [_turn_key(turn) for turn in kept], [_turn_key(turn) for turn in sent]
+    before, now = [_turn_key(turn) for turn in stored], [_turn_key(turn) for turn in sent]
     matcher = difflib.SequenceMatcher(None, before, now, autojunk=False)
     ends = (block.b + block.size for block in matcher.get_matching_blocks() if block.size)
     end = max(ends, default=0)
@@ -227,7 +227,7 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     wording, style = TurnWording(tokenizer), TurnStyle(day=True, images=False)
     places = {turn.turn_id: place for place, turn in enumerate(turns)}
     chosen: dict[str, FormattedTurn] = {}
-    made = make_history(None, (), (), tokenizer, _TEMPLATE)
+    history = make_history(None, (), (), tokenizer, _TEMPLATE)
     relevant = [turn for turn, score in draft.recalled.turns if score >= _MIN_RELEVANCE]
     for turn in relevant[:_MAX_EXCHANGES]:
         unit = question_and_answer(turns, places[turn.turn_id]) if turn.turn_id in places else [turn]
@@ -236,8 +236,8 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
         more = {**chosen, **worded}
         longer = make_history(None, sort_by_time(list(more.values()), turns), (), tokenizer, _TEMPLATE)
         if longer.token_count <= room:
-            chosen, made = more, longer
-    return made
+            chosen, history = more, longer
+    return history
 
 
 def _choose_memories_that_fit(draft: AdditionDraft, room: int) -> tuple[SearchResult, ...]:
@@ -274,8 +274,8 @@ def _frame_content(content: ContextContent, memories: Sequence[SearchResult]) ->
         parts = {"CONTEXT": context, **parts}
     if not parts:
         return ""
-    told = [heading_and_text(name, text) for name, text in parts.items()]
-    return wrap_in_frame("\n\n".join((_INTRODUCTION, *told)))
+    sections = [heading_and_text(name, text) for name, text in parts.items()]
+    return wrap_in_frame("\n\n".join((_INTRODUCTION, *sections)))
 
 
 def _drop_least_important(
@@ -293,8 +293,8 @@ def _drop_least_important(
 
 def _list_dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was found and not added, with the reason: it is sent anyway, is not relevant, or does not fit."""
-    there = {line.id for line in lines}
-    yield from (DroppedResult(one, "over budget") for one in draft.memories if one.memory.id not in there)
+    line_ids = {line.id for line in lines}
+    yield from (DroppedResult(one, "over budget") for one in draft.memories if one.memory.id not in line_ids)
     scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
     for one in results_over_budget(draft, lines):
         name = one.result.memory.id

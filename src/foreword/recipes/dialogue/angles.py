@@ -53,8 +53,8 @@ def question_angles(query: str, talk: Sequence[Turn]) -> tuple[Angle, ...]:
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
     if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)
-    said = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
-    completed = dict.fromkeys("\n".join([*said[-turns:], question]) for turns in _TURNS_BEFORE)
+    turn_texts = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
+    completed = dict.fromkeys("\n".join([*turn_texts[-turns:], question]) for turns in _TURNS_BEFORE)
     leaning = probability_of_leaning(question)
     angles = [Angle(question, 1 - leaning), *(Angle(text, leaning / len(completed)) for text in completed)]
     kept = [angle for angle in angles if angle.weight >= _MIN_WEIGHT]

@@ -38,7 +38,7 @@ class AskedQuery:
 
 
 def read_query(query: str | Turn | None, state: DialogueState) -> AskedQuery:
-    """The query with its conversation; None asks for the user's last turn, else raises ValidationError."""
+    """The query with its conversation; None stands for the user's last turn, ValidationError without one."""
     if query is None:
         return _read_open_question(state)
     if isinstance(query, Turn):
@@ -57,6 +57,7 @@ def fill_text_from_parts(turn: Turn) -> Turn:
 
 
 def _read_open_question(state: DialogueState) -> AskedQuery:
+    """The user's last turn as the query, with the turns since; ValidationError if no user has spoken."""
     turns = state.turns
     places = range(len(turns) - 1, -1, -1)
     place = next((at for at in places if turns[at].role == "user" and turns[at].text.strip()), None)

@@ -62,6 +62,7 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
 
 
 def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+    """The paths and values that describe the history in a prompt."""
     turns = (*history.recalled, *history.recent_turns)
     yield "history/summary", history.summary
     yield "history/summary_tokens", count(history.summary or "")

@@ -426,17 +426,20 @@ def _fill_within_window(
 
 
 def _fill_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with its chunks chosen anew, with `spare` tokens more for them."""
     count = draft.conversation.tokenizer.count
     room = count(knowledge_text(content.rag_chunks)) + spare
     return replace(content, rag_chunks=choose_chunks_that_fit(draft.retrieved.chunks, room, count))
 
 
 def _fill_user_and_entities(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with the user's facts and the entities worded anew, with `spare` tokens more for them."""
     room = _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count) + spare
     return _word_user_and_entities(draft, content, room)
 
 
 def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with its history formatted anew, with `spare` tokens more and a summary if there is one."""
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
     room = content.history.token_count + content.history.reserved + spare

@@ -39,11 +39,11 @@ def _turn_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[Conte
 
 def results_over_budget(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """The turns and chunks that were found for the query and are in none of these lines."""
-    there = {line.id for line in lines}
+    line_ids = {line.id for line in lines}
     found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
     for name, kind, score in found:
-        if name not in there:
+        if name not in line_ids:
             yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
 
 

@@ -216,7 +216,7 @@ class RAGSystem:
 
 
 def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
-    """The drafts with the reader's scores for a few chunks: most for the heaviest angle's."""
+    """The drafts with the reader's scores for their best chunks: fewer from each angle but the heaviest."""
     weights = [angle.weight for angle in angles]
     read = list(drafts)
     best = combine_angles(drafts, weights)[:_CANDIDATES]
@@ -276,6 +276,7 @@ def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> l
 
 
 def _sort_key_read_first(result: SearchResult) -> tuple[bool, float]:
+    """A sort key by which a result that was read is larger than any that was not, then by score."""
     return "read" in result.scores, result.score
 
 

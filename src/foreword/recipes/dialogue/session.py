@@ -180,8 +180,8 @@ class Session:
         """
         if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
             return None
-        asked = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
+        options = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, MEMORY_STAGES)
         names = {Source().name, asker or self._user_id}
         own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
@@ -194,8 +194,8 @@ class Session:
         room = int(max_tokens * self.wording.history.config.recalled_share)
         each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
-        asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
+        options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, RECALL_STAGES)
         turns = self._turns.find([result.memory.id for result in draft.results])
         found = [

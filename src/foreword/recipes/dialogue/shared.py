@@ -30,9 +30,9 @@ class SharedByEngine(Generic[Value]):
             if key in values:
                 values.move_to_end(key)
                 return values[key]
-        made = make()  # without the lock: reading a conversation takes a while
+        new_value = make()  # without the lock: reading a conversation takes a while
         with self._lock:
-            value = values.setdefault(key, made)
+            value = values.setdefault(key, new_value)
             values.move_to_end(key)
             while len(values) > self._most:
                 values.popitem(last=False)

@@ -61,6 +61,7 @@ class ConversationTurns:
         self._feed.read_new_items()
 
     def _clear_turns(self) -> None:
+        """Reset everything that was read from the turns, before they are read from the first again."""
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
         self._known_identities: set[object] = set()
@@ -101,23 +102,23 @@ class ConversationTurns:
         stored time. Two turns with different ids stay two, even with the same speaker, words and time.
         """
         ids = [turn.turn_id for turn in turns if turn.turn_id]
-        held = self._store.get(self._workspace, *ids) if ids else ()
-        holders = {item.id: item for item in held if item is not None}
+        stored = self._store.get(self._workspace, *ids) if ids else ()
+        holders = {item.id: item for item in stored if item is not None}
         with self._lock:
             if ids:
                 self._feed.catch_up()
             before = self._last_act
-            said: set[object] = set()
+            identities: set[object] = set()
             complete: list[Turn] = []
             for turn in turns:
-                timed = self._assign_time(turn, holders.get(turn.turn_id), said, now)
+                timed = self._assign_time(turn, holders.get(turn.turn_id), identities, now)
                 act = (
                     turn.speech_act
                     if turn.speech_act is not None
                     else classify_speech_act(turn.text, after=before)
                 )
                 complete.append(replace(timed, speech_act=act))
-                said.add(_turn_identity(timed))
+                identities.add(_turn_identity(timed))
                 before = act
         return complete
 
@@ -132,6 +133,7 @@ class ConversationTurns:
     def _assign_time(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
     ) -> Turn:
+        """The turn with its time: that of the stored item with its id, its own, or the current one."""
         if holder is not None:
             if holder.conversation == self._session_id and holder.kind == "turn":
                 return replace(turn, timestamp=holder.created_at)

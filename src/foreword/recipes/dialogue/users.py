@@ -88,12 +88,14 @@ class UserMemory:
         self._clear_facts()
 
     def _clear_facts(self) -> None:
+        """Reset everything that was read from the user's turns, before they are read from the first again."""
         self._seen: set[str] = set()
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
 
     def _add_item(self, item: Item) -> bool:
+        """Add the facts of a turn, or append it to the fact that it corrects; False if it is known."""
         if item.id in self._seen:
             return False
         self._seen.add(item.id)

@@ -54,7 +54,9 @@ def find_newest_circle(messages: Sequence[Message], encode: Encode | None = None
         pairs = list(zip(last, before, strict=True))
         if all(_says_almost_the_same(one, earlier) for one, earlier in pairs):
             return turns
-        if not _brings_news(last, turns[:-length]) and all(_rewords(*pair, encode) for pair in pairs):
+        if not _brings_news(last, turns[:-length]) and all(
+            _says_same_in_other_words(*pair, encode) for pair in pairs
+        ):
             return turns
     return []
 
@@ -77,7 +79,7 @@ def _says_almost_the_same(message: Message, earlier: Message) -> bool:
     return _is_long_enough(message) and text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
 
 
-def _rewords(message: Message, earlier: Message, encode: Encode | None) -> bool:
+def _says_same_in_other_words(message: Message, earlier: Message, encode: Encode | None) -> bool:
     """Whether a message says the same as an earlier one, by its words or, with an encoder, its meaning."""
     if not _is_long_enough(message):
         return False

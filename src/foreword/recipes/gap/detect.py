@@ -310,9 +310,9 @@ def _asking_sentences(sentences: Sequence[str], margins: Sequence[float]) -> str
     """The sentences that best state what is lacking; if these are short, with their neighbours."""
     around = [-math.inf, *margins, -math.inf]
     asking = {at for at, margin in enumerate(margins) if margin >= max(0.0, around[at], around[at + 2])}
-    said = " ".join(sentences[at] for at in sorted(asking))
-    if len(word_prefixes(said)) > 2:
-        return said
+    text = " ".join(sentences[at] for at in sorted(asking))
+    if len(word_prefixes(text)) > 2:
+        return text
     near = {other for at in asking for other in (at - 1, at, at + 1)}
     return " ".join(sentence for at, sentence in enumerate(sentences) if at in near)
 

@@ -175,6 +175,7 @@ class EngineMemory:
         fits: Callable[[Item], bool] | None = None,
         memory_types: Sequence[str] = (),
     ) -> list[MemoryResult]:
+        """The best results that pass `fits`, with their relevance on the scale of gaps."""
         depth = (
             check_whole_number("k", limit, 1, MAX_LIMIT) if fits is None else max(_MIN_RESULTS_READ, limit)
         )
@@ -190,6 +191,7 @@ class EngineMemory:
         ]
 
     def _rate_texts(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+        """The relevance of each text; without an encoder, or if it fails, by words alone."""
         shares = question_coverage(query, texts)
         scores = [rate_relevance(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
         undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
@@ -213,16 +215,16 @@ class EngineMemory:
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
-        asked = self._question_vector(query) or ()
+        question_vector = self._question_vector(query) or ()
         with self._vectors_lock:
             fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
-            made = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
-            self._vectors.update({text_hash(text): one for text, one in zip(fresh, made, strict=True)})
+            new_vectors = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
+            self._vectors.update({text_hash(text): one for text, one in zip(fresh, new_vectors, strict=True)})
             vectors = [self._vectors[text_hash(text)] for text in texts]
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [rescale_cosine(_cosine(asked, one), strangers) for one in vectors]
+        return [rescale_cosine(_cosine(question_vector, one), strangers) for one in vectors]
 
 
 def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:

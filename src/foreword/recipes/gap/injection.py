@@ -134,8 +134,8 @@ async def fit_and_inject(
     draft = pipeline.run(draft, (fit_budget,))
     given_at = count_messages(draft.state)
     injected = make_payload(draft.gap, draft.kept_contexts(), given_at) if draft.results else {}
-    said = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
-    given_before = find_given_before(draft.gap, draft.state, said)
+    known_texts = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
+    given_before = find_given_before(draft.gap, draft.state, known_texts)
     target = target or _injection_target(draft.gap, draft.state)
     update = _make_update(draft, target, injected, given_before)
     draft = draft.with_notes(*_write_to_state(draft.state, update))

@@ -56,8 +56,8 @@ _NAME_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-.]+")
 @lru_cache(maxsize=512)
 def own_sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message that are not code, quotation or log, in order; long ones by clause."""
-    said = _read_json_fields(text)
-    shown = remove_quotations(_LOG_LINE.sub(" ", text)) if said is None else "\n\n".join(said)
+    fields = _read_json_fields(text)
+    shown = remove_quotations(_LOG_LINE.sub(" ", text)) if fields is None else "\n\n".join(fields)
     split = split_sentences(_LONE_STOP.sub(" .\n\n", shown))
     plain = (" ".join(_MARKUP.sub(" ", sentence).split()) for sentence in split)
     read = (sentence[-MAX_SENTENCE_CHARACTERS:] for sentence in plain)

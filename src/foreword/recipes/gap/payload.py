@@ -147,16 +147,18 @@ def clear_closed_gaps(
     that agent has spoken since, or if no message had shown it. The contexts of a hand-off stay until the work
     is handed on to another agent.
     """
-    held = {target: _as_mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)}
-    open_gaps = {target: _as_mapping(payload.get("open")) for target, payload in held.items()}
+    payloads = {
+        target: _as_mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)
+    }
+    open_gaps = {target: _as_mapping(payload.get("open")) for target, payload in payloads.items()}
     if not any(open_gaps.values()):
         return {}  # the usual case, in which no message needs to be read
     spoken = conversation if conversation is not None else read_messages(state, MAX_MESSAGES)
     update: dict[str, dict[str, Any]] = {}
     for target, records in open_gaps.items():
         if closed := [key for key, record in records.items() if _is_closed(record, spoken, gap)]:
-            closing = {**held[target], "contexts": [], "open": {}, "closed": closed}
-            update[target] = merge_payloads(held[target], closing)
+            closing = {**payloads[target], "contexts": [], "open": {}, "closed": closed}
+            update[target] = merge_payloads(payloads[target], closing)
     return update
 
 

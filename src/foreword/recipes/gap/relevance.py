@@ -88,13 +88,15 @@ def rescale_cosine(cosine: float, unrelated: float) -> float:
 
 def question_coverage(question: str, texts: Sequence[str]) -> list[float]:
     """The share of a question's words that each text has, 0 to 1; words that few texts have count more."""
-    asked, held = word_prefixes(question), [word_prefixes(text) for text in texts]
-    counts = Counter(word for text in held for word in text & asked)
-    weights = {word: math.log1p((1 + len(held)) / (1 + max(1, counts[word]))) for word in asked}
+    question_words, text_words = word_prefixes(question), [word_prefixes(text) for text in texts]
+    counts = Counter(word for text in text_words for word in text & question_words)
+    weights = {
+        word: math.log1p((1 + len(text_words)) / (1 + max(1, counts[word]))) for word in question_words
+    }
     total = sum(weights.values())
     return [
         sum(weight for word, weight in weights.items() if word in text) / total if total else 0.0
-        for text in held
+        for text in text_words
     ]
 
 
@@ -104,17 +106,17 @@ def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:
     Similarity does not show this: nothing is more similar to a question than the same question. With `spoken`
     the text was said in a conversation: "go on" and "no idea" are no answers, and a few words are too little.
     """
-    asked = word_prefixes(question)
+    question_words = word_prefixes(question)
     stated = [
         sentence
         for sentence in split_sentences(text)
-        if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, asked)
+        if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, question_words)
     ]
     if not stated:
         return False
     if not spoken or len(word_prefixes(" ".join(stated))) >= MIN_REPLY_WORDS:
         return True
-    return bool(word_prefixes(text) & asked)
+    return bool(word_prefixes(text) & question_words)
 
 
 def _is_statement(sentence: str, *, spoken: bool) -> bool:

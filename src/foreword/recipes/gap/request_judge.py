@@ -143,7 +143,7 @@ def _most_likely_undecided(scores: Sequence[float | None]) -> list[tuple[int, fl
 
 
 def sum_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
-    """`start` plus the sum of the known features' weights, divided by the root of their number."""
+    """`start` plus the sum of the known features' weights divided by the root of their number."""
     known = [weights[feature] for feature in features if feature in weights]
     return start + sum(known) / math.sqrt(len(known) or 1)
 

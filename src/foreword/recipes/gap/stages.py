@@ -96,7 +96,7 @@ class GapDraft(Draft):
         return replace(self, contexts=by_id, results=results)
 
     def kept_contexts(self) -> tuple[RetrievedContext, ...]:
-        """The contexts that are still in the running, in their order."""
+        """The contexts of the results that are left, in their order."""
         return tuple(self.contexts[result.memory.id] for result in self.results)
 
 
@@ -131,12 +131,12 @@ async def ask(draft: GapDraft) -> GapDraft:
 
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop contexts that the session was shown, that the state holds, or that its messages contain."""
-    held = _hashes_of_injected_texts(draft.state)
+    injected_hashes = _hashes_of_injected_texts(draft.state)
     messages = [normalise(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown or content_hash(context.content) in held
+        known = result.memory.id in draft.shown or content_hash(context.content) in injected_hashes
         if known or _is_in_messages(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
@@ -230,6 +230,7 @@ def context_id(context: RetrievedContext) -> str:
 
 
 def _split_state_into_pieces(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
+    """The pieces of the state from the enabled sources, and notes on sources that could not be split."""
     pieces: list[StatePiece] = []
     notes: list[Note] = []
     for source, split in _SPLITTERS.items():
@@ -308,13 +309,14 @@ def _keep_best_of_each_id(found: Sequence[RetrievedContext]) -> list[RetrievedCo
 
 
 def _clamp_score(score: object) -> float:
-    """A score within 0 and 1; 0 for what is no number."""
+    """The score brought between 0 and 1; 0 if it is no number."""
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         return 0.0
     return min(1.0, max(0.0, float(score)))
 
 
 def _failure_note(part: str, failure: BaseException) -> Note:
+    """The note for a source that failed or was late, which is also logged; a cancellation is raised again."""
     if not isinstance(failure, Exception):
         raise failure  # a cancellation or an interrupt, which must end this task
     late = isinstance(failure, TimeoutError)
@@ -333,9 +335,9 @@ def content_hash(content: str) -> str:
 
 def _hashes_of_injected_texts(state: object) -> frozenset[str]:
     """The hashes of the contents that earlier injections put into a state and that are still there."""
-    held = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
+    payloads = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
     hashes: set[str] = set()
-    for payload in held:
+    for payload in payloads:
         contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
         listed = contexts if isinstance(contexts, list | tuple) else ()
         contents = (get_value(context, "content") for context in listed)
@@ -429,5 +431,6 @@ def context_attribution(context: RetrievedContext) -> str:
 
 
 def _escape_or_quote(context: RetrievedContext) -> str:
+    """The content of a context for its line: quoted if it is foreign, else only escaped."""
     foreign = is_foreign(context_source(context))
     return quote_entry(context.content) if foreign else escape_entry(context.content)
