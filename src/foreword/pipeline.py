@@ -322,8 +322,7 @@ def read_best(most: int) -> Stage[Any]:
     return read
 
 
-def _has_read_results(draft: Draft) -> bool:
-    """Whether the reader has judged any of the results."""
+def _has_results_that_were_read(draft: Draft) -> bool:
     return any("read" in result.scores for result in draft.results)
 
 
@@ -369,7 +368,7 @@ def _is_in_view(item: Item, draft: Draft) -> bool:
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few of the results that were read, and drop those far less probable than the best."""
-    if not _has_read_results(draft):
+    if not _has_results_that_were_read(draft):
         return draft
     least = min_probability_beside(max(result.score for result in draft.results))
     near = [result for result in draft.results if result.score >= least]

@@ -60,7 +60,7 @@ class WordMatch:
         return [" ".join(content_words(item.searchable)).encode() for item in items]
 
     def encode_soon(self, question: str) -> None:
-        """Nothing is encoded."""
+        """Do nothing: `compare` needs no encoding."""
 
     def compare(
         self, question: str, codes: Sequence[bytes], expires: float | None = None

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from foreword.types import DialogueSummarizer, Kind
 
 _log = get_logger("foreword")
-
 _BATCH = 500
 
 NEWEST = "b2:newest"
@@ -347,10 +346,9 @@ class ContextEngine:
         self._rankers[check_text("ranker name", name, 200)] = ranker
 
     def adjust(self, workspace: str, kind: str, **weights: float) -> None:
-        """Weigh the spaces differently for one kind of item in one workspace.
+        """Weigh the spaces differently for one kind of item in one workspace; this is not stored.
 
-        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`. The
-        weights are not stored: they apply to this engine object. Other workspaces keep the defaults.
+        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`.
         """
         check_kind(kind)
         if unknown := sorted(set(weights) - set(Blend.__dataclass_fields__)):

@@ -99,11 +99,11 @@ class Embedder:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._encoding = threading.Lock()
-        self._asked_at = -_QUIET_SECONDS
+        self._last_deadline_question = -_QUIET_SECONDS
 
     def postpone(self) -> None:
         """Let the thread wait, because a question with a deadline was asked and needs the processor."""
-        self._asked_at = time.monotonic()
+        self._last_deadline_question = time.monotonic()
 
     def embed_soon(self, workspace: str, items: Sequence[Item] = (), *, again: bool = False) -> None:
         """Queue these items; at a workspace's first call, or with `again`, also all without vectors."""
@@ -288,9 +288,9 @@ class Embedder:
             self._wait_until_quiet()
 
     def _wait_until_quiet(self) -> None:
-        """Wait until no question with a deadline was asked for a moment; at most some seconds, or until closed."""
+        """Wait until no question with a deadline was asked for a moment; only seconds, or until closed."""
         until = time.monotonic() + _MAX_POSTPONED_SECONDS
-        while (seconds := min(until, self._asked_at + _QUIET_SECONDS) - time.monotonic()) > 0:
+        while (seconds := min(until, self._last_deadline_question + _QUIET_SECONDS) - time.monotonic()) > 0:
             if self._stopping.wait(seconds):
                 return
 
