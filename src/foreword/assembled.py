@@ -12,12 +12,12 @@
     >>> engine.close()
 
 `ContextAssembler.assemble_context` and `.get_premortem_context` give a `FormattedContext` of
-`ContextItem`s. They ask a `Searcher`, which is any object with the five searches; `EngineSearcher` is the one
-that searches an engine's workspace. They raise `ContextAssemblyError`, or
-`InvalidContextTypeError` for a source that there is none of. `Experiences` keeps what was tried: an
-`Experience` has a goal, a hypothesis, an action, a prediction, an outcome, and perhaps a `RootCause` and a
-`Lesson`; a `Failure` is what a premortem finds precedents of; `Values` finds what experiences have in common.
-An `Indexer` reads a folder's code, documents and commits, and says how much in `Indexed`.
+`ContextItem`s. They use a `Searcher`, which is any object with the five searches; `EngineSearcher` is the one
+that searches an engine's workspace. They raise `ContextAssemblyError`, or `InvalidContextTypeError` for an
+unknown source. `Experiences` stores what was tried: an `Experience` has a goal, a hypothesis, an action, a
+prediction, an outcome, and perhaps a `RootCause` and a `Lesson`. A premortem finds precedents of a `Failure`;
+`Values` finds what experiences have in common. An `Indexer` reads a folder's code, documents and commits, and
+gives their numbers in `Indexed`.
 """
 
 from foreword.compose.assembled import ContextItem, FormattedContext

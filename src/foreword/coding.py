@@ -14,8 +14,8 @@
     ''
     >>> engine.close()
 
-`InjectionPipeline.generate_context` gives an `InjectionResult`; `generate_brief_context` gives one line. What
-may be injected is an `InjectionCandidate` of an `InjectionCategory`; `PriorityRanker` orders candidates by
+`InjectionPipeline.generate_context` gives an `InjectionResult`; `generate_brief_context` gives one line. Each
+search result becomes an `InjectionCandidate` of an `InjectionCategory`; `PriorityRanker` orders candidates by
 relevance, `RecencyFactor` and `DiversityBonus`; `TemporalEnrichmentProvider` gives them badges; a
 `TokenBudget` divides the tokens; `ContextFormatter` words them. `SessionContextProvider` summarises sessions.
 """

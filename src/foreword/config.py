@@ -1,8 +1,8 @@
 """One frozen `Settings`. TOML files and the FOREWORD_* environment are read here and nowhere else.
 
-The environment wins over the file, the file over the defaults. `home` holds everything: databases under
-`workspaces/`, the file as `config.toml`. A project has settings of its own in `.foreword.toml`: what is not
-to be remembered there. That file may come with a repository, so it can only forbid, never allow.
+The environment wins over the file, the file over the defaults. The folder `home` has the databases under
+`workspaces/`, and the file `config.toml`. A project has settings of its own in `.foreword.toml`, which say
+what must not be remembered there. That file may come with a repository, so it can only forbid, never allow.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _CHOICES = {"embedding": EMBEDDINGS, "reader": READERS, "late_interaction": LATE
 _SCHEMES = {"store": ("postgres://", "postgresql://"), "vectors": ("qdrant://", "qdrants://")}
 """How the address of a server begins. An address may hold a password, so errors do not repeat it."""
 
-_SWITCH = {
+_BOOLEANS = {
     "true": True,
     "on": True,
     "yes": True,
@@ -82,20 +82,20 @@ _SWITCH = {
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The defaults, changed by the file, then by the environment; ValidationError if a setting is wrong."""
+    """The defaults, overridden by the file and by the environment; ValidationError if a setting is wrong."""
     environment = os.environ if environment is None else environment
     home = find_home(environment)
-    settings = _settings_with_values(Settings(home=home), *_read_toml_file(home / "config.toml"))
+    settings = _override_settings(Settings(home=home), *_read_toml_file(home / "config.toml"))
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
         for name, value in environment.items()
         if name.startswith("FOREWORD_") and name not in _OTHER_VARIABLES
     }
-    return _settings_with_values(settings, from_environment, "the environment")
+    return _override_settings(settings, from_environment, "the environment")
 
 
 def find_home(environment: Mapping[str, str] | None = None) -> Path:
-    """The data folder, whether or not its settings can be read."""
+    """The data folder; unlike `load_settings`, this does not fail if its settings are wrong."""
     environment = os.environ if environment is None else environment
     return Path(environment.get("FOREWORD_HOME") or _default_home_folder()).expanduser()
 
@@ -107,7 +107,7 @@ def _default_home_folder() -> str:
 
 
 def _read_toml_file(path: Path) -> tuple[dict[str, Any], str, str]:
-    """The values in a TOML file, if it is there; its name, its text. ValidationError if it is wrong."""
+    """The values in a TOML file, its name, its text; no values without a file, ValidationError if wrong."""
     try:
         text = path.read_text(encoding="utf-8")
         return tomllib.loads(text), str(path), text
@@ -119,10 +119,10 @@ def _read_toml_file(path: Path) -> tuple[dict[str, Any], str, str]:
         raise ValidationError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _settings_with_values(
+def _override_settings(
     settings: Settings, values: Mapping[str, Any], origin: str, text: str = ""
 ) -> Settings:
-    """The settings with some of them set to other values; `origin` and `text` say in errors where from."""
+    """The settings with these values; `origin` and its `text` name the place of a wrong one in the error."""
     known = {field.name: field for field in fields(Settings) if field.name != "home"}
     changes: dict[str, Any] = {}
     for name, value in values.items():
@@ -139,7 +139,7 @@ def _settings_with_values(
 
 
 def _describe_place(origin: str, text: str, name: str) -> str:
-    """Where a setting stands: the origin and, where its text has the name before a `=`, the line."""
+    """The place of a setting, for errors: the origin and, if its text has the name before a `=`, the line."""
     beginning = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=")
     numbers = (number for number, line in enumerate(text.splitlines(), 1) if beginning.match(line))
     number = next(numbers, 0)
@@ -147,9 +147,9 @@ def _describe_place(origin: str, text: str, name: str) -> str:
 
 
 def _convert_setting(name: str, value: object, wanted_type: type, origin: str) -> object:
-    """A value as the type of its setting; ValidationError if it cannot be one."""
+    """A value converted to the type of its setting; ValidationError if it cannot be."""
     try:
-        converted: object = _SWITCH[str(value).lower()] if wanted_type is bool else wanted_type(value)
+        converted: object = _BOOLEANS[str(value).lower()] if wanted_type is bool else wanted_type(value)
     except (KeyError, TypeError, ValueError):
         raise ValidationError(f"{name} in {origin} must be a {wanted_type.__name__}, not {value!r}") from None
     if isinstance(converted, int) and converted < 0:
@@ -167,8 +167,8 @@ _MAX_PROJECT_FILE_BYTES = 100_000
 class ProjectSettings:
     """What must not be remembered in a folder.
 
-    `off` says why nothing at all may be, and is empty where something may. `exclude` has the patterns of
-    paths that are never read nor remembered, each with the folder of the file it stands in.
+    `off` is the reason why nothing may be remembered; empty if Foreword is not switched off. `exclude` has
+    the patterns of paths that are never read nor remembered, each with the folder of its `.foreword.toml`.
     """
 
     off: str = ""
@@ -176,9 +176,9 @@ class ProjectSettings:
 
 
 def load_project_settings(folder: Path) -> ProjectSettings:
-    """What the `.foreword.toml` in a folder and those in the folders above forbid; all of them hold.
+    """The settings of the `.foreword.toml` in a folder and in all folders above it, taken together.
 
-    A file that cannot be understood switches Foreword off there: whoever wrote it wanted something private.
+    A file that cannot be read switches Foreword off there, since its author wanted something private.
     """
     off, exclude = "", []
     for place in (folder, *folder.parents):
@@ -196,7 +196,7 @@ def load_project_settings(folder: Path) -> ProjectSettings:
 
 
 def _read_project_file(file: Path) -> tuple[bool, tuple[str, ...]]:
-    """Whether a project's file says off, and its patterns; ValidationError if it is not as it should be."""
+    """Whether a project's file says off, and its patterns; ValidationError if the file is not valid."""
     if file.stat().st_size > _MAX_PROJECT_FILE_BYTES:
         raise ValidationError(f"{file} has more than {_MAX_PROJECT_FILE_BYTES:,} bytes")
     values, origin, text = _read_toml_file(file)

@@ -16,10 +16,10 @@
 
 The prompt: `inject_context(query, session, max_tokens)` gives an `InjectedContext` with `content`
 (`ContextContent`), `formatted`, `token_count`, `budget`, `level` (`CompressionLevel`), `receipt`,
-`openai_messages()` and `anthropic_messages()`. A `Session` keeps `Turn`s in a workspace; its `state` is a
-`DialogueState`: turns, and what they speak of as `Entity`s; a query's words become `ResolvedEntity`s.
+`openai_messages()` and `anthropic_messages()`. A `Session` stores `Turn`s in a workspace; its `state` is a
+`DialogueState`: turns, and the `Entity`s they mention; words of a query become `ResolvedEntity`s.
 `openai_turns`, `anthropic_turns` and `responses_turns` make turns of an API's messages; `find_addition` gives
-an `AddedContext`: what is worth adding to a conversation that an application sends itself.
+an `AddedContext`, for a conversation whose prompt an application writes itself.
 
 The window: `TokenBudgetManager` divides it by `Fixed`, `Dynamic` or `Prioritized`; a `TokenBudget` is the
 result. `DynamicCompressor` makes a prompt fit.

@@ -129,7 +129,7 @@ class BudgetExceeded(InjectionError):
 
 
 class QueryTooLarge(InjectionError):
-    """The question alone does not fit; it is never cut, since the rest of the prompt is there for it."""
+    """The question alone is over the budget; it is never cut, since the rest of the prompt serves it."""
 
     type = "query_too_large"
 
@@ -143,7 +143,7 @@ class QueryTooLarge(InjectionError):
 
 
 class CannotCompress(InjectionError):
-    """A prompt compressed as far as it goes is still more than its budget."""
+    """A prompt is over its budget even when compressed as far as possible."""
 
     type = "cannot_compress"
 
@@ -203,7 +203,7 @@ class StoreReadOnly(StorageError):
 
 
 class StoreFull(StorageError):
-    """The disk is full; what was acknowledged before is safe."""
+    """The disk is full; what was stored before is safe."""
 
 
 class StoreBusy(StorageError):
@@ -211,11 +211,11 @@ class StoreBusy(StorageError):
 
 
 class StoreAway(StorageError):
-    """The server of the store cannot be reached, or does not answer; what was acknowledged is safe there."""
+    """The server of the store cannot be reached, or does not answer; what was stored there is safe."""
 
 
 class StorePaused(StorageError):
-    """Nothing may be kept now: Foreword is paused, or switched off for the project."""
+    """Nothing may be stored now: Foreword is paused, or switched off for the project."""
 
 
 class MissingExtra(ForewordError):

@@ -1,4 +1,4 @@
-"""When an agent lacks context: notice it, find what is missing, put it into the agent's state.
+"""Notices that an agent lacks context, finds what is missing, and puts it into the agent's state.
 
     >>> import asyncio
     >>> from foreword import ContextEngine
@@ -15,12 +15,12 @@
     'We chose Postgres for the order service.'
     >>> engine.close()
 
-`manage_context_injection` is the whole of it, and `prepare_handoff` the same for the receiver of a hand-off,
-without a gap that somebody had to notice (it gives a `HandoffResult`). The steps are `detect_context_gap`,
+`manage_context_injection` does all of this; `prepare_handoff` does it for the receiver of a hand-off, whose
+needs are stated and not detected (it gives a `HandoffResult`). The steps are `detect_context_gap`,
 `retrieve_relevant_context` and `inject_context` (`inject_context_gap` at the top of `foreword`, where
 another function has that name). They pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each
 with a `ContextSource`) and an `InjectionResult` (with a `GapOutcome`); `InjectionConfig` sets the limits.
-`EngineMemory` is a workspace as a memory; any `MemoryStore` that gives `MemoryResult`s will do.
+`EngineMemory` makes a workspace a memory; any `MemoryStore` that gives `MemoryResult`s will do.
 """
 
 from foreword.recipes.gap.detect import detect_context_gap

@@ -1,8 +1,8 @@
 """Structured log events, handed to the standard library's loggers.
 
 A library must not print: the application decides through `logging` where events go, and from which level on.
-Unconfigured, Python writes warnings to standard error and nothing to standard output. Wherever they go, they
-are without secrets: the message of an error may quote what a user said.
+Without any configuration, Python writes warnings to standard error and nothing to standard output. Secrets
+are removed from every event, since the message of an error may quote what a user said.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Logger:
         self._name = name
 
     def warning(self, event: str, **facts: object) -> None:
-        """Something went wrong and was worked around."""
+        """Log that something went wrong and was worked around."""
         _structlog_logger(self._name).warning(event, **facts)
 
     def info(self, event: str, **facts: object) -> None:
-        """Something happened that belongs in an audit."""
+        """Log that something happened that belongs in an audit."""
         _structlog_logger(self._name).info(event, **facts)
 
 
@@ -39,7 +39,7 @@ def get_logger(name: str) -> Logger:
 
 @functools.cache
 def _structlog_logger(name: str) -> BoundLogger:
-    """The logger of structlog over the standard library's logger of this name."""
+    """A structlog logger that hands its events, without secrets, to the standard logger of this name."""
     import structlog
 
     from foreword.capture.redact import redact

@@ -1,4 +1,4 @@
-"""What a caller may ask for, and the checks of what a caller passes.
+"""The options of a search and of a context, and the checks of values that callers pass.
 
 Each `check_…` returns the value it was given, or raises ValidationError with advice. Nothing further down the
 stack checks again.
@@ -45,10 +45,10 @@ class SearchOptions:
     conversation_id: str | None = None
     session: str | None = None
     include_relationships: bool = False
-    """Whether results come with what they are related to; a context then tells that too, if it passes."""
+    """Whether results come with their related items; a context then has these, too, if they are relevant."""
 
     relationship_depth: int = 1
-    """How many relations are followed in a row."""
+    """How many relations are followed one after another."""
 
     deadline_ms: float | None = None
     lane: Lane | None = None
@@ -108,7 +108,7 @@ class ContextOptions(SearchOptions):
     """The session that asks; the receipt is filed under it. (`session` filters which items may answer.)"""
 
     floor: float | None = None
-    """At least this probable must a result be to be shown; None is the default, 0 shows everything."""
+    """The least probability of relevance with which a result is shown; None is the default, 0 shows all."""
 
     def __post_init__(self) -> None:
         super(ContextOptions, self).__post_init__()
@@ -155,7 +155,7 @@ class CacheConfig:
 
 
 def check_workspace(workspace: object) -> str:
-    """The name of a workspace, if it can be one: there is no answer without a workspace."""
+    """The name of a workspace; ValidationError if it is empty, too long or not valid Unicode."""
     if not isinstance(workspace, str) or not workspace.strip():
         raise ValidationError("a workspace must be named; pass workspace='my-project'")
     if len(workspace) > MAX_NAME_CHARACTERS or "\0" in workspace:
@@ -184,7 +184,7 @@ def check_fraction(name: str, value: object) -> float:
 
 
 def check_strings(name: str, value: object) -> Sequence[str]:
-    """The value, if it is a sequence of strings; a single string would be read letter by letter."""
+    """The value, if it is a sequence of strings; a single string is refused, as a sequence of letters."""
     if isinstance(value, str):
         raise ValidationError(f"{name} must be a sequence of strings; pass ({value!r},) for one")
     if not isinstance(value, Sequence | AbstractSet) or not all(isinstance(each, str) for each in value):
@@ -193,7 +193,7 @@ def check_strings(name: str, value: object) -> Sequence[str]:
 
 
 def check_kind(kind: str) -> str:
-    """The kind, if items can be of it; the error lists those there are."""
+    """The kind, if it is one of `KINDS`; the error lists them."""
     if kind not in KINDS:
         raise ValidationError(
             f"no kind named {kind!r}; there are: {', '.join(KINDS)} (use `type` for a label of your own)"

@@ -1,13 +1,13 @@
-"""The story: a draft passes through stages, each stage is timed, and a receipt says what was decided.
+"""The pipeline: a draft passes through stages, each stage is timed, and a receipt records what was decided.
 
     retrieve → fuse → compare_tokens → rerank → refresh → limit → relate      a search
     retrieve → fuse → compare_tokens → refresh → drop what cannot help → read → drop below the floor → …
     → fit                                                                     a context
 
-A stage is a function from draft to draft; what it needs beyond the draft is handed in by the recipe that
-lists it. To change what happens, put another function into the list: nothing is subclassed but the draft,
-where a recipe has values of its own to carry. Stages that wait for something are coroutines and run by
-`run_async`. Every recipe (`chat`, `coding`, `dialogue`, `assembled`, `gap`) runs on this loop.
+A stage is a function from draft to draft; the recipe that lists it passes in what it needs beyond the draft.
+To change what happens, put another function into the list: only the draft is subclassed, where a recipe has
+values of its own to carry. Stages that wait for something are coroutines and run by `run_async`. Every recipe
+(`chat`, `coding`, `dialogue`, `assembled`, `gap`) runs on this loop.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ FLOOR = 0.04
 """The least probability of relevance that is worth saying."""
 
 DEPTH = 50
-"""At least how many places of its list each space is asked for."""
+"""At least how many items each space is asked for."""
 
 _MIN_SAYABLE, _TIMES_DEEPER = 12, 6
-"""If fewer items than this may be said of what was found, the lists are asked for this many times deeper."""
+"""If fewer than this many of the found items are usable, this many times more are searched for."""
 
 MAX_TOLD = 5
-"""At most how many memories are told where a reader has chosen them."""
+"""At most how many memories a context has where a reader has chosen them."""
 
 MAX_PRINTED = 2
-"""At most how many of them are what tools printed and pages say, so that these do not push out the others."""
+"""At most how many of them come from tools and pages, so that these do not push out the others."""
 
 TAIL_SHARE = 0.3
-"""The least share of the best one's odds that is still worth saying beside it."""
+"""The least share of the best result's odds that another must have to be worth saying, too."""
 
 _TALK = ("turn", "memory")
 """Kinds of items that people and agents say."""
@@ -91,7 +91,7 @@ _NOTHING_FOUND = Findings({}, {})
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The tools that a search works with; the same for every question."""
+    """The store, the spaces and the models that a search works with."""
 
     store: Store
     spaces: Sequence[Space]
@@ -105,7 +105,7 @@ class Kit:
     file_lookup: FileLookup | None = None
 
     def with_reader(self, reader: Reranker | None) -> Kit:
-        """The kit for a context: its reader, where there is one, takes the place of the reranker."""
+        """The kit with this reader in place of the reranker; unchanged if there is no reader."""
         return self if reader is None else replace(self, reader=reader, reranker=None)
 
 
@@ -113,8 +113,8 @@ class Kit:
 class Draft:
     """A context in the making. Each stage fills in what the next one needs.
 
-    `session` is who asks, and `shown` the ids of what that session's context already holds. `results` are
-    still in the running, `dropped` are not, `lines` are those that the text is made of.
+    `session` is the session that asks, and `shown` the ids of what its context already holds. `results` are
+    the candidates left, `dropped` those that were dropped, `lines` those that the text is made of.
     """
 
     query: Query
@@ -131,7 +131,7 @@ class Draft:
     times: tuple[StageTime, ...] = ()
 
     def with_notes(self, *notes: Note) -> Self:
-        """The draft with something more for the reader of its receipt."""
+        """The draft with these notes added."""
         return replace(self, notes=(*self.notes, *notes)) if notes else self
 
     def keep(self, kept: Sequence[SearchResult], dropped: Sequence[DroppedResult]) -> Self:
@@ -146,9 +146,9 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDraft(Draft):
-    """A draft that searches a workspace: with the tools for it, and what the spaces found.
+    """A draft that searches a workspace: with its kit, and what the spaces found.
 
-    `aside` are results that are not read; the recipe that put them there takes them back.
+    `aside` are results that the reader is not to read; the recipe that put them there takes them back.
     """
 
     kit: Kit
@@ -176,7 +176,7 @@ def run(draft: _Draft, stages: Sequence[Stage[_Draft]]) -> _Draft:
 
 
 async def run_async(draft: _Draft, stages: Sequence[Stage[_Draft] | AsyncStage[_Draft]]) -> _Draft:
-    """The same, for stages some of which wait for something."""
+    """The same as `run`, for stages of which some are coroutines."""
     for stage in stages:
         started = time.perf_counter()
         outcome = stage(draft)
@@ -190,7 +190,7 @@ def _add_time(draft: _Draft, stage: object, started: float) -> _Draft:
 
 
 def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
-    """The stage, for a part that a context can do without: if it fails or is late, a note says so."""
+    """The stage, made optional: if it fails, or the deadline has passed, the draft only gets a note."""
     name = getattr(stage, "__name__", "stage")
     part = name.replace("_", " ")
 
@@ -211,7 +211,7 @@ def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
 
 
 def retrieve(draft: _SearchDraft) -> _SearchDraft:
-    """Ask all spaces, in one round trip to the store."""
+    """Search in all spaces, in one round trip to the store, while the question's tokens are encoded."""
     if draft.kit.token_space is not None:
         draft.kit.token_space.encode_soon(draft.query.text)
     depth = max(DEPTH, draft.query.limit)
@@ -220,7 +220,7 @@ def retrieve(draft: _SearchDraft) -> _SearchDraft:
 
 
 def retrieve_more(draft: _SearchDraft) -> _SearchDraft:
-    """Look deeper, once, if hardly anything of what was found may be said: a question was asked often."""
+    """Search once more and deeper if nearly all results were shown before or are questions or summaries."""
     query, depth = draft.query, max(DEPTH, draft.query.limit)
     full = any(len(ranked) >= depth for ranked in draft.found.lists.values())
     late = query.expires is not None and time.monotonic() > query.expires
@@ -257,13 +257,13 @@ def compare_tokens(draft: _SearchDraft) -> _SearchDraft:
 
 
 def unrelated_cosine(kit: Kit) -> float:
-    """The cosine that the encoder gives to unrelated texts; until it has been asked, a usual value."""
+    """The cosine that the encoder gives to unrelated texts; a usual value if it is not measured yet."""
     measured = kit.encoder.unrelated if kit.encoder else None
     return UNRELATED_COSINE if measured is None else measured
 
 
 def rerank(draft: _SearchDraft) -> _SearchDraft:
-    """Let the cross-encoder read the best candidates, where it is known to help and while there is time."""
+    """Let the cross-encoder read the best candidates of the kinds where it helps, while there is time."""
     if draft.kit.reranker is None or not draft.query.text.strip():
         return draft
     try:
@@ -274,11 +274,11 @@ def rerank(draft: _SearchDraft) -> _SearchDraft:
 
 
 def refresh(draft: _SearchDraft) -> _SearchDraft:
-    """Put what replaced an item before it, fetching the successor if no space found it."""
+    """Put each item's successor before it, fetching the successor if no space found it."""
     first = draft.results[: draft.query.limit]
-    there = {result.memory.id for result in draft.results}
+    known_ids = {result.memory.id for result in draft.results}
     successors = [result.memory.superseded_by for result in first]
-    missing = [one for one in successors if one and one not in there]
+    missing = [one for one in successors if one and one not in known_ids]
     if missing:
         fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
         items = {item.id: item for item in fetched if item is not None}
@@ -287,7 +287,7 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
 
 
 def drop_questions_and_summaries(draft: _SearchDraft) -> _SearchDraft:
-    """Drop what adds nothing: bare questions, and summaries, whose turns can be told themselves."""
+    """Drop bare questions, which answer nothing, and summaries, whose turns can be shown themselves."""
     empty = [result for result in draft.results if _is_question_or_summary(result.memory)]
     if not empty:
         return draft
@@ -301,7 +301,7 @@ def _is_question_or_summary(item: Item) -> bool:
 
 
 def read_best(most: int) -> Stage[Any]:
-    """A stage in which the reader judges the best candidates; those it has not read are dropped."""
+    """A stage in which the reader judges the best `most` candidates; those it has not read are dropped."""
 
     def read(draft: _SearchDraft) -> _SearchDraft:
         if draft.kit.reader is None or not draft.query.text.strip() or not draft.results:
@@ -322,12 +322,12 @@ def read_best(most: int) -> Stage[Any]:
     return read
 
 
-def _has_read_results(draft: Draft) -> bool:
+def _has_results_that_were_read(draft: Draft) -> bool:
     return any("read" in result.scores for result in draft.results)
 
 
 def tell_successors(draft: _SearchDraft) -> _SearchDraft:
-    """Put what was said later in the place of what it made untrue, unless the session has it already."""
+    """Replace each statement by the later one that made it untrue; drop both if the session has that one."""
     if draft.kit.reader is None or not draft.results:
         return draft
     ids = [result.memory.id for result in draft.results]
@@ -337,24 +337,21 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
     kept: dict[str, SearchResult] = {}
     dropped: list[DroppedResult] = []
     for result in draft.results:
-        *older, last = (
-            result.memory,
-            *find_successors(result, related.get(result.memory.id, ()), read),
-        )
+        *older, last = (result.memory, *find_successors(result, related.get(result.memory.id, ()), read))
         if older:
             dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
             if _is_in_view(last, draft):
                 continue
-        told = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
-        history = (*told.history, *(item for item in older if item not in told.history))
-        later = tuple(find_contradictions(told, related.get(result.memory.id, ()), read))
-        kept[last.id] = replace(told, score=max(told.score, result.score), history=history, later=later)
+        newest = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
+        history = (*newest.history, *(item for item in older if item not in newest.history))
+        later = tuple(find_contradictions(newest, related.get(result.memory.id, ()), read))
+        kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     return _fold_contradictions(replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped)))
 
 
 def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
-    """Drop what is told after the statement that it contradicts, unless it has replaced another itself."""
+    """Drop results that another shows as its contradiction, unless they have a history of their own."""
     own = {result.memory.id for result in draft.results if result.history or result.later}
     pairs = ((item.id, result.memory.id) for result in draft.results for item in result.later)
     told_after = {later: older for later, older in pairs if later not in own}
@@ -364,16 +361,16 @@ def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
 
 
 def _is_in_view(item: Item, draft: Draft) -> bool:
-    """Whether the session has an item before it: it was shown, or said in this session."""
+    """Whether the session's context holds an item already: it was shown there, or said in this session."""
     said_here = item.kind == "turn" and draft.session is not None and item.session == draft.session
     return said_here or item.id in draft.shown
 
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
-    """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
-    if not _has_read_results(draft):
+    """Keep the best few of the results that were read, and drop those far less probable than the best."""
+    if not _has_results_that_were_read(draft):
         return draft
-    least = least_beside(max(result.score for result in draft.results))
+    least = min_probability_beside(max(result.score for result in draft.results))
     near = [result for result in draft.results if result.score >= least]
     printed = [result for result in near if result.memory.source.trust in ("tool", "web")]
     kept = [result for result in near if result not in printed[MAX_PRINTED:]][:MAX_TOLD]
@@ -384,20 +381,20 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     )
 
 
-def least_beside(best: float) -> float:
-    """The least probability that is worth saying beside the best one."""
+def min_probability_beside(best: float) -> float:
+    """The least probability worth saying beside a best one: that with `TAIL_SHARE` of its odds."""
     odds = TAIL_SHARE * best / max(1 - best, 1e-9)
     return odds / (1 + odds)
 
 
 def drop_below(floor: float) -> Stage[Any]:
-    """A stage that drops what is probably beside the point."""
+    """A stage that drops the results whose probability of relevance is below the floor."""
 
     def drop_below_floor(draft: _Draft) -> _Draft:
         kept = [result for result in draft.results if result.score >= floor]
         low = [result for result in draft.results if result.score < floor]
         dropped = [
-            DroppedResult(r, "below floor", f"{_format_below(r.score, floor)} < {floor:g}")
+            DroppedResult(r, "below floor", f"{_format_score_below(r.score, floor)} < {floor:g}")
             for r in low[:MAX_NEAR_MISSES]
         ]
         draft = draft.keep(kept, dropped)
@@ -408,7 +405,7 @@ def drop_below(floor: float) -> Stage[Any]:
 
 
 def limit(draft: _SearchDraft) -> _SearchDraft:
-    """Keep as many as were asked for; of the others, the receipt lists the next few and counts the rest."""
+    """Keep as many results as were asked for; the receipt lists the next few, and a note counts the rest."""
     most = draft.query.limit
     over = draft.results[most : most + MAX_NEAR_MISSES]
     more = len(draft.results) - most - MAX_NEAR_MISSES
@@ -419,7 +416,7 @@ def limit(draft: _SearchDraft) -> _SearchDraft:
 
 
 def relate(draft: _SearchDraft) -> _SearchDraft:
-    """Follow the relations of each result to what passes the filters, when asked to."""
+    """If relations were asked for, add to each result the related items that pass the filters."""
     if not draft.relationship_depth or not draft.results:
         return draft
     ids = [result.memory.id for result in draft.results]
@@ -434,13 +431,13 @@ SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, compare_tokens, rerank, refres
 """The stages of a search."""
 
 
-def search_above(
+def search_stages_above(
     floor: float, exclude: Sequence[Stage[Any]] = (), max_read: int = MAX_READ
 ) -> tuple[Stage[Any], ...]:
-    """The stages of a search whose results are to be said: nothing below the floor comes through.
+    """The stages of a search for a context: like `SEARCH`, with the reader, and nothing below the floor.
 
-    What the stages in `exclude` drop takes no place among the candidates that are read. A floor of 0 asks for
-    everything that was read, however long the list.
+    The stages in `exclude` run before the reader, so that what they drop is not read. With a floor of 0,
+    everything that was read is kept, however long the list.
     """
     sayable = (drop_questions_and_summaries, *exclude, read_best(max_read))
     return (
@@ -455,7 +452,7 @@ def search_above(
 
 
 def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
-    """Drop what was replaced, and take code and documents as they stand in their files now."""
+    """Drop superseded results; update code and documents whose files changed, or drop what is gone."""
     kept, dropped = split_off_superseded(draft.results)
     notes: list[Note] = []
     if draft.kit.file_lookup is not None:
@@ -465,13 +462,13 @@ def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
 
 
 def drop_repeats(draft: _Draft) -> _Draft:
-    """Drop what says the same as a better result."""
+    """Drop results that say the same as a better one."""
     kept, dropped = split_off_repeats(draft.results)
     return draft.keep(kept, dropped)
 
 
 def drop_shown(draft: _Draft) -> _Draft:
-    """Drop what the session's context already holds, and what says the same under another id."""
+    """Drop results that the session's context holds already, and those that say the same as one of them."""
     known = [result for result in draft.results if result.memory.id in draft.shown]
     if not known:
         return draft
@@ -490,8 +487,8 @@ def drop_shown(draft: _Draft) -> _Draft:
 # The receipt ----------------------------------------------------------------------------------------------
 
 
-def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
-    """What was considered, what was decided, and why; `view` is the recipe's own account of it."""
+def make_receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
+    """The receipt of a finished draft; `view` is the recipe's own account of it."""
     entries = [
         _receipt_entry(line.result, "injected", line.detail, line.section, line.tokens)
         for line in draft.lines
@@ -514,8 +511,10 @@ def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
     )
 
 
-def record(store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None) -> None:
-    """Keep a receipt; the context, by default its session's own, counts as holding these items."""
+def store_receipt(
+    store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None
+) -> None:
+    """Store a receipt, and mark these items as shown to a context, by default that of its session."""
     context = context or receipt.session
     if context and shown:  # first, as the session's next question waits for it
         store.post(MarkShown(receipt.workspace, context, tuple(shown), receipt.created_at))
@@ -544,8 +543,8 @@ def _receipt_entry(
     )
 
 
-def _format_below(score: float, floor: float) -> str:
-    """The score with as many digits as it takes to look smaller than the floor."""
+def _format_score_below(score: float, floor: float) -> str:
+    """The score with as many digits as it takes to read as smaller than the floor."""
     return next(
         (text for digits in (2, 3, 4) if float(text := f"{score:.{digits}f}") < floor), f"{score:.2g}"
     )

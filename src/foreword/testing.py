@@ -1,8 +1,8 @@
 """Fast, deterministic doubles, for Foreword's own tests and for yours.
 
-A hash encoder in place of a model, a comparison by shared words in place of one by tokens, a clock that
-stands still until it is moved, a tokenizer that counts words. To the encoder, texts are near each other when
-they share words.
+An encoder by hashes in place of a model, for which texts are near each other when they share words; a
+comparison by shared words in place of one by tokens; a clock that is moved by hand; a tokenizer that counts
+words.
 """
 
 from __future__ import annotations
@@ -50,29 +50,29 @@ class HashEmbeddings:
 
 
 class WordMatch:
-    """A token space for which a token is a word, and two fit when they are equal."""
+    """A token space whose tokens are words, which match when they are equal."""
 
     name = "token_match"
     digest = "words"
 
     def encode_items(self, items: Sequence[Item]) -> list[bytes]:
-        """The words of each item."""
+        """The content words of each item, as its code."""
         return [" ".join(content_words(item.searchable)).encode() for item in items]
 
     def encode_soon(self, question: str) -> None:
-        """Nothing is encoded."""
+        """Do nothing: `compare` needs no encoding."""
 
     def compare(
         self, question: str, codes: Sequence[bytes], expires: float | None = None
     ) -> list[float] | None:
-        """The share of the question's words that each item has; None after the deadline."""
+        """The share of the question's content words that each item has; None after the deadline."""
         if expires is not None and time.monotonic() > expires:
             return None
         wanted = set(content_words(question))
         return [len(wanted & set(one.decode().split())) / (len(wanted) or 1) for one in codes]
 
     def clear(self) -> None:
-        """Nothing was kept."""
+        """Do nothing: this space caches nothing."""
 
 
 class FixedClock:
@@ -82,11 +82,11 @@ class FixedClock:
         self.now = now
 
     def __call__(self) -> datetime:
-        """The time it shows."""
+        """The time that the clock shows."""
         return self.now
 
     def advance(self, **by: float) -> datetime:
-        """Move on, by what `timedelta` takes: `clock.advance(days=3)`."""
+        """Move the clock on by the arguments of a `timedelta`, as in `clock.advance(days=3)`."""
         self.now += timedelta(**by)
         return self.now
 

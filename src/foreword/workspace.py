@@ -1,6 +1,6 @@
-"""Which workspace a folder belongs to: the git repository around it, else the folder itself.
+"""Finds the workspace that a folder belongs to: the git repository around it, else the folder itself.
 
-The answer is the real path, so that a repository reached through a link is the same workspace.
+Its name is the real path, so that a repository reached through a link is the same workspace.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def workspace_of(folder: Path) -> str:
-    """The workspace of a folder: the real path of the git repository around it, else of the folder."""
+    """The real path of the git repository around a folder, or else of the folder itself."""
     here = Path(folder).resolve()
     for candidate in (here, *here.parents):
         if (candidate / ".git").exists():

@@ -23,7 +23,7 @@ def test_an_edit_is_a_new_version_and_the_old_one_its_history(engine, browser):
     )
     assert browser.find_item(old.id).superseded_by == new.id
     newest = browser.edit(new, "Deploys are on Fridays.")
-    story = browser.tell_story(browser.find_item(new.id))
+    story = browser.gather_story(browser.find_item(new.id))
     assert [one.id for one in story.before] == [old.id]
     assert [one.id for one in story.after] == [newest.id]
     assert [one.text for one in browser.list_items(holds=True).items] == ["Deploys are on Fridays."]

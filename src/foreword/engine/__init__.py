@@ -14,7 +14,7 @@
 (`BundledEmbeddingProvider`, `OpenAIEmbeddingProvider`, `SentenceTransformersProvider`, `FastEmbedProvider`),
 a `CacheConfig` for its `EmbeddingCache`, and a `Tokenizer` (`TiktokenTokenizer`, `WordTokenizer`,
 `CharacterTokenizer`). `MemoryRanker` has the rankings; a `RankingFunction` of your own is registered by name.
-`SearchOptions` and `ContextOptions` say how to search and to build. What travels: `Item` with its `Source`,
+`SearchOptions` and `ContextOptions` say how to search and to build. The values: `Item` with its `Source`,
 `Relation`, `Query`, `Filters`, `SearchResult` with its `RelatedMemory`s, `Receipt` with its `Entry`s and
 `Note`s.
 """
@@ -53,7 +53,7 @@ __all__ = sorted(_HOME)  # noqa: PLE0605  (made of the table above)
 
 
 def __getattr__(name: str) -> object:
-    """Load a name from the module it lives in: importing `foreword.engine.base` must not load an encoder."""
+    """Import a name when it is first used: importing `foreword.engine.base` must not load an encoder."""
     if name not in _HOME:
         raise AttributeError(f"module 'foreword.engine' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Remembers items, and starts questions that the stages of a recipe answer."""
+    """Stores items, and makes the drafts that the stages of a recipe work on."""
 
     @property
     def settings(self) -> Settings:
-        """The settings it was made with."""
+        """The settings of the engine."""
         ...
 
     @property
     def store(self) -> Store:
-        """Where items and receipts are kept."""
+        """The store of items and receipts."""
         ...
 
     @property
@@ -40,17 +40,17 @@ class Engine(Protocol):
 
     @property
     def clock(self) -> Callable[[], datetime]:
-        """Returns the time it is now, with its zone."""
+        """Returns the current time, with its zone."""
         ...
 
     @property
     def kit(self) -> Kit:
-        """The tools that every question is answered with."""
+        """The store, the spaces and the models that a search works with."""
         ...
 
     @property
     def reader(self) -> Reranker | None:
-        """Judges what helps with a prompt; None when floors alone decide."""
+        """The reader, which judges whether a candidate helps; None when floors alone decide."""
         ...
 
     def draft(
@@ -62,7 +62,7 @@ class Engine(Protocol):
     def remember_all(
         self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
     ) -> list[Item]:
-        """Keep items, and make changes in the same transaction; when this returns both are durable."""
+        """Store items, and make changes in the same transaction; when this returns both are durable."""
         ...
 
     def dialogue_summarizer(self) -> DialogueSummarizer:
@@ -74,5 +74,5 @@ class Engine(Protocol):
         ...
 
     def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
-        """The vectors of these items by id, as far as they have been made."""
+        """The vectors of these items by id; an item that has none yet is left out."""
         ...

@@ -1,6 +1,6 @@
-"""Looking through a workspace and changing single items: list, find, edit, confirm, forget with a preview.
+"""Looks through a workspace and changes single items: list, find, edit, confirm, forget with a preview.
 
-For the page and the command line. An item's text never changes: an edit keeps a new item that supersedes it.
+For the page and the command line. An item's text never changes: an edit stores a new item that supersedes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from foreword.types import Filters, Item, Receipt, RelatedMemory
 
 CONFIRMED = "confirmed_at"
-"""In an item's metadata: when somebody last said that it is right."""
+"""The key in an item's metadata for the time when it was last confirmed."""
 
 _MAX_VERSIONS = 50
 _MAX_RELATED = 24
@@ -41,7 +41,7 @@ _MAX_AMBIGUOUS = 5
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some items of a list, how many there are in all, and how many come before them."""
+    """A page of a list of items, how many items there are in all, and how many come before the page."""
 
     items: tuple[Item, ...]
     total: int
@@ -50,10 +50,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ItemStory:
-    """All that is known around an item.
+    """An item with its versions, its related items, and when it was used.
 
-    `before` is what it replaced, newest first, and `after` what replaced it, the present one last. `receipts`
-    are the newest that name it.
+    `before` are the items it replaced, newest first, and `after` those that replaced it, the present version
+    last. `receipts` are the newest that name it.
     """
 
     item: Item
@@ -66,7 +66,7 @@ class ItemStory:
 
 @dataclass(frozen=True, slots=True)
 class ForgetProof:
-    """What was removed, and what of it a check of the workspace still found: nothing, if all is well."""
+    """The ids of removed items, and what a check of the workspace still found of them, if anything."""
 
     removed: tuple[str, ...]
     left: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Browser:
     ) -> Page:
         """A page of the items that pass the filters, newest first.
 
-        `holds` asks for those that nothing has replaced, or for those that something has.
+        With `holds`, only items that nothing has replaced; with `holds=False`, only those that something has.
         """
         page = ListPage(self.workspace, filters, skip, limit, holds=holds)
         items, total = self._store.batch([page, CountPage(self.workspace, filters, holds)])
@@ -110,7 +110,7 @@ class Browser:
         *,
         holds: bool | None = None,
     ) -> Page:
-        """The items that answer, best first, a hundred at most; filtered as `list_items` does."""
+        """The best items for these words, a hundred at most, filtered as in `list_items`."""
         options = SearchOptions(
             limit=_MAX_SEARCHED,
             kinds=list(filters.kinds),
@@ -130,7 +130,7 @@ class Browser:
         return Page(fitting, len(fitting))
 
     def find_item(self, name: str) -> Item:
-        """The item with that id, or the one whose id begins so; UnknownId or ValidationError otherwise."""
+        """The item whose id is or begins with `name`; UnknownId for none, ValidationError for several."""
         item = self._store.get(self.workspace, name)[0]
         if item is not None:
             return item
@@ -142,22 +142,22 @@ class Browser:
             raise ValidationError(f"several ids begin with {name!r}: {ids}")
         raise UnknownId(f"no item of {self.workspace!r} has an id that is or begins with {name!r}")
 
-    def tell_story(self, item: Item) -> ItemStory:
-        """What an item replaced and was replaced by, what it is related to, and when it was last shown."""
+    def gather_story(self, item: Item) -> ItemStory:
+        """An item's earlier and later versions, related items, receipts, and when it was last shown."""
         related = self._store.run(GetRelated(self.workspace, (item.id,)))[item.id][:_MAX_RELATED]
         shown = self._store.run(GetLastShown(self.workspace, (item.id,)))
         receipts = self._store.run(ListReceipts(self.workspace, 0, _MAX_NAMED_RECEIPTS, item.id))
         return ItemStory(
             item,
-            self._list_before(item, related),
-            self._list_after(item, related),
+            self._list_earlier_versions(item, related),
+            self._list_later_versions(item, related),
             related,
             receipts,
             shown.get(item.id),
         )
 
-    def _list_before(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
-        """What an item replaced, and what that had replaced, newest first."""
+    def _list_earlier_versions(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
+        """The items that an item replaced, and those that these had replaced, newest first."""
         found = {
             one.memory.id: one.memory
             for one in related
@@ -171,8 +171,8 @@ class Browser:
             names = [one.id for one in fresh]
         return tuple(sorted(found.values(), key=lambda one: one.created_at, reverse=True))
 
-    def _list_after(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
-        """What replaced an item, and what replaced that, the present one last."""
+    def _list_later_versions(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
+        """The item that replaced an item, and that which replaced it in turn, the present one last."""
         after: list[Item] = []
         name = item.superseded_by or next(
             (
@@ -195,9 +195,10 @@ class Browser:
     # Changing
 
     def edit(self, item: Item, text: str) -> Item:
-        """Keep the text as a new version of an item, which it supersedes; gives the new one.
+        """Store the text as a new item that supersedes an item, and return the new one.
 
-        The new version is the user's word, about the same thing, of the same kind and type.
+        The new item has the trust of the user, and the type and `about` of the old one; also its kind,
+        if a user can write items of that kind. ValidationError if the old item was replaced already.
         """
         if item.superseded_by is not None:
             raise ValidationError(f"{item.id!r} was replaced by {item.superseded_by!r}; edit that one")
@@ -212,7 +213,7 @@ class Browser:
             session=item.session,
             conversation=item.conversation,
             importance=item.importance,
-            metadata=_carry_over(item),
+            metadata=_metadata_for_new_version(item),
             supersedes=item.id,
         )
         relation = Relation(new.id, item.id, REPLACES, 1.0, new.created_at)
@@ -220,24 +221,24 @@ class Browser:
         return new
 
     def confirm(self, item: Item) -> Item:
-        """Say that an item is right: it is as sure as can be, and remembers when that was said."""
+        """Mark an item as confirmed now, with full confidence, and return it."""
         at = self._engine.clock().isoformat(timespec="seconds")
         change = Amend(self.workspace, item.id, 1.0, metadata={**item.metadata, CONFIRMED: at})
         return self._store.run(change) or replace(item, confidence=1.0)
 
     def preview_forget(self, *ids: str) -> DeletePreview:
-        """What would go with these items: themselves, what was made from them, and how many receipts."""
+        """What forgetting these items would remove: them, what was made from them, and how many receipts."""
         return self._store.run(PreviewDelete(self.workspace, ids))
 
     def forget(self, *ids: str) -> ForgetProof:
-        """Remove items for good, and look whether anything of them is left."""
+        """Remove items for good, and check whether anything of them is left."""
         gone: Forgotten = self._engine.forget(self.workspace, *ids)
-        there = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
+        still_stored = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
         problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
-        return ForgetProof(gone.ids, (*there, *problems))
+        return ForgetProof(gone.ids, (*still_stored, *problems))
 
 
-def _carry_over(item: Item) -> dict[str, object]:
-    """The metadata that still holds for a new version: not what names other items, files or confirmations."""
+def _metadata_for_new_version(item: Item) -> dict[str, object]:
+    """The metadata for a new version: without keys that refer to other items, files or confirmations."""
     dropped = {"derived_from", "turns", "path", "lines", "sha", "subject", "attribute", "value", CONFIRMED}
     return {name: value for name, value in item.metadata.items() if name not in dropped}

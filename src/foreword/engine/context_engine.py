@@ -1,4 +1,4 @@
-"""ContextEngine: remember, search, build a context, say why. The only place that wires parts together.
+"""ContextEngine: remembers, searches, builds contexts, explains them. It alone wires the parts together.
 
 Every method names its workspace. The engine is safe to use from many threads, and beside other processes on
 the same data. It does no retrieval, ranking or wording of its own: those are the stages of `pipeline`.
@@ -65,25 +65,24 @@ if TYPE_CHECKING:
     from foreword.types import DialogueSummarizer, Kind
 
 _log = get_logger("foreword")
-
 _BATCH = 500
 
 NEWEST = "b2:newest"
-"""In the changes that go with items: the last of these, whatever its id will be."""
+"""In changes that are stored with items, this stands for the id of the last item."""
 
 _Options = TypeVar("_Options", bound=SearchOptions)
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was removed, and whatever a check of the whole workspace then found to be left."""
+    """The ids of removed items, and the problems that a check of the workspace found afterwards."""
 
     ids: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
 
 
 class ContextEngine:
-    """The right context for a prompt, from what was remembered.
+    """Remembers items, searches them, and builds contexts for prompts from them.
 
     With no arguments: an SQLite store in the user's data folder (or FOREWORD_HOME) and the bundled encoder.
     """
@@ -147,9 +146,9 @@ class ContextEngine:
         created_at: datetime | None = None,
         supersedes: str | None = None,
     ) -> Item:
-        """Keep a statement. When this returns it survives a power cut, and words find it; meaning follows.
+        """Store a statement, durably. It is found by its words at once, by its meaning when it has a vector.
 
-        `supersedes` names the item that this one replaces: it steps behind, and out of contexts.
+        `supersedes` is the id of an item that this one replaces: that one no longer appears in contexts.
         """
         self._check_ids(workspace, [supersedes] if supersedes is not None else [])
         item = Item(
@@ -172,10 +171,10 @@ class ContextEngine:
     def remember_all(
         self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
     ) -> list[Item]:
-        """Keep many items, a few hundred a transaction. All are checked before the first is written.
+        """Store many items, a few hundred a transaction. All are checked before the first is written.
 
         A statement supersedes older ones about the same subject and attribute. `changes` are made in the
-        transaction that keeps the last item, which they may name as `NEWEST`.
+        transaction that stores the last item, whose id they may give as `NEWEST`.
         """
         check_workspace(workspace)
         counted = [
@@ -190,7 +189,7 @@ class ContextEngine:
                 self.store, workspace, counted[start : start + _BATCH]
             )
             last = start + _BATCH >= len(counted)
-            more = self._name_newest(workspace, batch[-1], changes) if last else []
+            more = self._resolve_newest(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
@@ -206,7 +205,7 @@ class ContextEngine:
         type: str = "related_to",  # noqa: A002
         confidence: float = 1.0,
     ) -> Relation:
-        """Keep a relation between two items."""
+        """Store a relation between two items."""
         label = redact(check_text("type", type, 200))
         relation = Relation(from_id, to_id, label, check_fraction("confidence", confidence), self.clock())
         self.store.run(PutRelations(workspace, (relation,)))
@@ -223,7 +222,7 @@ class ContextEngine:
     ) -> Forgotten:
         """Remove items, and everything made from them, for good; then check that nothing is left.
 
-        `words` means every item that has all of them, as `find_by_words` lists them, and every receipt.
+        `words` means every item that has all of them, as `find_by_words` lists these, and such receipts.
         """
         if not ids and session is None and source is None and not words:
             raise ValidationError("say what to forget: ids, a session, a source or words")
@@ -241,7 +240,7 @@ class ContextEngine:
         return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
-        """Every item that has all the words: in its text, in what surrounds it or in its metadata."""
+        """Every item that has all the words, in its text, its `about` or its metadata."""
         return find_by_words(self.store, check_workspace(workspace), words)
 
     # Searching
@@ -279,9 +278,9 @@ class ContextEngine:
         on_error: Literal["raise", "empty"] = "raise",
         **changes: Unpack[ContextChanges],
     ) -> ContextResult:
-        """The text to put before a prompt, within its budget, and the receipt that says why.
+        """The text to put before a prompt, within its budget, and its receipt.
 
-        With `on_error="empty"` any failure of ours becomes an empty context, with a note and a warning.
+        With `on_error="empty"` a ForewordError becomes an empty context, with a note and a warning.
         """
         if on_error not in ("raise", "empty"):
             raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
@@ -301,7 +300,7 @@ class ContextEngine:
         options: ContextOptions | None = None,
         **changes: Unpack[ContextChanges],
     ) -> ContextResult:
-        """The same, from a vector of this engine's encoder."""
+        """The same as `build_context`, for a vector of this engine's encoder instead of a question."""
         chosen = _merge_options(ContextOptions, options, changes)
         return self._build_context(self._vector_query(vector, workspace, chosen), chosen)
 
@@ -335,22 +334,21 @@ class ContextEngine:
     # Adjusting
 
     def register_template(self, name: str, template: ContextTemplate) -> None:
-        """Add a wording of your own. The names that come with Foreword keep their meaning."""
+        """Add a template of your own; ValidationError for a name that comes with Foreword."""
         if name in TEMPLATES:
             raise ValidationError(f"the template {name!r} comes with Foreword; choose another name")
         self._templates[check_text("template name", name, 200)] = replace(template, name=name)
 
     def register_ranker(self, name: str, ranker: RankingFunction) -> None:
-        """Add an order of your own."""
+        """Add a ranker of your own; ValidationError for a name that comes with Foreword."""
         if name in RANKERS:
             raise ValidationError(f"the ranker {name!r} comes with Foreword; choose another name")
         self._rankers[check_text("ranker name", name, 200)] = ranker
 
     def adjust(self, workspace: str, kind: str, **weights: float) -> None:
-        """Weigh the spaces differently for one kind of item in one workspace.
+        """Weigh the spaces differently for one kind of item in one workspace; this is not stored.
 
-        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`. It
-        holds for this engine; other workspaces keep the defaults.
+        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`.
         """
         check_kind(kind)
         if unknown := sorted(set(weights) - set(Blend.__dataclass_fields__)):
@@ -361,17 +359,17 @@ class ContextEngine:
         blends[kind] = replace(blends.get(kind, DEFAULT_BLEND), **weights)
 
     def dialogue_summarizer(self) -> DialogueSummarizer:
-        """A new summarizer of conversations: a model's where the settings name one, else extractive."""
+        """A new summarizer of conversations: by the model that the settings name, else extractive."""
         return choose_summarizer(self.settings, self.tokenizer)
 
     # Keeping house
 
     def embed_pending(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
-        """Make the vectors that a workspace still lacks: now, giving how many, or else in the background."""
+        """Make the vectors that a workspace lacks, and return how many; without `wait`, in the background."""
         return self._embedder.embed_missing(workspace, progress, wait=wait) if self._embedder else 0
 
     def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
-        """The vectors of these items by id, as far as they have been made."""
+        """The vectors of these items by id; an item that has none yet is left out."""
         if self._dense is None or not items:
             return {}
         hashes = {item.id: self._dense.view_hash(item) for item in items}
@@ -383,18 +381,18 @@ class ContextEngine:
         return self._dense.embed_question(question) if self._dense and question.strip() else None
 
     def count(self, workspace: str) -> Counts:
-        """How much a workspace holds."""
+        """How many items, relations, vectors and receipts a workspace holds, and its bytes."""
         return self.store.count(workspace)
 
     def export(self, workspace: str) -> Iterator[str]:
-        """Everything said in a workspace, as lines of JSON: items, then relations."""
+        """All items of a workspace, then all relations, as lines of JSON."""
         for item in self.store.scan(workspace):
             yield jsonl.item_line(item)
         for relation in self.store.run(ListRelations(workspace)):
             yield jsonl.relation_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
-        """Store what `export` gave, or lines written by hand; all are checked before the first is kept."""
+        """Store lines in `export`'s format, and return how many; all are checked before any is stored."""
         read = list(jsonl.read_lines(lines, workspace, self.clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
@@ -402,7 +400,7 @@ class ContextEngine:
         self._check_ids(workspace, sorted(ends - {item.id for item in items}))
         kept = self.remember_all(items, workspace)
         if relations:
-            # An item that was there before keeps its own id; relations follow it.
+            # An item that was stored before keeps its old id, so relations are changed to that.
             renamed = {asked.id: got.id for asked, got in zip(items, kept, strict=True) if asked.id}
             moved = tuple(
                 replace(r, from_id=renamed.get(r.from_id, r.from_id), to_id=renamed.get(r.to_id, r.to_id))
@@ -412,7 +410,7 @@ class ContextEngine:
         return len(read)
 
     def close(self) -> None:
-        """Finish what was acknowledged, stop the threads, close the files."""
+        """Stop the embedder after its batch, finish pending writes, and close the store."""
         if self._embedder:
             self._embedder.close()
         self.store.close()
@@ -426,7 +424,7 @@ class ContextEngine:
     # Inside
 
     def _make_kit(self, without: frozenset[str]) -> pipeline.Kit:
-        """The spaces, less those that are left out by name."""
+        """The kit for searches, less the spaces named in `without`; ValidationError for an unknown name."""
         recency = RecencySpace()
         words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
         spaces: list[Space] = [*words, recency, *([self._dense] if self._dense else [])]
@@ -446,8 +444,8 @@ class ContextEngine:
             file_lookup=file_items.find_item_changes,
         )
 
-    def _name_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
-        """The changes, with the newest item by its content: it may be there already, under another id."""
+    def _resolve_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+        """The changes with `NEWEST` replaced by the item's hash; ValidationError if it supersedes itself."""
         if not changes:
             return []
         name = content_hash(replace(newest, created_at=newest.created_at.astimezone(UTC)))
@@ -461,21 +459,21 @@ class ContextEngine:
         ]
 
     def _check_ids(self, workspace: str, ids: Sequence[str]) -> None:
-        """Look before anything is stored, so that a wrong id leaves nothing behind."""
+        """Raise ValidationError if an id is not in the workspace, before anything is stored."""
         for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
             if item is None:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        return self._begin_query(redact(check_text("query", text, empty=True)), workspace, options)
+        return self._make_query(redact(check_text("query", text, empty=True)), workspace, options)
 
     def _vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
-        return self._begin_query("", workspace, options, tuple(float(value) for value in vector))
+        return self._make_query("", workspace, options, tuple(float(value) for value in vector))
 
-    def _begin_query(
+    def _make_query(
         self, text: str, workspace: str, options: SearchOptions, vector: tuple[float, ...] | None = None
     ) -> Query:
         check_workspace(workspace)
@@ -509,9 +507,9 @@ class ContextEngine:
         draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
         kit = draft.kit.with_reader(self.reader)
         draft = pipeline.run(replace(draft, kit=kit, session=options.asked_in), stages)
-        receipt = pipeline.receipt(draft)
+        receipt = pipeline.make_receipt(draft)
         if keep:
-            pipeline.record(self.store, receipt)
+            pipeline.store_receipt(self.store, receipt)
         return ContextResult(
             context=draft.text,
             token_count=draft.tokens,
@@ -536,7 +534,7 @@ class ContextEngine:
 
 
 def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
-    """The options given, with the keyword arguments laid over them."""
+    """The options with the keyword arguments in place of their fields; ValidationError if one is unknown."""
     if unknown := sorted(set(changes) - set(kind.__dataclass_fields__)):
         raise ValidationError(
             f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"

@@ -1,6 +1,6 @@
-"""The parts of an engine whose caller names none: the store, encoder and summariser that the settings name.
+"""Makes the parts of an engine that its caller does not pass: the store, encoder, reader and summarizer.
 
-Most are imported where they are made, because what reads files in other processes needs `views` alone.
+Most are imported inside functions, because the processes that read files need `views_of_item` alone.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SUMMARY_TIMEOUT_SECONDS = 20.0
 
 
 def views_of_item(item: Item) -> Views:
-    """The code names in an item, by their parts, and the things it names.
+    """The parts of the code names in an item, and the entities that it mentions.
 
-    Code names things by its names. The shapes of prose would find little more in it, and take five times as
-    long; only what surrounds it is prose.
+    In code, entities are found by its code names alone. The rules for prose would find little more there and
+    take five times as long; they are applied to its `about` only.
     """
     found = names.find_code_names(item.searchable)
     if item.kind == "code":
@@ -42,7 +42,7 @@ def views_of_item(item: Item) -> Views:
 
 
 LOCAL = "local"
-"""In place of a server's address: the databases in the data folder."""
+"""The address of the SQLite store in the data folder, in place of a server's."""
 
 
 def default_store(settings: Settings) -> Store:
@@ -74,7 +74,7 @@ def open_store(settings: Settings, address: str) -> Store:
 
 
 def default_provider(settings: Settings) -> EmbeddingProvider | None:
-    """The encoder that the settings name; None for none."""
+    """The encoder that the settings name; None if they name none."""
     from foreword.spaces import bundled, providers, remote
 
     match settings.embedding:
@@ -96,7 +96,7 @@ def default_provider(settings: Settings) -> EmbeddingProvider | None:
 
 
 def default_reader(settings: Settings) -> Reranker | None:
-    """The reader that comes with the package; None if the settings want none, or no models at all."""
+    """The reader that comes with the package; None if the settings switch it or the encoder off."""
     from foreword.spaces.reader import BundledReader
 
     if settings.reader == "none" or settings.embedding == "none":
@@ -105,7 +105,7 @@ def default_reader(settings: Settings) -> Reranker | None:
 
 
 def default_token_space(settings: Settings) -> TokenSpace | None:
-    """The encoder of tokens that comes with the package; None if the settings want none, or another encoder.
+    """The encoder of tokens that comes with the package; None if switched off, or with another encoder.
 
     The weights of the blend were fitted with both bundled encoders together.
     """
@@ -119,7 +119,7 @@ def default_token_space(settings: Settings) -> TokenSpace | None:
 def make_dense_space(
     provider: EmbeddingProvider | None, expected: int | None, cache: CacheConfig
 ) -> DenseSpace | None:
-    """The space of meaning for an encoder; None without one. Raises if it has not the expected dimensions."""
+    """The space of meaning for an encoder; None without one, ValidationError for unexpected dimensions."""
     from foreword.spaces.dense import DenseSpace, EmbeddingCache
 
     if provider is None:
@@ -132,7 +132,7 @@ def make_dense_space(
 
 
 def connect_summariser(settings: Settings) -> ChatSummariser | None:
-    """The model that writes summaries, if the settings name one; ValidationError if it cannot be asked."""
+    """The remote model that writes summaries, if the settings name one; ValidationError for a bad address."""
     from foreword.knowledge.remote_summary import ChatSummariser
     from foreword.spaces.remote import RemoteModel
 
@@ -150,7 +150,7 @@ def connect_summariser(settings: Settings) -> ChatSummariser | None:
 
 
 def choose_summarizer(settings: Settings, tokenizer: Tokenizer) -> DialogueSummarizer:
-    """A summarizer of conversations: the model's where the settings name one, else the extractive one."""
+    """A summarizer of conversations: by the model that the settings name, else extractive."""
     from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
     from foreword.knowledge.remote_summary import RemoteDialogueSummarizer
 

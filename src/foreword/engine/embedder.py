@@ -1,19 +1,20 @@
-"""Vectors are made behind the write: an item is found by words at once, by meaning when its vector is there.
+"""Makes vectors in the background: an item is found by words at once, by meaning when it has its vector.
 
-A thread takes what was stored, looks for vectors of the same text first, has the rest encoded in batches and
-hands them to the store. Many items at once are taken by length, since a batch costs what its longest text
-costs; of identical texts one is encoded. Each batch is kept as soon as it is made: what a killed process left
-without vectors is found again the next time its workspace is opened. Failures are logged and tried again with
-the next write; nothing waits for this thread, and it waits until no question is being answered in a hurry.
+A thread takes the items that were stored, reuses vectors of the same text, encodes the rest in batches and
+stores the vectors. Many items at once are sorted by length, since a batch costs what its longest text costs;
+of identical texts one is encoded. Each batch is stored as soon as it is made: items that a killed process
+left without vectors are found the next time their workspace is opened. Failures are logged and tried again
+with the next write. Nothing waits for this thread; it waits itself while questions with a deadline are asked.
 
-Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
-vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
+Besides the whole item, views of it may be encoded: another text, made from the item alone, whose vector is
+stored in a space of its own. An item for which a view gives no text has no vector there.
 
-Services that share a store share this work: each claims what it is about to encode, so that none encodes what
-another does, and is told when one of the others has stored something.
+Services that share a store share this work: each claims the items that it is about to encode, so that no item
+is encoded twice, and each is notified when another has stored something.
 
-Before its vector is kept, what a new item replaces is judged and kept. After it, talk gets the codes of its
-tokens; if these cannot be made, the log says so, and items are found without them.
+Before the vector of a new item is stored, the relations to the items that it replaces are judged and stored.
+After it, turns and memories get the codes of their tokens; if these cannot be made, a warning is logged, and
+the items are found without them.
 """
 
 from __future__ import annotations
@@ -50,32 +51,32 @@ _log = get_logger("foreword.embedder")
 
 BATCH = 64
 LISTED = 16 * BATCH
-"""How many items without vectors are read from the store at once, to be put in the order of their lengths."""
+"""How many items without vectors are read from the store at once, to be sorted by length."""
 
 CLOSE_TIMEOUT_SECONDS = 10.0
-"""How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
+"""How many seconds `close` waits for the current batch; an encoder that hangs must not block its user."""
 
 
 _QUIET_SECONDS = 0.25
 _MAX_POSTPONED_SECONDS = 3.0
-"""How long ago the last hurried question must have been asked, and at most how long that is waited for."""
+"""How long ago the last question with a deadline must be, and at most how long the thread waits for that."""
 
 TALK = ("turn", "memory")
 """The kinds of item that are compared token by token."""
 
 Progress = Callable[[int], None]
-"""Is told how many vectors have been made so far."""
+"""Called with the number of vectors made so far."""
 
 View = tuple[str, tuple[str, ...], Callable[[Item], str]]
-"""The name of a space, the kinds of item that may have a vector there, and what of an item is embedded."""
+"""The name of a space, the kinds of item that may have a vector there, and the text to embed of an item."""
 
 
 def no_progress(_made: int) -> None:
-    """Tell nobody how many vectors have been made."""
+    """A `Progress` that does nothing."""
 
 
 class Embedder:
-    """Keeps one encoder's vectors in step with the items of every workspace that is used."""
+    """Makes one encoder's vectors for the items of every workspace that is used."""
 
     def __init__(
         self,
@@ -91,40 +92,42 @@ class Embedder:
         self._token_space = token_space
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
-        self._opened: set[str] = set()
-        self._looked_through: set[str] = set()
+        self._workspaces_seen: set[str] = set()
+        self._views_checked: set[str] = set()
         self._queued: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._encoding = threading.Lock()
-        self._asked_at = -_QUIET_SECONDS
+        self._last_deadline_question = -_QUIET_SECONDS
 
     def postpone(self) -> None:
-        """Leave the processor to a question that is to be answered by a deadline."""
-        self._asked_at = time.monotonic()
+        """Let the thread wait, because a question with a deadline was asked and needs the processor."""
+        self._last_deadline_question = time.monotonic()
 
     def embed_soon(self, workspace: str, items: Sequence[Item] = (), *, again: bool = False) -> None:
-        """Embed these soon; and, the first time a workspace is seen or `again`, whatever else it lacks."""
+        """Queue these items; at a workspace's first call, or with `again`, also all without vectors."""
         with self._lock:
-            first = again or workspace not in self._opened
-            self._opened.add(workspace)
+            first = again or workspace not in self._workspaces_seen
+            self._workspaces_seen.add(workspace)
             if not (first or items) or self._stopping.is_set():
                 return
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="foreword-embedder", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run_thread, name="foreword-embedder", daemon=True
+                )
                 self._thread.start()
-                self._store.watch(self._look_again)
+                self._store.watch(self._queue_missing)
         if self._store.is_shared:
-            self._look_again(workspace)
+            self._queue_missing(workspace)
             return
         if first:
             self._queue.put((workspace, ()))
         if items:
             self._queue.put((workspace, items))
 
-    def _look_again(self, workspace: str) -> None:
-        """Look soon for what a workspace lacks, unless that is about to be done."""
+    def _queue_missing(self, workspace: str) -> None:
+        """Queue a search for a workspace's items without vectors, unless one is queued already."""
         with self._lock:
             if workspace in self._queued or self._stopping.is_set():
                 return
@@ -132,9 +135,9 @@ class Embedder:
         self._queue.put((workspace, ()))
 
     def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
-        """Make every vector and every code that a workspace lacks, here and now; gives how many.
+        """Make all vectors and token codes that a workspace lacks, in this thread; returns how many.
 
-        Without `wait`, the thread makes them behind the write, and the number is 0.
+        Without `wait`, they are made in the background, and the number is 0.
         """
         if not wait:
             self.embed_soon(workspace, again=True)
@@ -146,82 +149,83 @@ class Embedder:
         return total
 
     def embed(self, workspace: str, items: Sequence[Item]) -> int:
-        """Give these items their vectors, in every space, and talk its codes; gives how many were kept.
+        """Make and store the vectors of these items in every space, and token codes; returns how many.
 
-        Vectors of a text that is known cost nothing.
+        A text whose vector is stored already is not encoded again.
         """
-        kept = self._embed(workspace, self._space.name, items)
+        kept = self._embed_in_space(workspace, self._space.name, items)
         for name, kinds, view in self._views:
-            kept += self._embed(
+            kept += self._embed_in_space(
                 workspace, name, _apply_view(view, [item for item in items if item.kind in kinds])
             )
         return kept + self._encode_tokens(workspace, [item for item in items if item.kind in TALK])
 
     def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
-        """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
-        while items := self._list_missing(workspace, self._space.name, LISTED):
-            made = 0
-            for batch in _split_into_batches(_shortest_first(items)):
-                kept = self._embed(workspace, self._space.name, batch)
-                made += kept
+        """Make all vectors and codes that a workspace lacks; yields how many each batch stored."""
+        while items := self._list_without_vectors(workspace, self._space.name, LISTED):
+            stored = 0
+            for batch in _split_into_batches(_sort_by_length(items)):
+                kept = self._embed_in_space(workspace, self._space.name, batch)
+                stored += kept
                 yield kept
-            if not made:
-                break  # all of them were forgotten meanwhile
+            if not stored:
+                break  # all of these items were forgotten meanwhile
         for view in self._views:
-            yield from self._embed_missing_of_view(workspace, view)
+            yield from self._embed_missing_in_view(workspace, view)
         yield from self._encode_missing_tokens(workspace)
 
     def _embed_claimed_batches(self, workspace: str) -> Iterator[int]:
-        """Embed batch after batch of what nobody else is embedding; then, once, what else is lacking."""
+        """The same for a shared store: batches that this process has claimed; then, once, views and codes."""
         claim = ClaimUnembedded(workspace, self._space.name, self._space.digest, BATCH)
         while items := self._store.run(claim):
             yield self.embed(workspace, items)
         with self._lock:
-            first = workspace not in self._looked_through
-            self._looked_through.add(workspace)
+            first = workspace not in self._views_checked
+            self._views_checked.add(workspace)
         if first:
             for view in self._views:
-                yield from self._embed_missing_of_view(workspace, view)
+                yield from self._embed_missing_in_view(workspace, view)
             yield from self._encode_missing_tokens(workspace)
 
-    def _embed_missing_of_view(self, workspace: str, view: View) -> Iterator[int]:
-        """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
+    def _embed_missing_in_view(self, workspace: str, view: View) -> Iterator[int]:
+        """The same for one view. Items without a text there stay in the list, so longer lists are read."""
         name, kinds, shown = view
         most = BATCH
         while True:
-            listed = self._list_missing(workspace, name, most, kinds)
+            listed = self._list_without_vectors(workspace, name, most, kinds)
             for batch in _split_into_batches(_apply_view(shown, listed)):
-                yield self._embed(workspace, name, batch)
+                yield self._embed_in_space(workspace, name, batch)
             if len(listed) < most:
                 return
             most *= 16
 
-    def _embed(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+    def _embed_in_space(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+        """Store the vectors of these items in the space with that name; returns how many were stored."""
         if not items:
             return 0
         space = self._space
-        with self._encoding:  # so that two threads never encode the same text
+        with self._encoding:  # two threads must not encode the same text
             hashes = {item.id: space.view_hash(item) for item in items}
             known = self._store.run(GetVectors(workspace, space.digest, tuple(hashes.values())))
             fresh = {hashes[item.id]: item for item in items if hashes[item.id] not in known}
             encoded = space.embed_items(list(fresh.values())) if fresh else ()
             by_hash = dict(known) | dict(zip(fresh, map(tuple, encoded), strict=True))
             vectors = [Vector(item.id, hashes[item.id], by_hash[hashes[item.id]]) for item in items]
-            if name == space.name:  # first: an item with a vector is not looked at again
-                self._keep_replacements(workspace, items, vectors)
+            if name == space.name:  # before the vectors, since items that have one are not judged again
+                self._store_replacements(workspace, items, vectors)
             return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
 
     def _encode_missing_tokens(self, workspace: str) -> Iterator[int]:
-        """Make the codes that the talk of a workspace lacks; gives how many each batch brought."""
+        """Make the token codes that a workspace lacks; yields how many each batch stored."""
         space = self._token_space
         while space is not None:
             items = self._store.run(ListWithoutTokenCodes(workspace, space.digest, BATCH, TALK))
             if not (kept := self._encode_tokens(workspace, items)):
-                return  # all have theirs, or cannot get them
+                return  # no item lacks codes, or none can be made
             yield kept
 
     def _encode_tokens(self, workspace: str, items: Sequence[Item]) -> int:
-        """Give these items the codes of their tokens; gives how many: 0, and a warning, if it fails."""
+        """Make and store the token codes of these items; returns how many: 0, with a warning, if it fails."""
         space = self._token_space
         if space is None or not items:
             return 0
@@ -232,8 +236,8 @@ class Embedder:
             return 0
         return self._store.run(PutTokenCodes(workspace, space.digest, codes))
 
-    def _keep_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
-        """Keep what these items replace; if that fails, or one was forgotten meanwhile, the log says so."""
+    def _store_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
+        """Store relations to the items that these replace; logs a warning if that fails."""
         if self._judge is None:
             return
         space = self._space
@@ -245,7 +249,7 @@ class Embedder:
             _log.warning("replacements not kept", workspace=workspace, error=str(error))
 
     def close(self) -> None:
-        """Stop after the batch in hand. What is left will be found again."""
+        """Stop after the current batch. The items left are found when their workspace is opened again."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -253,24 +257,26 @@ class Embedder:
             self._queue.put(None)
             thread.join(CLOSE_TIMEOUT_SECONDS)
 
-    def _list_missing(
+    def _list_without_vectors(
         self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()
     ) -> tuple[Item, ...]:
         return self._store.run(ListUnembedded(workspace, name, self._space.digest, most, kinds))
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
+        """Work through the queue until it gives None; an error is logged and does not end the thread."""
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
             with self._lock:
                 self._queued.discard(workspace)
             try:
-                self._work_until_closed(workspace, items)
+                self._embed_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
                 _log.warning("embedding failed", workspace=workspace, error=str(error))
-                with self._lock:  # look again for what was left, at the next occasion
-                    self._opened.discard(workspace)
+                with self._lock:  # so that the next write queues the items that were left
+                    self._workspaces_seen.discard(workspace)
 
-    def _work_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
+    def _embed_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
+        """Embed these items, or without any all that the workspace lacks; stops early at `close`."""
         if self._store.is_shared:
             steps = self._embed_claimed_batches(workspace)
         elif items:
@@ -282,9 +288,9 @@ class Embedder:
             self._wait_until_quiet()
 
     def _wait_until_quiet(self) -> None:
-        """Wait until no hurried question was asked for a moment; at most some seconds, or until closed."""
+        """Wait until no question with a deadline was asked for a moment; only seconds, or until closed."""
         until = time.monotonic() + _MAX_POSTPONED_SECONDS
-        while (seconds := min(until, self._asked_at + _QUIET_SECONDS) - time.monotonic()) > 0:
+        while (seconds := min(until, self._last_deadline_question + _QUIET_SECONDS) - time.monotonic()) > 0:
             if self._stopping.wait(seconds):
                 return
 
@@ -293,11 +299,11 @@ def _split_into_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 
-def _shortest_first(items: Sequence[Item]) -> list[Item]:
-    """The items by the length of what they say, identical ones beside each other."""
+def _sort_by_length(items: Sequence[Item]) -> list[Item]:
+    """The items, the shortest text first, identical ones beside each other."""
     return sorted(items, key=lambda item: (len(item.searchable), item.searchable))
 
 
 def _apply_view(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:
-    """The items as an encoder sees them through a view: its text in place of theirs; without, not at all."""
+    """The items with a view's text in place of their own, less those for which it gives none."""
     return [replace(item, about="", text=text) for item in items if (text := view(item))]

@@ -1,8 +1,8 @@
-"""The ledger of a workspace: what was decided, is known, or is open; and how a line gets there by hand.
+"""The ledger of a workspace: lists what was decided, is known, or is open; and records lines by hand.
 
-The lists are read from the stored items (`knowledge.decisions`, `knowledge.facts`, `knowledge.open_ends`).
-What is recorded here is a memory like any other, with a type by which the lists know it. A correction names
-the item that it replaces; if its author is trusted less than that item's, it is kept beside it and replaces
+The lists are read from the stored items (`knowledge.decisions`, `knowledge.facts`, `knowledge.open_ends`). A
+recorded line is a memory like any other, whose type puts it into one of the lists. A correction names the
+item that it replaces; if its author is trusted less than that item's, it is stored beside it and replaces
 nothing, unless the user has said the same since.
 """
 
@@ -38,7 +38,7 @@ _MIN_ID_CHARACTERS = 4
 
 
 class Ledger:
-    """What holds in one workspace. `engine` keeps it, `workspace` says which."""
+    """The decisions, facts and open ends that hold in one workspace."""
 
     def __init__(self, engine: ContextEngine, workspace: str) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class Ledger:
     def list_decisions(
         self, about: str = "", since: datetime | None = None, until: datetime | None = None
     ) -> list[Decision]:
-        """The decisions, rules and preferences that hold, newest first; about something, or of a time."""
+        """The decisions, rules and preferences that hold, newest first; about some words, or of a time."""
         words = task_words(about)
         return [
             one
@@ -60,17 +60,17 @@ class Ledger:
         ]
 
     def list_facts(self, who: str) -> list[Fact]:
-        """What is known about somebody or something; "me" is the one who speaks."""
+        """The facts known about a person or thing; "me" is the user who speaks."""
         if not who.strip():
             raise ValidationError("say whose facts: a name, a thing, or me")
         return list_facts(self._engine.store, self.workspace, who, find_entities)
 
     def list_open_ends(self) -> list[OpenEnd]:
-        """What is open: newest first, and last what is for some day."""
+        """The open ends: newest first, and last those that are for some day."""
         return list_open_ends(self._engine.store, self.workspace)
 
     def find_item(self, item_id: str) -> Item:
-        """The item with that id, or the one line of the ledger whose id begins so; else UnknownId."""
+        """The item with that id, or the only line of the ledger whose id begins with it; else UnknownId."""
         item = self._engine.store.get(self.workspace, item_id)[0]
         if item is not None:
             return item
@@ -100,10 +100,10 @@ class Ledger:
         session: str | None = None,
         source: Source = Source(),  # noqa: B008  (frozen)
     ) -> Item:
-        """Keep a line of the ledger.
+        """Store a line of the ledger.
 
-        With a subject and a value, it replaces what was recorded of the same subject (and attribute) by
-        anybody who is not trusted more. `replaces` names the item that it corrects.
+        With a subject and a value, it replaces older lines about the same subject (and attribute) whose
+        authors are not trusted more. `replaces` is the id of an item that it corrects.
         """
         if kind not in LINE_KINDS:
             raise ValidationError(f"no kind of line named {kind!r}; there are: {', '.join(LINE_KINDS)}")
@@ -111,19 +111,19 @@ class Ledger:
             "type": kind,
             "about": subject,
             "session": session,
-            "metadata": _describe_value(subject, attribute, value),
+            "metadata": _value_metadata(subject, attribute, value),
         }
         if replaces:
             return self.remember_correction(self.find_item(replaces), text, source, **fields)
         return self._engine.remember(text, self.workspace, source=source, **fields)
 
     def remember_correction(self, older: Item, text: str, source: Source, **fields: Any) -> Item:  # noqa: ANN401
-        """Keep a statement that corrects an item, and say at once what it does to it.
+        """Store a statement that corrects an item, and its relation to that item.
 
-        It replaces the item unless the item's author is trusted more; then it is kept beside it, and only
-        what the user said since in the same words replaces it. `fields` are those of `remember`.
+        It replaces the item unless the item's author is trusted more; then it only disputes it, unless the
+        user has said the same since. `fields` are those of `remember`.
         """
-        backing = None if may_replace(source, older.source) else self._find_users_word(text, older)
+        backing = None if may_replace(source, older.source) else self._find_user_statement(text, older)
         is_replaced = backing is not None or may_replace(source, older.source)
         supersedes = older.id if is_replaced else None
         item = self._engine.remember(text, self.workspace, source=source, supersedes=supersedes, **fields)
@@ -133,7 +133,7 @@ class Ledger:
         return item
 
     def correct(self, item_id: str, text: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
-        """Keep a new statement that replaces an older one, of the same kind as it."""
+        """Store a new line that corrects an older item, of the same kind as that."""
         older = self.find_item(item_id)
         kind: LineKind = read_settled_kind(older) or ("task" if older.type == "task" else "fact")
         return self.record(text, kind, replaces=older.id, session=older.session, source=source)
@@ -141,7 +141,7 @@ class Ledger:
     def close(self, item_id: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
         """Mark an item as closed: it is done, or holds no longer. It stays remembered.
 
-        A task can be closed by anybody; what somebody settled or said, by nobody who is trusted less.
+        A task can be closed by any source; any other line only by a source trusted at least as much.
         """
         item = self.find_item(item_id)
         if read_open_end(item) is None and not may_replace(source, item.source):
@@ -155,24 +155,24 @@ class Ledger:
         changed = self._engine.store.run(change)
         return changed if changed is not None else item
 
-    def _find_users_word(self, text: str, older: Item) -> Item | None:
-        """The user's own later statement that says what a correction says; None if there is none.
+    def _find_user_statement(self, text: str, older: Item) -> Item | None:
+        """A later statement of the user that has all new words of a correction; None if there is none.
 
-        It has every word of the correction that the older statement has not.
+        The new words are those that the corrected item does not have.
         """
         new = task_words(text) - task_words(older.text)
         since = Filters(kinds=KINDS, since=older.created_at)
         recent = self._engine.store.run(ListRecent(self.workspace, since, _MAX_LATER_ITEMS))
-        said = (item for item in recent if item.source.trust == "user" and item.id != older.id)
-        return next((item for item in said if new and _says_all_words(item, new)), None)
+        by_user = (item for item in recent if item.source.trust == "user" and item.id != older.id)
+        return next((item for item in by_user if new and _states_all_words(item, new)), None)
 
 
-def _says_all_words(item: Item, words: frozenset[str]) -> bool:
+def _states_all_words(item: Item, words: frozenset[str]) -> bool:
     return words <= task_words(item.text) and not only_asks(item.text)
 
 
-def _describe_value(subject: str, attribute: str, value: str) -> dict[str, str]:
-    """The metadata by which later lines about the same subject find this one; empty without both."""
+def _value_metadata(subject: str, attribute: str, value: str) -> dict[str, str]:
+    """The metadata by which a later line about the same subject replaces this one; empty without a value."""
     if not (subject and value):
         return {}
     return {"subject": subject, "attribute": attribute or "is", "value": value}

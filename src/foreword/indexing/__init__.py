@@ -1,1 +1,1 @@
-"""A folder or a document becomes memory, and stays in step with it."""
+"""Stores folders and documents as items, and keeps the items in step with them."""

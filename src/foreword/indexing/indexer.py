@@ -1,9 +1,9 @@
-"""A folder becomes memory and stays in step with it: its files as units and sections, its history as commits.
+"""Indexes a folder: stores its code, documents and commits as items, and keeps these in step with it.
 
-What did not change costs a look at its size and time; what changed is read, cut and stored in place of what
-it held; what is gone is removed. Each file is stored whole or not at all, so that whoever is interrupted
-starts again where they were. Takes secrets out of a file before it is cut, and of every item again before it
-is stored. Makes no vectors: `ContextEngine.embed_pending` does, for whatever lacks them.
+A file with the same size and time as before is not read; a file that changed is read, split and stored in
+place of its old items; the items of a file that is gone are removed. Each file is stored whole or not at all,
+so that an interrupted run can be continued. Secrets are removed from a file before it is split, and from
+every item again before it is stored. Makes no vectors: that is `ContextEngine.embed_pending`.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
     Progress = Callable[[str, int, int | None], None]
-    """What is being done, how much of it is done, and how much there is, where that is known."""
+    """Called with what is being indexed, how many are done, and how many there are, if that is known."""
 
 _log = get_logger("foreword.indexer")
 
 _FILES_PER_COMMIT = 250
 _ITEMS_PER_COMMIT = 8_000
-"""How many items share a transaction: enough not to wait for the disk, few enough to lose little."""
+"""How many items share a transaction: enough to save waits for the disk, few enough to lose little."""
 
 _MIN_FILES_FOR_PROCESSES = 100
 """When at least this many files have changed, other processes read them."""
 
 _LEFT_OUT = "left out: "
-"""How the hash begins in the mark of a file that was read once and found not worth storing."""
+"""The beginning of the hash in the mark of a file that was read and not stored; its reason follows."""
 
-_HISTORY = ".git"
+_HISTORY_MARK = ".git"
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What became of a folder: files stored anew, their units, commits stored anew; and what cost nothing.
+    """The numbers of one indexing run: new or changed files, their units, new commits, unchanged files.
 
-    `skipped` counts the files that were left out, by reason; `removed` those that are no more.
+    `skipped` counts the files that were left out, by reason; `removed` those that no longer exist.
     """
 
     files: int = 0
@@ -72,16 +72,16 @@ class Indexed:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything is stored now that was not before, or the other way round."""
+        """Whether the run stored or removed anything."""
         return bool(self.files or self.commits or self.removed)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFolder:
-    """A folder as a workspace sees it.
+    """A folder to index for a workspace, and the prefixes of its files' paths.
 
-    `shown_prefix` stands before a file's path where it is shown: from the workspace's own folder or, outside
-    of it, from the root. `mark_prefix` stands before it in marks: no file of another folder has that path.
+    `shown_prefix` is put before a file's path where it is shown: the path from the workspace's own folder or,
+    outside of that, the folder's name. `mark_prefix` is put before it in marks, which are unique that way.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ class SourceFolder:
 
     @classmethod
     def in_workspace(cls, folder: Path, workspace: str) -> SourceFolder:
-        """The root that a folder is for a workspace."""
+        """The folder with the prefixes that its files have in a workspace."""
         real = Path(os.path.realpath(folder))
         own = Path(workspace)
         if own.is_absolute() and real.is_relative_to(home := Path(os.path.realpath(own))):
@@ -102,15 +102,15 @@ class SourceFolder:
 
     @property
     def outer_path(self) -> str:
-        """The folder, where it is neither the workspace's own nor in it: a path as shown leads to no file."""
+        """The folder's path if it is outside of the workspace's folder, where shown paths lead to no file."""
         return "" if self.shown_prefix == self.mark_prefix else storable_path(str(self.folder))
 
     def holds_mark(self, path: str) -> bool:
-        """Whether the path of a mark is that of a file below the root."""
+        """Whether the path of a mark is that of a file in this folder."""
         return path.startswith(self.mark_prefix) and (bool(self.mark_prefix) or not path.startswith("/"))
 
     def identity(self) -> tuple[int, int] | None:
-        """What tells the folder from another of the same name; None when it cannot be looked at."""
+        """The folder's device and inode, by which a replaced folder is noticed; None if it cannot be read."""
         try:
             found = self.folder.stat()
         except OSError:
@@ -119,7 +119,7 @@ class SourceFolder:
 
 
 class Indexer:
-    """Keeps what one engine knows of folders in step with them."""
+    """Keeps the items of one engine in step with the folders that they come from."""
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
@@ -134,9 +134,9 @@ class Indexer:
         documents: bool = True,
         progress: Progress = lambda _label, _done, _total: None,
     ) -> Indexed:
-        """Bring a workspace in step with a folder. What of it is not asked for stays as it was.
+        """Bring a workspace in step with a folder's code, commits and documents, as far as asked for.
 
-        `commits` None means: where there is a history.
+        With `commits=None`, commits are read if the folder has a git history; with True, GitFailed if not.
         """
         check_workspace(workspace)
         run = _IndexingRun(self._engine, workspace, SourceFolder.in_workspace(root, workspace), progress)
@@ -163,7 +163,7 @@ class _IndexingRun:
         self._counts: Counter[str] = Counter()
 
     def result(self) -> Indexed:
-        """What became of the folder."""
+        """The numbers of this run."""
         return Indexed(
             **{name: self._counts[name] for name in ("files", "units", "commits", "removed", "unchanged")},
             skipped=dict(self._skipped.most_common()),
@@ -173,14 +173,14 @@ class _IndexingRun:
     # Files
 
     def index_files(self, *, code: bool, documents: bool) -> None:
-        """Store what changed, file by file; then remove what is no more."""
+        """Store the files that changed; then remove those that no longer exist."""
         identity, home = self._root.identity(), self._engine.settings.home
         found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
         changed = [file for file in wanted if not self._count_if_unchanged(file)]
         with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _group_into_batches(self._read_files_to_store(changed)):
+            for batch in _group_into_batches(self._read_into_operations(changed)):
                 if writing is not None:
                     writing.result()
                 writing = writer.submit(self._store_files, batch)
@@ -191,15 +191,15 @@ class _IndexingRun:
         else:
             _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
-    def _read_files_to_store(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
-        """What is to be stored of files, each as it is read."""
+    def _read_into_operations(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+        """The write operations for files, each yielded as its file is read."""
         self._progress("files", 0, len(files))
         for done, (file, read) in enumerate(zip(files, self._read_files(files), strict=True), 1):
-            yield from self._puts_for_file(file, read)
+            yield from self._operations_for_file(file, read)
             self._progress("files", done, len(files))
 
     def _read_files(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
-        """What files hold; where they are many, other processes read them."""
+        """The contents of files, in order; other processes read them if they are many."""
         requests = [(file, mark.hash if (mark := self._stored_mark(file)) else "") for file in files]
         pool = self._start_reader_pool() if len(files) >= _MIN_FILES_FOR_PROCESSES else None
         if pool is None:
@@ -209,8 +209,8 @@ class _IndexingRun:
             yield from pool.read(requests)
 
     def _start_reader_pool(self) -> reading.ReaderPool | None:
-        """A pool of reader processes; None where they cannot help or cannot be started."""
-        processes = reading.count_processes() if self._reader.can_be_sent() else 0
+        """A pool of reader processes; None if they would not help or cannot be started."""
+        processes = reading.count_processes() if self._reader.can_run_elsewhere() else 0
         try:
             return reading.ReaderPool(self._reader, processes) if processes else None
         except OSError as error:
@@ -221,11 +221,11 @@ class _IndexingRun:
         return self._root.mark_prefix + file.path
 
     def _stored_mark(self, file: SourceFile) -> FileState | None:
-        """The mark that is stored of a file, if any."""
+        """The stored mark of a file, if there is one."""
         return self._marks.get(self._mark_path(file))
 
     def _count_if_unchanged(self, file: SourceFile) -> bool:
-        """Whether a file has the size and the time that it had when it was read; if so, it is counted."""
+        """Whether a file has the same size and time as in its stored mark; if so, count it as unchanged."""
         mark = self._stored_mark(file)
         if mark is None or (mark.size, mark.mtime_ns) != (file.size, _wrap_to_64_bits(file.mtime_ns)):
             return False
@@ -235,13 +235,13 @@ class _IndexingRun:
             self._counts["unchanged"] += 1
         return True
 
-    def _puts_for_file(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
-        """What is to be stored of a file: its items, or only its new mark where its bytes are the same."""
+    def _operations_for_file(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
+        """The write operation for a file: its items, or only its new mark if its bytes are the same."""
         self._skipped.update(read.skipped)
         mark = FileState(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
         if not read.hash:
             reason = next(iter(read.skipped), "")
-            # What is unreadable may be readable the next time, and what is known of it still holds.
+            # An unreadable file may be readable the next time, so its old items stay.
             if reason != "unreadable":
                 yield PutFile(self._workspace, replace(mark, hash=f"{_LEFT_OUT}{reason}"), ())
         elif read.items is None:
@@ -256,14 +256,14 @@ class _IndexingRun:
             self._counts["units"] += len(refiled.stored)
 
     def _remove_missing_files(self, found_paths: set[str]) -> None:
-        """Remove files below the root that are there no more, or are not to be read any more."""
+        """Remove the items of files that no longer exist in the folder, or may no longer be read."""
         visible: dict[PurePosixPath, bool] = {}
         gone = [
             path
             for path in self._marks
             if self._root.holds_mark(path)
             and path not in found_paths
-            and path.rpartition("/")[2] != _HISTORY
+            and path.rpartition("/")[2] != _HISTORY_MARK
             and is_file_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
         ]
         if gone:
@@ -273,54 +273,56 @@ class _IndexingRun:
     # History
 
     def index_history(self, *, required: bool) -> None:
-        """Store the commits since the last that is known, and remove those that were rewritten."""
+        """Store the commits since the last stored one, and remove those that were rewritten."""
         folder = self._root.folder
         try:
             newest = newest_commit(folder)
-            top = SourceFolder.in_workspace(_repository_folder(folder), self._workspace)
+            top = SourceFolder.in_workspace(_find_repository_folder(folder), self._workspace)
         except GitFailed as failed:
             if required:
                 raise
             if not failed.reason.startswith("not a git repository"):
                 _log.warning("history is left out", root=str(folder), problem=failed.reason)
             return
-        mark = FileState(top.mark_prefix + _HISTORY, 0, 0, newest)
+        mark = FileState(top.mark_prefix + _HISTORY_MARK, 0, 0, newest)
         known = self._marks.get(mark.path, replace(mark, hash="")).hash
         if known == newest:
             return
         self._progress("commits", 0, None)
-        since = self._last_common_commit(known, newest)
+        since = self._find_last_common_commit(known, newest)
         unfinished = replace(mark, hash=since)
         if since != known:
-            rewritten = self._ids_of_rewritten_commits(newest)
+            rewritten = self._list_rewritten_commits(newest)
             self._store.run(PutFile(self._workspace, unfinished, (), keep_earlier=True, except_ids=rewritten))
         commits = read_commit_items(folder, self._workspace, since)
         while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
-            # How far history is stored is said at the end: commits come newest first, and leave a hole.
+            # Commits come newest first, so the newest is marked as stored only when all are.
             self._store_commits(unfinished, batch)
         self._store.run(PutFile(self._workspace, mark, (), keep_earlier=True))
 
-    def _last_common_commit(self, known: str, newest: str) -> str:
-        """The last commit that is known and still holds; "" when there is none."""
+    def _find_last_common_commit(self, known: str, newest: str) -> str:
+        """The last stored commit that is still in the history; "" when there is none."""
         try:
             return run_git(self._root.folder, "merge-base", known, newest) if known else ""
         except GitFailed:
             return ""
 
-    def _ids_of_rewritten_commits(self, newest: str) -> tuple[str, ...]:
-        """The ids of commits that are not behind the newest any more; of all, where there is none."""
+    def _list_rewritten_commits(self, newest: str) -> tuple[str, ...]:
+        """The ids of stored commits that are no longer in the history of the newest commit."""
         alive = set(run_git(self._root.folder, "rev-list", newest).split()) if newest else set()
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
         return tuple(item.id for item in stored if item.metadata.get("sha") not in alive)
 
     def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
-        put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), keep_earlier=True)
+        put = PutFile(
+            self._workspace, mark, self._reader.prepare_items(batch, self._skipped), keep_earlier=True
+        )
         self._counts["commits"] += sum(stored.new for stored in self._store.run(put).stored)
         self._progress("commits", self._counts["commits"], None)
 
 
-def _repository_folder(root: Path) -> Path:
-    """The folder that a history is of: that of the files, or of a repository without any, its own."""
+def _find_repository_folder(root: Path) -> Path:
+    """The top folder of a repository's files, or the repository's own folder if it is bare."""
     try:
         return Path(run_git(root, "rev-parse", "--show-toplevel"))
     except GitFailed:
@@ -328,12 +330,12 @@ def _repository_folder(root: Path) -> Path:
 
 
 def _wrap_to_64_bits(number: int) -> int:
-    """A number as a mark can hold it: another one where it is too large, but always the same."""
+    """A number brought into 64 bits, as the store holds it; the same number always gives the same."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _group_into_batches(puts: Iterable[PutFile]) -> Iterator[list[PutFile]]:
-    """Files in batches, each small enough to share a transaction."""
+    """The operations in batches, each small enough to share a transaction."""
     batch: list[PutFile] = []
     items = 0
     for put in puts:

@@ -1,9 +1,10 @@
-"""Documents that an application hands over: stored in chunks, replaced where they changed, removed whole.
+"""Documents that an application passes in: stored in chunks, replaced where they changed, removed whole.
 
-Each document is a source of its own, so that no two share an item and forgetting one takes all that was made
-from it. A folder is for the `Indexer`; its files are listed and removed here like any other document. Takes
-secrets out of a document before it is cut, and of every chunk again before it is stored. Makes no vectors
-(`ContextEngine.embed_pending` does) and does not search: that is for `foreword.recipes.dialogue.rag`.
+Each document is a source of its own, so that no two share an item and forgetting one removes all that was
+made from it. Folders are read by the `Indexer`; their files are listed and removed here like any other
+document. Secrets are removed from a document before it is split, and from every chunk again before it is
+stored. Makes no vectors (that is `ContextEngine.embed_pending`) and does not search (that is
+`foreword.recipes.dialogue.rag`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _log = get_logger("foreword.knowledge_base")
 
 _FILE = "file:"
 _MARK = "/document:"
-"""How the mark of a document begins: as no file of a folder can be called that is indexed in its place."""
+"""The beginning of a document's mark, with which no mark of an indexed file can begin."""
 
 _DIGEST_CHARACTERS_IN_ID = 19
 _DOCUMENTS_PER_COMMIT = 100
@@ -49,7 +50,7 @@ _MIN_CHUNK_TOKENS, _MAX_CHUNK_TOKENS = 32, 8_192
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with a title, Markdown or plain. Without an id of its own it is named by its content."""
+    """A text with a title, Markdown or plain. Without an id, it gets one made from its content."""
 
     title: str
     text: str
@@ -61,7 +62,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A document as it is stored: where it comes from, in how many chunks, and how many tokens they have."""
+    """A stored document: its source, its number of chunks, and how many tokens they have."""
 
     source: DocumentSource
     chunks: int
@@ -88,14 +89,14 @@ class KnowledgeBase:
         )
 
     def index_document(self, document: Document) -> str:
-        """Store a document; gives its id. The same document twice is stored once.
+        """Store a document durably, and return its id. The same document twice is stored once.
 
-        When this returns it survives a power cut, and words find it; meaning follows.
+        It is found by its words at once, by its meaning when its chunks have vectors.
         """
         return self.index_documents([document])[0]
 
     def index_documents(self, documents: Iterable[Document]) -> list[str]:
-        """Store many documents, some a transaction; gives their ids. All are checked before one is stored."""
+        """Store many documents, and return their ids. All are checked before the first is stored."""
         ids: list[str] = []
         fresh: dict[str, Document] = {}
         for document in map(_check_document, documents):
@@ -108,7 +109,7 @@ class KnowledgeBase:
         return ids
 
     def update_document(self, doc_id: str, document: Document) -> Updated:
-        """Store a document in place of what it was. Chunks that did not change keep their ids and vectors."""
+        """Replace a stored document. Chunks that did not change keep their ids and vectors."""
         document = _check_document(document)
         if document.doc_id not in (None, doc_id):
             raise ValidationError(f"{document.doc_id!r} is not the document {doc_id!r}; leave its id out")
@@ -130,7 +131,7 @@ class KnowledgeBase:
         return self._engine.forget(self.workspace, source=_source_name(doc_id), verify=verify)
 
     def list_documents(self) -> list[KnownDocument]:
-        """Every document and every indexed file of the workspace, in the order in which they came."""
+        """Every document and every indexed document file of the workspace, in the order of storing."""
         found: dict[str, KnownDocument] = {}
         for item in self._engine.store.scan(self.workspace, Filters(kinds=("document",))):
             name = item.source.name
@@ -139,20 +140,20 @@ class KnowledgeBase:
         return list(found.values())
 
     def index_folder(self, folder: Path) -> Indexed:
-        """Bring the workspace in step with the documents of a folder; its code and history stay out."""
+        """Bring the workspace in step with the documents of a folder, without its code and history."""
         return Indexer(self._engine).index(folder, self.workspace, code=False, commits=False)
 
     # Inside
 
-    def _first_stored_chunk(self, doc_id: str) -> Item | None:
+    def _find_first_chunk(self, doc_id: str) -> Item | None:
         """The first stored item of a document, if any."""
         scan = Scan(self.workspace, Filters(source=_source_name(doc_id)), limit=1)
         found = self._engine.store.run(scan)
         return found[0] if found else None
 
     def _require_document(self, doc_id: str) -> Item:
-        """The first item of a document. Raises ValidationError when there is no such document."""
-        item = self._first_stored_chunk(doc_id)
+        """The first stored item of a document; ValidationError when there is no such document."""
+        item = self._find_first_chunk(doc_id)
         if item is None:
             raise ValidationError(f"no document of {self.workspace!r} has the id {doc_id!r}")
         return item
@@ -160,8 +161,8 @@ class KnowledgeBase:
     def _is_already_stored(
         self, doc_id: str, document: Document, new_documents: Mapping[str, Document]
     ) -> bool:
-        """Whether this very document is stored, or about to be; an error when another has its id."""
-        item = self._first_stored_chunk(doc_id) if doc_id not in new_documents else None
+        """Whether the same document is stored, or is about to be; ValidationError if another has its id."""
+        item = self._find_first_chunk(doc_id) if doc_id not in new_documents else None
         if item is None and doc_id not in new_documents:
             return False
         before = item.metadata.get("hash") if item else _document_digest(new_documents[doc_id])
@@ -170,7 +171,7 @@ class KnowledgeBase:
         return True
 
     def _make_put_file(self, doc_id: str, document: Document) -> PutFile:
-        """What is to be stored of a document. Raises ValidationError when nothing of it can be."""
+        """The write operation for a document; ValidationError when it has nothing that can be stored."""
         items = tuple(self._make_chunk_items(doc_id, document))
         if not items:
             raise ValidationError(f"the document {document.title!r} says nothing; nothing was kept")
@@ -178,7 +179,7 @@ class KnowledgeBase:
         return PutFile(self.workspace, mark, items)
 
     def _make_chunk_items(self, doc_id: str, document: Document) -> Iterator[Item]:
-        """The chunks as they may be stored, but for those of which nothing is left without secrets."""
+        """The chunks of a document as items, less those with nothing left once secrets are removed."""
         counter = self._engine.tokenizer
         chunks = chunk_text(redact_file_text(document.text), counter, self._chunk_tokens)
         common = {
@@ -193,7 +194,7 @@ class KnowledgeBase:
         now = self._engine.clock()
         source = Source(_source_name(doc_id), "web" if document.url else "repository")
         for number, chunk in enumerate(chunks, 1):
-            # A first heading that repeats the title is not said twice.
+            # A heading that repeats the title is left out.
             path = (document.title, *(name for name in chunk.headings if name != document.title))
             item = Item(
                 text=chunk.text,
@@ -226,7 +227,7 @@ def _source_name(doc_id: str) -> str:
 
 
 def _check_document(document: Document) -> Document:
-    """A document that can be stored, its title on one line. Raises ValidationError, naming the field."""
+    """The document with its title on one line; ValidationError, naming the field, if one is not valid."""
     for name in ("title", "doc_type", "url"):
         if name != "url" or document.url is not None:
             check_text(name, getattr(document, name), _MAX_LABEL)
@@ -240,7 +241,7 @@ def _check_document(document: Document) -> Document:
 
 
 def _document_digest(document: Document) -> str:
-    """A document by its content, its id apart; the tag says by which algorithm."""
+    """The hash of a document's fields except its id."""
     date = document.date.isoformat() if document.date else None
     parts = (document.title, document.text, document.url, date, document.doc_type)
     return text_hash(json.dumps(parts))

@@ -1,9 +1,9 @@
-"""A file becomes what is stored of it: read, cut, without secrets, its tokens counted, as the spaces see it.
+"""Reads files into items: split, without secrets, with tokens counted and views made, in several processes.
 
-Knows one file at a time, and no store, so that several processes can read beside the one that writes. These
-are started by their command line, not by `multiprocessing`, which would run the caller's own script again. A
-file that makes its reader crash is left out, and the rest is read by another. Readers end when this process
-does, however it ends.
+Reads one file at a time and uses no store, so that several processes can read beside the one that writes.
+These are started by their command line, not by `multiprocessing`, which would run the caller's own script
+again. A file that makes its reader crash is left out, and a new reader reads the others. Readers end when
+this process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from foreword.types import Item, Views
 
     Request = tuple[SourceFile, str]
-    """A file, and the hash that is known of it."""
+    """A file, and the hash of its bytes when it was last read; "" if it was not."""
 
 _log = get_logger("foreword.indexer")
 
@@ -48,17 +48,17 @@ _MAX_PROCESSES = 3
 
 _FILES_PER_REQUEST = 16
 _REQUESTS_AHEAD = 2
-"""How many requests are made for each reader before their answers are wanted."""
+"""How many requests are sent ahead for each reader."""
 
 _COLLECTION_THRESHOLD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """What a file holds: the hash of its bytes, its items, and what the spaces see of them.
+    """What was read from a file: the hash of its bytes, its items, and their views.
 
-    Without a hash it was left out; `skipped` counts why, and how many of its parts were. Without items it
-    holds nothing worth storing; where they are None, it holds what it held before.
+    If the hash is empty, the file was left out; `skipped` has the reasons, also for parts that were left out.
+    If `items` is None, the file has not changed; if it is empty, nothing in the file is worth storing.
     """
 
     hash: str
@@ -71,8 +71,8 @@ class FileRead:
 class FileReader:
     """Reads the files of one folder.
 
-    `prefix` stands before a file's path where it is shown; `root` is the folder, where that is not the
-    workspace's own. Items say how their file looked, so that one can see later whether they still hold.
+    `prefix` is put before a file's path where it is shown; `root` is the folder, if it is outside of the
+    workspace's own. Items get a stamp of their file, by which a later change of it is noticed.
     """
 
     workspace: str
@@ -81,7 +81,7 @@ class FileReader:
     root: str = ""
 
     def read(self, file: SourceFile, known_hash: str = "") -> FileRead:
-        """What a file holds; its items are None when its hash is still the one that is known."""
+        """The items of a file; None in their place if its hash is still `known_hash`."""
         skipped: Counter[str] = Counter()
         content = read_file(file, skipped=cast("Skipped", skipped))
         if content is None:
@@ -92,10 +92,10 @@ class FileReader:
         if skipped and not cut.items:
             return FileRead("", skipped=skipped)
         stamp = file_stamp(file, content.hash, self.root)
-        items = self.prepare(cut.items, skipped, stamp, verbatim=cut.verbatim)
+        items = self.prepare_items(cut.items, skipped, stamp, verbatim=cut.verbatim)
         return FileRead(content.hash, items, tuple(map(views_of_item, items)), skipped)
 
-    def prepare(
+    def prepare_items(
         self,
         items: Sequence[Item],
         skipped: Counter[str],
@@ -103,9 +103,9 @@ class FileReader:
         *,
         verbatim: bool = False,
     ) -> tuple[Item, ...]:
-        """Items as they may be stored: checked, counted, stamped, without secrets; none with nothing left.
+        """The items ready to store: checked, without secrets, with tokens and stamp; unfit ones are left out.
 
-        `verbatim` says that their texts stand word for word in a text without secrets.
+        `verbatim` says that their texts are copied word for word from a text without secrets.
         """
         prepared: list[Item] = []
         clean = have_no_secrets(items, texts=not verbatim)
@@ -120,19 +120,19 @@ class FileReader:
             prepared.append(replace(checked, tokens=tokens, metadata={**checked.metadata, **stamp}))
         return tuple(prepared)
 
-    def can_be_sent(self) -> bool:
-        """Whether another process can read like this: a caller's own tokenizer is known here alone."""
+    def can_run_elsewhere(self) -> bool:
+        """Whether another process can use this reader: not if its tokenizer is the caller's own."""
         return type(self.tokenizer).__module__.startswith("foreword.")
 
 
 def count_processes() -> int:
-    """How many readers to start on this machine; none where they would only take turns with the writer."""
+    """How many readers to start on this machine; 0 if it has one processor, needed by the writer."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(processors, _MAX_PROCESSES) if processors > 1 else 0
 
 
 class ReaderPool:
-    """Several processes that read for this one. Raises OSError where they cannot be started."""
+    """Several processes that read files for this one. Raises OSError if they cannot be started."""
 
     def __init__(self, reader: FileReader, processes: int) -> None:
         self._reader = reader
@@ -157,7 +157,7 @@ class ReaderPool:
             self._idle.get().end()
 
     def read(self, requests: Iterable[Request]) -> Iterator[FileRead]:
-        """What each of these files holds, in order."""
+        """The contents of these files, in order."""
         waiting: deque[Future[list[FileRead]]] = deque()
         ahead = _REQUESTS_AHEAD * self._idle.qsize()
         files = iter(requests)
@@ -169,7 +169,7 @@ class ReaderPool:
             yield from waiting.popleft().result()
 
     def _read_batch_in_process(self, batch: list[Request]) -> list[FileRead]:
-        """What these files hold; one that makes its reader crash is left out as unreadable."""
+        """The contents of these files; one that makes its reader crash is left out as unreadable."""
         process = self._idle.get()
         try:
             read = process.read(batch)
@@ -191,7 +191,7 @@ class _ReaderProcess:
 
     def __init__(self, reader: FileReader) -> None:
         self._child = subprocess.Popen(  # noqa: S603  (this very interpreter)
-            # Without -P, what lies in the working folder could pass for a module of Python's own.
+            # Without -P, a file in the working folder could be imported in place of a standard module.
             [sys.executable, "-P", "-c", f"from {__name__} import serve_requests; serve_requests()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -200,7 +200,7 @@ class _ReaderProcess:
         self._reader = reader
 
     def wait_until_ready(self) -> Self:
-        """This process, once it can read. Raises OSError when it does not start."""
+        """Wait until the process can read, and return it. Raises OSError when it does not start."""
         try:
             self._send_object(self._reader)
             self._receive_object()
@@ -210,14 +210,14 @@ class _ReaderProcess:
         return self
 
     def read(self, batch: list[Request]) -> list[FileRead] | None:
-        """What these files hold; None where that is an error, which whoever reads them will meet."""
+        """The contents of these files; None if the process met an error, which the caller will meet again."""
         self._send_object(batch)
         return cast("list[FileRead] | None", self._receive_object())
 
     def end(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         self._child.kill()
-        with suppress(BrokenPipeError):  # what was not sent yet need not be
+        with suppress(BrokenPipeError):  # requests not sent yet do not matter now
             self._child.communicate()
 
     def _send_object(self, value: object) -> None:
@@ -230,10 +230,10 @@ class _ReaderProcess:
 
 
 def serve_requests() -> None:
-    """Answer requests on the standard input until it ends; the answers go to what was the standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted too, and ends this process
+    """Answer requests from standard input until it ends; the answers go to the original standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this process
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing else that is printed may stand between the answers
+    os.dup2(2, 1)  # anything printed goes to standard error, not between the answers
     gc.set_threshold(_COLLECTION_THRESHOLD)
     reader: FileReader = pickle.load(sys.stdin.buffer)  # noqa: S301  (of our parent)
     answer: object = "ready"
@@ -246,5 +246,5 @@ def serve_requests() -> None:
             return
         try:
             answer = [reader.read(*request) for request in batch]
-        except Exception:  # noqa: BLE001  (the process that asks reads it then, and meets the same error)
+        except Exception:  # noqa: BLE001  (the parent then reads the files, and meets the same error)
             answer = None

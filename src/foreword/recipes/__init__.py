@@ -1,1 +1,1 @@
-"""Recipes: which sections, how tokens are divided, how each is worded. Lists, not logic."""
+"""Recipes: for each kind of context, the list of its stages, with what only that kind needs."""

@@ -1,6 +1,6 @@
 """The recipes of the context engine: `chat`, `detailed`, `summary`, and whatever templates a user registers.
 
-One section, worded by one template; the whole budget is its own.
+The context is one section, worded by one template, with the whole budget.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foreword.pipeline import (
     drop_repeats,
     drop_superseded,
     optional,
-    search_above,
+    search_stages_above,
 )
 from foreword.recall.related import (
     drop_excerpts_of_short_memories,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from foreword.types import Receipt, SearchResult
 
 _RANKED_TOO_LOW = ("below floor", "over limit")
-"""Why a result was dropped that a relation may still bring: not for what it says."""
+"""Reasons of drop after which a result may still be added by a relation, since its text is not at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,14 @@ class ContextPreview(ContextResult):
 def chat_stages(
     template: ContextTemplate, ranker: RankingFunction, floor: float, *, include_metadata: bool
 ) -> tuple[Stage[Any], ...]:
-    """What happens to a question, in order."""
+    """The stages of the recipe `chat`, in order."""
     return (
-        *search_above(floor, exclude=(set_code_aside,) if floor else ()),
+        *search_stages_above(floor, exclude=(set_code_aside,) if floor else ()),
         optional(tell_progress),
         return_code_above(floor),
         optional(add_related),
         *(drop_questions_and_summaries, drop_below(floor)),
-        rank_by(ranker),
+        rank_with(ranker),
         drop_superseded,
         drop_repeats,
         word_code_and_commits(),
@@ -81,26 +81,27 @@ def chat_stages(
 
 
 def add_related(draft: SearchDraft) -> SearchDraft:
-    """Add what the results are related to: all of it when asked to, else what probably answers.
+    """Add related results: all of them if relations were asked for, else those that probably answer.
 
-    A result that is related to one before it says so if that was asked for, or if only a part of it is told.
+    A result that is itself related to an earlier one gets its link if relations were asked for, or if only an
+    excerpt of it is shown.
     """
     results = drop_excerpts_of_short_memories(draft.results)
-    reached = follow_relations(results) if draft.relationship_depth else _find_answers(draft, results)
+    reached = follow_relations(results) if draft.relationship_depth else _find_related_answers(draft, results)
     reached_by_id = {one.memory.id: one for one in reached}
-    told = [_say_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
-    related = _with_earlier_findings(draft, list(reached_by_id.values()))
+    linked = [_add_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
+    related = _restore_dropped_scores(draft, list(reached_by_id.values()))
     most = draft.query.limit
     kept, over = related[:most], related[most : most + MAX_NEAR_MISSES]
     ids = {one.memory.id for one in (*kept, *over)}
     draft = replace(draft, dropped=tuple(one for one in draft.dropped if one.result.memory.id not in ids))
     return draft.keep(
-        [*told, *kept], [DroppedResult(one, "over limit", f"related, limit {most}") for one in over]
+        [*linked, *kept], [DroppedResult(one, "over limit", f"related, limit {most}") for one in over]
     )
 
 
-def _find_answers(draft: SearchDraft, results: Sequence[SearchResult]) -> list[SearchResult]:
-    """What one relation away from the results probably answers the question."""
+def _find_related_answers(draft: SearchDraft, results: Sequence[SearchResult]) -> list[SearchResult]:
+    """The items one relation away from the results that probably answer the question."""
     query, ids = draft.query, [result.memory.id for result in results]
     related = draft.kit.store.expand(query.workspace, ids, 1, query.filters) if ids else {}
     if not any(related.values()):
@@ -109,16 +110,16 @@ def _find_answers(draft: SearchDraft, results: Sequence[SearchResult]) -> list[S
     return follow_to_answers(linked, query.text)
 
 
-def _say_link(result: SearchResult, reached: SearchResult | None, draft: SearchDraft) -> SearchResult:
-    """A result with its link to one before it, and with the part that the link points at."""
+def _add_link(result: SearchResult, reached: SearchResult | None, draft: SearchDraft) -> SearchResult:
+    """A result with its link to an earlier one and the excerpt for it, if the link is to be shown."""
     if reached is None or not (draft.relationship_depth or result.excerpt):
         return result
     linked = replace(result, link=reached.link)
     return replace(linked, excerpt=excerpt_for_link(linked, draft.query.text)) if result.excerpt else linked
 
 
-def _with_earlier_findings(draft: SearchDraft, related: Sequence[SearchResult]) -> list[SearchResult]:
-    """Related results with what was known of them before; without those dropped for what they say."""
+def _restore_dropped_scores(draft: SearchDraft, related: Sequence[SearchResult]) -> list[SearchResult]:
+    """The related results with scores from before they were dropped, less those dropped for what they say."""
     dropped = {one.result.memory.id: one for one in draft.dropped}
     known = []
     for result in related:
@@ -134,10 +135,10 @@ def _with_earlier_findings(draft: SearchDraft, related: Sequence[SearchResult]) 
     return known
 
 
-def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
-    """A stage that orders the results; what the ranker leaves out is dropped.
+def rank_with(ranker: RankingFunction) -> Stage[SearchDraft]:
+    """A stage that orders the results by a ranker, and drops those that the ranker leaves out.
 
-    It raises SearchError for a ranker that fails, since that may be a user's own.
+    The stage raises SearchError if the ranker, which may be a user's own, fails.
     """
 
     def rank(draft: SearchDraft) -> SearchDraft:
@@ -155,7 +156,7 @@ def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
 
 
 def fit_into(template: ContextTemplate, *, include_metadata: bool) -> Stage[SearchDraft]:
-    """A stage that words the results and keeps what the budget holds."""
+    """A stage that words the results, and keeps those that fit the budget."""
 
     def fit_budget(draft: SearchDraft) -> SearchDraft:
         return draft.with_text(

@@ -1,8 +1,8 @@
 """The stages for code and commits that the recipes `chat` and `coding` share.
 
-Code is not read by the reader, which was taught on talk and turns good code away: it keeps the probability
-that `fuse` gave it. Tests, imports and bare signatures make way, unless the question is about them. Of what
-is left, the best piece or two are told by their lines, the next few by name and place.
+Code is not judged by the reader, which was trained on talk and rejects good code: it keeps the probability
+that `fuse` gave it. Tests, imports and bare signatures are dropped, unless the question is about them. Of the
+rest, the best piece or two are shown by their lines, the next few by name and place.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.folder.file_items import MARK
 from foreword.compose.code import MAX_LINES, word_code, word_commit, word_place
-from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, least_beside, limit, relate
+from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_beside, relate
 from foreword.recall.code_roles import find_bystanders
 from foreword.types import DroppedResult
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from foreword.types import SearchResult
 
 MAX_BODIES, MAX_PLACES = 2, 3
-"""At most how many pieces of code are told by their lines, and how many more by name and place."""
+"""At most how many pieces of code are shown by their lines, and how many more by name and place."""
 
 MIN_BODY_SHARE, MIN_PLACE_SHARE = 0.6, 0.3
-"""The least share of the best probability at which a second piece is told by its lines, and by its place."""
+"""The least share of the best piece's probability to be shown by its lines, and to be shown by its place."""
 
 WINDOW_PRIOR = 0.5
-"""What the probability of lines that define nothing is multiplied by: they are found by what their file is
-about, and more often than not the answer is in a function beside them."""
+"""What the probability of lines that define nothing is multiplied by: they match by what their file is about,
+but the answer is more often in a function beside them."""
 
 _SECOND_LINES = MAX_LINES // 2
 _ROLE_NAMES = {"test": "a test", "imports": "imports", "signature": "a bare signature"}
 
 
 def set_code_aside(draft: SearchDraft) -> SearchDraft:
-    """Put the code that may be told aside, so that it is not read, and drop what was not asked for."""
+    """Move code from the results to `aside`, so that it is not read; drop tests, imports and signatures."""
     code = [result for result in draft.results if result.memory.kind == "code"]
     if not code:
         return draft
     roles = find_bystanders(draft.query.text, [result.memory for result in code])
-    aside = [with_window_prior(result) for result in code if result.memory.id not in roles]
+    aside = [lower_if_defines_nothing(result) for result in code if result.memory.id not in roles]
     aside.sort(key=lambda result: -result.score)
     bystanders = [result for result in code if result.memory.id in roles][:MAX_NEAR_MISSES]
     dropped = [DroppedResult(r, "no answer", describe_bystander(roles[r.memory.id])) for r in bystanders]
@@ -50,29 +50,29 @@ def set_code_aside(draft: SearchDraft) -> SearchDraft:
 
 
 def describe_bystander(role: CodeRole) -> str:
-    """Why a piece of code that does no work is not told."""
+    """Why a test, an import or a bare signature is dropped, for the receipt."""
     return f"{_ROLE_NAMES[role]}, which the question is not about"
 
 
-def with_window_prior(result: SearchResult) -> SearchResult:
-    """The result; with a lower probability, if it is of lines that define nothing."""
+def lower_if_defines_nothing(result: SearchResult) -> SearchResult:
+    """The result, with a lower probability if it is a piece of code that defines nothing."""
     is_window = result.memory.metadata.get("unit") == "window"
     return replace(result, score=result.score * WINDOW_PRIOR) if is_window else result
 
 
 def return_code_above(floor: float) -> Stage[Any]:
-    """A stage that puts the best code beside what was read; what is below the floor or far behind goes."""
+    """A stage that returns the best code from `aside` to the results; the rest of it is dropped."""
 
     def return_code(draft: SearchDraft) -> SearchDraft:
         if not draft.aside:
             return draft
-        said = max((result.score for result in draft.results), default=0.0)
-        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, least_beside(said))
+        best_read = max((result.score for result in draft.results), default=0.0)
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_beside(best_read))
         near = [result for result in draft.aside if result.score >= least]
         kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
         low = [result for result in draft.aside if result.score < floor]
         behind = [*over, *(result for result in draft.aside if floor <= result.score < least)]
-        # Of all that is told, code by its lines included, nobody reads more than a few entries.
+        # Code that is shown by its lines takes places of other results: a long list is not read.
         most = MAX_TOLD - min(len(kept), MAX_BODIES)
         results = sorted((*draft.results[:most], *kept), key=lambda result: -result.score)
         dropped = [
@@ -86,13 +86,13 @@ def return_code_above(floor: float) -> Stage[Any]:
 
 
 def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
-    """A stage that words code and commits; at most `bodies` pieces of code are told with their lines."""
+    """A stage that words code and commits; at most `bodies` pieces of code are shown by their lines."""
 
     def choose_lines(draft: SearchDraft) -> SearchDraft:
         code = [result for result in draft.results if result.memory.kind == "code"]
         code.sort(key=lambda result: -result.score)
         excerpts = {
-            result.memory.id: _word_piece(result, draft.query.text, place)
+            result.memory.id: _word_code_lines(result, draft.query.text, place)
             if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
             else word_place(result.memory)
             for place, result in enumerate(code)
@@ -108,10 +108,10 @@ def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
     return choose_lines
 
 
-def _word_piece(result: SearchResult, question: str, place: int) -> str:
-    """A piece of code by its lines, the second one by fewer; with the mark of one whose file has changed."""
+def _word_code_lines(result: SearchResult, question: str, place: int) -> str:
+    """The lines of a piece of code, fewer if it is not the best; marked if its file has changed."""
     item = result.memory
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
-    told = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
-    return told.replace("\n", f" {MARK}\n", 1) if changed else told
+    worded = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
+    return worded.replace("\n", f" {MARK}\n", 1) if changed else worded

@@ -1,9 +1,9 @@
 """A stage for prompts about the course of the work: what is left, where it stopped, what was decided.
 
 Such prompts share no words with their answers, so no space finds these: they are chosen by time and by what
-they say. What is told this way stands before what the search found, at most five statements, and the receipt
-notes what the prompt was taken to ask. A list of what is left is told whole: what the session was shown when
-it began is told again, what was said in the session itself is not.
+they say. At most five such answers are put before the results of the search, and the receipt notes what the
+prompt was taken to ask. What the session was shown when it began is repeated, so that a list of open ends is
+complete; what was said in the session itself is not.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 _OPEN_CHANCE, _PAST_CHANCE, _LAST_CHANCE = 0.6, 0.5, 0.4
-"""How probably an open end, a statement of the time asked about, and a session's last statements help."""
+"""The scores given to an open end, to a statement of the time asked about, and to a session's last ones."""
 
 _MAX_ITEMS = 500
 _MAX_TURNS = 200
 _MAX_LAST_STATEMENTS = 2
 _MAX_USER_TURNS = 2
-"""Who goes on with something after more turns than this means what the session itself was about."""
+"""After more user turns than this, "go on" means the present session and not the last one."""
 
 _MIN_WORDS = 3
-"""A statement with fewer words of its own is chatter."""
+"""A statement with fewer content words is chatter."""
 
 _MIN_TOPIC_SHARE = 0.5
 _MAX_QUESTION_CHARACTERS = 160
@@ -49,25 +49,25 @@ _KINDS = ("turn", "memory", "commit")
 
 
 def tell_progress(draft: SearchDraft) -> SearchDraft:
-    """Add what a prompt about the course of the work asks for, before what was found."""
+    """If the prompt asks about the course of the work, put the answers before the search's results."""
     question = read_progress_question(draft.query.text, draft.query.now)
     if question is None:
         return draft
     answers = _ANSWERS[question.asked](draft, question)
     results = list({result.memory.id: result for result in reversed(answers)}.values())[::-1]
-    said_here = {result.memory.id for result in results if _is_said_here(result.memory, draft)}
+    said_here = {result.memory.id for result in results if _is_of_this_session(result.memory, draft)}
     fresh = [result for result in results if result.memory.id not in said_here][:MAX_TOLD]
     known = [DroppedResult(r, "already in context") for r in results if r.memory.id in said_here]
     note = Note(
         "progress", f"the prompt asks {_MEANINGS[question.asked]}: {len(fresh)} of {len(results)} told"
     )
-    return _put_first(draft, fresh, known).with_notes(note)
+    return _put_before_results(draft, fresh, known).with_notes(note)
 
 
-def _put_first(
+def _put_before_results(
     draft: SearchDraft, fresh: Sequence[SearchResult], known: Sequence[DroppedResult]
 ) -> SearchDraft:
-    """The draft with these results before the others, and as many as were asked for."""
+    """The draft with these results first, then those of the search, up to the limit of the query."""
     ids = {result.memory.id for result in fresh}
     found = [result for result in draft.results if result.memory.id not in ids]
     replaced = {item.id for result in fresh for item in result.history}
@@ -84,32 +84,32 @@ def _put_first(
 
 
 def _asks_for_progress(item: Item) -> bool:
-    """Whether a turn itself only asks for the course of the work: such a question answers none."""
+    """Whether a turn is itself a question about the course of the work, and so no answer to one."""
     if item.kind != "turn" or len(item.text) > _MAX_QUESTION_CHARACTERS:
         return False
     return read_progress_question(item.text, item.created_at) is not None
 
 
-def _is_said_here(item: Item, draft: SearchDraft) -> bool:
+def _is_of_this_session(item: Item, draft: SearchDraft) -> bool:
     return item.kind == "turn" and draft.session is not None and item.session == draft.session
 
 
 # What is left ---------------------------------------------------------------------------------------------
 
 
-def _answer_left(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
-    """The open ends; those about the topic or of the time, where one is named."""
+def _answer_what_is_left(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
+    """The open ends, or only those of the topic or the time that the question names."""
     ends = list_open_ends(draft.kit.store, draft.query.workspace)
     if question.span is not None:
         ends = [end for end in ends if question.span.contains(end.item.created_at)] or ends
     if question.topic:
-        sessions = {item.session for item in _mentions(draft, question.topic) if item.session}
+        sessions = {item.session for item in _items_about_topic(draft, question.topic) if item.session}
         about = [end for end in ends if end.words & question.topic]
         ends = about or [end for end in ends if end.item.session in sessions]
-    return list(map(_open_result, ends))
+    return list(map(_result_from_open_end, ends))
 
 
-def _open_result(end: OpenEnd) -> SearchResult:
+def _result_from_open_end(end: OpenEnd) -> SearchResult:
     excerpt = "" if end.text == end.item.text.strip() else end.text
     return SearchResult(end.item, _OPEN_CHANCE, scores={"progress": _OPEN_CHANCE}, excerpt=excerpt)
 
@@ -117,16 +117,18 @@ def _open_result(end: OpenEnd) -> SearchResult:
 # Where the work stopped -----------------------------------------------------------------------------------
 
 
-def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
-    """The open ends and the last statements of the session that is gone on with; none if it is this one."""
+def _answer_where_work_stopped(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
+    """The open ends and last statements of the session to be continued; none if that is the present one."""
     said_here = _session_items(draft, draft.session) if draft.session else []
     if sum(item.source.trust == "user" for item in said_here) > _MAX_USER_TURNS:
         return []
     candidates = (
-        _mentions(draft, question.topic) if question.topic else _recent_items(draft, Filters(kinds=_KINDS))
+        _items_about_topic(draft, question.topic)
+        if question.topic
+        else _recent_items(draft, Filters(kinds=_KINDS))
     )
     others = [item for item in candidates if item.session and item.session != draft.session]
-    sessions = [item.session for item in _statements(others)]
+    sessions = [item.session for item in _only_statements(others)]
     if not sessions:
         return []
     ends = [
@@ -134,14 +136,22 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
         for end in list_open_ends(draft.kit.store, draft.query.workspace)
         if end.item.session == sessions[0]
     ]
-    last = _statements(_session_items(draft, sessions[0]))
-    told = [_past_result(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]]
-    decided = [one for one in _decisions(draft) if one.item.session == sessions[0]][:_MAX_LAST_STATEMENTS]
-    return [*map(_open_result, ends), *map(_decision_result, decided), *_with_successors(draft, told)]
+    last = _only_statements(_session_items(draft, sessions[0]))
+    results = [
+        _result_for_progress_question(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]
+    ]
+    decided = [one for one in _list_decisions(draft) if one.item.session == sessions[0]][
+        :_MAX_LAST_STATEMENTS
+    ]
+    return [
+        *map(_result_from_open_end, ends),
+        *map(_result_from_decision, decided),
+        *_replace_by_successors(draft, results),
+    ]
 
 
-def _mentions(draft: SearchDraft, topic: frozenset[str]) -> list[Item]:
-    """The latest statements that have most words of a topic, newest first."""
+def _items_about_topic(draft: SearchDraft, topic: frozenset[str]) -> list[Item]:
+    """The latest items that have at least half of a topic's words, newest first."""
     recent = _recent_items(draft, Filters(kinds=_KINDS))
     return [item for item in recent if len(task_words(item.text) & topic) >= _MIN_TOPIC_SHARE * len(topic)]
 
@@ -154,12 +164,12 @@ def _session_items(draft: SearchDraft, session: str | None) -> list[Item]:
 # What was decided -----------------------------------------------------------------------------------------
 
 
-def _answer_decided(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
-    """What was decided and holds: in a time, about a topic, or last.
+def _answer_what_was_decided(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
+    """The decisions that hold: those of the time or the topic that the question names, or else the last.
 
-    Without a time, a topic that no decision is about leaves the prompt to the search.
+    None if the question names only a topic, and no decision is about it.
     """
-    found, span = _decisions(draft), question.span
+    found, span = _list_decisions(draft), question.span
     if span is not None:
         found = [one for one in found if any(span.contains(at.created_at) for at in (one.item, *one.before))]
     if question.topic:
@@ -167,14 +177,14 @@ def _answer_decided(draft: SearchDraft, question: ProgressQuestion) -> list[Sear
         most = max(shared.values(), default=0)
         about = [one for one in found if shared[one.item.id] == most > 0]
         found = about if about or span is None else found
-    return list(map(_decision_result, found))
+    return list(map(_result_from_decision, found))
 
 
-def _decisions(draft: SearchDraft) -> list[Decision]:
+def _list_decisions(draft: SearchDraft) -> list[Decision]:
     return list_decisions(draft.kit.store, draft.query.workspace)
 
 
-def _decision_result(one: Decision) -> SearchResult:
+def _result_from_decision(one: Decision) -> SearchResult:
     excerpt = "" if one.text == one.item.text.strip() else one.text
     scores = {"progress": _PAST_CHANCE}
     return SearchResult(one.item, _PAST_CHANCE, scores=scores, excerpt=excerpt, history=one.before)
@@ -183,20 +193,22 @@ def _decision_result(one: Decision) -> SearchResult:
 # What was done --------------------------------------------------------------------------------------------
 
 
-def _answer_did(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
-    """What was done or decided in a time; what is about the topic, where one is named."""
+def _answer_what_was_done(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
+    """What was done or decided in the time that the question names; about its topic, if anything is."""
     span = question.span
     if span is None:
         return []
-    said = _statements(_recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
-    fits = [item for item in said if span.contains(item.created_at) and _tells_work(item)]
+    statements = _only_statements(
+        _recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until))
+    )
+    fits = [item for item in statements if span.contains(item.created_at) and _reports_work(item)]
     about = [item for item in fits if task_words(item.text) & question.topic]
-    told = [_past_result(item, question, _PAST_CHANCE) for item in about or fits]
-    return _with_successors(draft, told[:MAX_TOLD])
+    results = [_result_for_progress_question(item, question, _PAST_CHANCE) for item in about or fits]
+    return _replace_by_successors(draft, results[:MAX_TOLD])
 
 
-def _tells_work(item: Item) -> bool:
-    """Whether an item tells a decision or what was done."""
+def _reports_work(item: Item) -> bool:
+    """Whether an item states a decision or reports that something was done."""
     by_agent = item.source.trust != "user"
     sentences = split_sentences(item.text)
     if item.kind == "commit" or item.type == "decision" or any(map(is_done, sentences)):
@@ -204,16 +216,16 @@ def _tells_work(item: Item) -> bool:
     return any(is_decision(sentence, by_agent=by_agent) for sentence in sentences)
 
 
-def _past_result(item: Item, question: ProgressQuestion, chance: float) -> SearchResult:
-    """An item as an answer; of a long one, the statement that has most of what is asked for."""
+def _result_for_progress_question(item: Item, question: ProgressQuestion, chance: float) -> SearchResult:
+    """An item as a search result; of several statements, the excerpt is the one nearest to the question."""
     statements = split_statements(item.text)
     best = max(statements, key=lambda one: (is_decision(one), len(task_words(one) & question.topic)))
     excerpt = best if len(statements) > 1 else ""
     return SearchResult(item, chance, scores={"progress": chance}, excerpt=excerpt)
 
 
-def _statements(items: Iterable[Item]) -> list[Item]:
-    """Those that somebody stated and that stand: no questions, no chatter, nothing that a tool printed."""
+def _only_statements(items: Iterable[Item]) -> list[Item]:
+    """The items that are statements and hold: no questions, chatter, tool output or superseded items."""
     return [
         item
         for item in items
@@ -223,8 +235,8 @@ def _statements(items: Iterable[Item]) -> list[Item]:
     ]
 
 
-def _with_successors(draft: SearchDraft, results: Sequence[SearchResult]) -> list[SearchResult]:
-    """The results, each in the words of what replaced it since."""
+def _replace_by_successors(draft: SearchDraft, results: Sequence[SearchResult]) -> list[SearchResult]:
+    """The results, each replaced by the statement that has replaced it since, if any."""
     return list(tell_successors(replace(draft, results=tuple(results))).results) if results else []
 
 
@@ -233,10 +245,10 @@ def _recent_items(draft: SearchDraft, filters: Filters) -> list[Item]:
 
 
 _ANSWERS: dict[str, Callable[[SearchDraft, ProgressQuestion], list[SearchResult]]] = {
-    "left": _answer_left,
-    "where": _answer_where,
-    "did": _answer_did,
-    "decided": _answer_decided,
+    "left": _answer_what_is_left,
+    "where": _answer_where_work_stopped,
+    "did": _answer_what_was_done,
+    "decided": _answer_what_was_decided,
 }
 _MEANINGS = {
     "left": "what is left",

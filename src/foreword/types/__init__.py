@@ -1,4 +1,4 @@
-"""The frozen values that the parts of the pipeline hand to each other, in the order in which they come up.
+"""The frozen values that the parts of the pipeline pass to each other, in the order in which they are used.
 
 An item and its relations; a query, the probes it becomes, what a store found; results, candidates, the
 receipt. The turns and entities of a conversation are in `foreword.types.conversation`. Nothing here does I/O
@@ -36,7 +36,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 EVENTS: frozenset[str] = frozenset({"turn", "commit", "experience", "summary"})
-"""Kinds of item that happen: the same words at another time are another item. Others are stored once."""
+"""Kinds of item that are events: the same words at another time are another item. Others are stored once."""
 
 Trust = Literal["user", "agent", "repository", "tool", "web"]  # the most trusted first
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
@@ -83,7 +83,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        """The type a reader sees."""
+        """The type to show: the item's own, or else its kind."""
         return self.type or self.kind
 
     @property
@@ -93,15 +93,15 @@ class Item:
 
     @property
     def searchable(self) -> str:
-        """What is embedded: the surroundings, then the text."""
+        """The text that is searched and embedded: `about`, then `text`."""
         return f"{self.about}: {self.text}" if self.about else self.text
 
 
 def content_hash(item: Item) -> str:
-    """The name of an item by its content, so that the same thing said twice is stored once.
+    """The hash of an item's content, so that the same thing said twice is stored once.
 
-    Two items are the same when kind, type, surroundings, text and source agree; those of the kinds in
-    `EVENTS` must also have the same time, session and conversation.
+    It is made of kind, type, `about`, text and source; for the kinds in `EVENTS` also of time, session and
+    conversation.
     """
     parts = [item.kind, item.type, item.about, item.text, item.source.name]
     if item.kind in EVENTS:
@@ -110,13 +110,13 @@ def content_hash(item: Item) -> str:
 
 
 def text_hash(text: str) -> str:
-    """The name of a text by its content; the tag says by which algorithm."""
+    """The hash of a text, with a tag for the algorithm."""
     return "b2:" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The code names and named things of an item: derived from it alone, so that they can be made again."""
+    """The code names and the entities that an item mentions, derived from the item alone."""
 
     identifiers: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True)
 class RelationLink:
-    """Why a related memory is told: the memory that leads to it, and the relation between the two."""
+    """Why a related memory is shown: the memory that leads to it, and the relation between the two."""
 
     origin: Item
     relationship: Relation
@@ -181,7 +181,7 @@ class RelationLink:
 class Filters:
     """Which items may answer. Every store applies these inside its search, never to its results.
 
-    `conversation_prefix` lets pass what belongs to a conversation whose name begins with it.
+    `conversation_prefix` lets pass the items of every conversation whose name begins with it.
     """
 
     kinds: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ class Filters:
 
     @property
     def empty(self) -> bool:
-        """Whether everything passes."""
+        """Whether these filters let every item pass."""
         return self == Filters()
 
 
@@ -243,7 +243,7 @@ class IdentifiersProbe:
 
 @dataclass(frozen=True, slots=True)
 class EntitiesProbe:
-    """Rank by the named things that an item mentions; the score is the share of them, rare ones first."""
+    """Rank by the entities that an item mentions; the score is the share of them, rare ones counting more."""
 
     space: str
     names: tuple[str, ...]
@@ -253,8 +253,8 @@ class EntitiesProbe:
 class VectorProbe:
     """Rank by cosine, among the vectors that the encoder with this digest made.
 
-    With an `echo`, rank a second time, under that name, by the vector moved towards the best first answers:
-    what is like them answers too.
+    With an `echo`, rank a second time, under that name, by the vector moved towards the best first answers,
+    which finds items like them.
     """
 
     space: str
@@ -265,14 +265,14 @@ class VectorProbe:
 
 @dataclass(frozen=True, slots=True)
 class NeighboursProbe:
-    """Rank what is one relation, or one place in a session, away from what the other probes found."""
+    """Rank items that are one relation, or one place in a session, away from what the other probes found."""
 
     space: str
 
 
 @dataclass(frozen=True, slots=True)
 class RecentProbe:
-    """Rank by time alone, newest first: the answer to a question without words."""
+    """Rank by time alone, newest first, for a question without words."""
 
     space: str
 
@@ -295,9 +295,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one round trip to the store found: per space, ids and scores, best first; and the items.
+    """The result of one round trip to the store: for each space, ids and scores, best first; and the items.
 
-    `measures` has scores of items that a space did not list, where they cost nothing. `beside` gives the
+    `measures` has scores of items that a space did not list, where they cost nothing. `beside` has the
     neighbours of an item and how near they are; `previous` the item before it in its session.
     """
 
@@ -316,10 +316,10 @@ class Findings:
 class SearchResult:
     """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked.
 
-    `excerpt` is the part of a long memory that answers; empty where the whole is told. `matches` are the
-    spaces in which the memory really matches the question; None where all that rank it do. `link` says by
-    which relation the memory came here; None where it was found itself. `history` is what the memory
-    replaced, `later` what contradicts it since and is trusted less; both are told after it.
+    `excerpt` is the part of a long memory that answers; empty if the whole memory is shown. `matches` are the
+    spaces in which the memory really matches the question; None means all that rank it. `link` is the
+    relation by which the memory was found; None if the search found it. `history` is what the memory
+    replaced, `later` what contradicts it since and is trusted less; both are shown after it.
     """
 
     memory: Item
@@ -351,7 +351,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """A search result as a context tells it: the section, its text there, and the tokens of that text."""
+    """A search result as it appears in a context: its section, its text there, and that text's tokens."""
 
     result: SearchResult
     section: str
@@ -394,7 +394,7 @@ class DroppedResult:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a receipt: what was known of a candidate, and what was decided."""
+    """One line of a receipt: a candidate with its scores, and what was decided about it."""
 
     item_id: str
     kind: str
@@ -419,7 +419,7 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why a context is as it is. It names items by id and holds none of their text, so they can be forgotten.
+    """The record of one context. It names items by id and holds none of their text, so they can be forgotten.
 
     A `view` is the receipt in a recipe's own schema, by path, and `text` is the context as it was given. Both
     repeat what items say, so they are deleted as soon as anything in the workspace is forgotten.
@@ -441,5 +441,5 @@ class Receipt:
 
     @property
     def injected(self) -> tuple[Entry, ...]:
-        """The lines that reached the agent."""
+        """The entries of the items that are in the context."""
         return tuple(entry for entry in self.entries if entry.decision == "injected")

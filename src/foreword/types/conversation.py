@@ -1,6 +1,6 @@
-"""The frozen values of a conversation: its turns, who and what is talked about, and how it stands.
+"""The frozen values of a conversation: its turns, its entities, and its state as a whole.
 
-Nothing here does I/O or checks a user's input. Everything is also at hand in `foreword.types`.
+Nothing here does I/O or checks a user's input. All names can also be imported from `foreword.types`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SpeechAct = Literal[
     "thanks",
     "apology",
 ]
-"""What a turn does, as far as its words show it."""
+"""What a turn does, such as asking or promising, as far as its words show it."""
 
 EntityType = Literal[
     "person", "organisation", "place", "email", "url", "file", "version", "ticket", "date", "code", "thing"
@@ -40,13 +40,13 @@ ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said. `corrected_text` is preferred wherever the turn is read.
+    """One message of a conversation. `corrected_text` is preferred wherever the turn is read.
 
-    `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
-    answered to the turn that asked it, whose `tool_calls` are kept as they came. `user` says which user
-    speaks, in this session and others; it is the session's where a turn has neither this nor a name.
-    `parts` is what a turn consists of where that is more than text: texts, images and files in their order,
-    as OpenAI's or Anthropic's API has them; the text then marks the place of each ("[image, 800 × 600]").
+    `name` is the speaker's own name, where several speakers have the same role. `call_id` ties a tool's
+    answer to the turn that called it, whose `tool_calls` are stored unchanged. `user` identifies the user who
+    speaks, in this session and others; it is the session's if a turn has neither this nor a name. `parts`
+    are the contents of a turn that is more than text: texts, images and files in their order, as OpenAI's or
+    Anthropic's API has them; the text then marks the place of each ("[image, 800 × 600]").
     """
 
     raw_text: str
@@ -63,7 +63,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """What the turn says: as corrected, else as it came."""
+        """The text of the turn: the corrected one if there is one, else the raw one."""
         return self.raw_text if self.corrected_text is None else self.corrected_text
 
     @property
@@ -74,7 +74,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class EntityRelationship:
-    """A relationship of an entity to another; `turn` is the one it was said in, from 0, if that is known."""
+    """A relationship of an entity to another; `turn` is the index of the turn that states it, if known."""
 
     relation: str
     target_id: str
@@ -85,9 +85,9 @@ class EntityRelationship:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Someone or something that is talked about; mentions are counted in turns, from 0.
+    """Someone or something that is talked about; `first_mention` and `last_mention` are indices of turns.
 
-    `said_in` has the turn in which each attribute was said, where that is known.
+    `said_in` has the index of the turn that states each attribute, where that is known.
     """
 
     id: str
@@ -120,13 +120,13 @@ class Registry(Protocol):
         """The entity, if it is known."""
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
-        """Those that are most talked about now, the most salient first."""
+        """The entities that are most talked about now, the most salient first."""
 
     def get_salience(self, entity_id: str) -> float:
         """How present an entity is, 0 to 1; 0 when it is unknown."""
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
-        """Its relationships to other entities."""
+        """The relationships of an entity to others."""
 
     def active_count(self) -> int:
         """How many entities are still present."""
@@ -141,7 +141,7 @@ class DialogueSummarizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DialogueState:
-    """A conversation as it stands: its turns, oldest first, and who and what is talked about."""
+    """A conversation at one moment: its turns, oldest first, and its entities."""
 
     turns: Sequence[Turn]
     entity_registry: Registry

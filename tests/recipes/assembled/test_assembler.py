@@ -21,7 +21,7 @@ from foreword.errors import (
     ValidationError,
 )
 from foreword.recipes.assembled.assembler import TYPES
-from foreword.recipes.assembled.stages import weight
+from foreword.recipes.assembled.stages import weigh_item
 from foreword.text.frame import wrap_in_frame
 from foreword.types import Item, SearchResult, Source
 
@@ -278,26 +278,28 @@ def candidate(source, relevance=0.5, days=400, clock=None, **facts):
 
 def test_surer_outcomes_matter_more(clock):
     tiers = ("gold", "silver", "bronze", "abandoned")
-    weights = [weight(candidate("experience", clock=clock, confidence_tier=t), clock()) for t in tiers]
+    weights = [weigh_item(candidate("experience", clock=clock, confidence_tier=t), clock()) for t in tiers]
     assert weights == sorted(weights, reverse=True)
     assert len(set(weights)) == 4
 
 
 def test_important_memories_matter_more_and_importance_is_not_all(clock):
-    one, half, none = (weight(candidate("memory", clock=clock, importance=i), clock()) for i in (1, 0.5, 0))
+    one, half, none = (
+        weigh_item(candidate("memory", clock=clock, importance=i), clock()) for i in (1, 0.5, 0)
+    )
     assert one > half == 0.5 > none
-    assert weight(candidate("memory", 0.7, clock=clock, importance=0), clock()) > one
-    assert weight(candidate("memory", clock=clock, importance="high"), clock()) == 0.5
+    assert weigh_item(candidate("memory", 0.7, clock=clock, importance=0), clock()) > one
+    assert weigh_item(candidate("memory", clock=clock, importance="high"), clock()) == 0.5
 
 
 @pytest.mark.parametrize("source", ["commit", "experience"])
 def test_what_is_recent_matters_a_little_more(clock, source):
-    new, old = (weight(candidate(source, days=days, clock=clock), clock()) for days in (0, 400))
+    new, old = (weigh_item(candidate(source, days=days, clock=clock), clock()) for days in (0, 400))
     assert old < new <= old * 1.1
 
 
 def test_age_does_nothing_to_code(clock):
-    assert weight(candidate("code", days=0, clock=clock), clock()) == 0.5
+    assert weigh_item(candidate("code", days=0, clock=clock), clock()) == 0.5
 
 
 # What several sources say

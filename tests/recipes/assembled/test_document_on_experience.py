@@ -21,7 +21,7 @@ from foreword.knowledge.axes import AXES
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, TIER_WEIGHTS, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.recipes.assembled.premortem import SECTIONS
-from foreword.recipes.assembled.stages import weight
+from foreword.recipes.assembled.stages import weigh_item
 from foreword.store.base import Amend
 from foreword.types import Filters, Item, SearchResult
 
@@ -141,7 +141,7 @@ def test_recency_bonus(clock):
 
     def weight_at(at):
         memory = Item("x", "shop", kind="experience", created_at=at)
-        return weight(context_item(SearchResult(memory, 0.5)), clock())
+        return weigh_item(context_item(SearchResult(memory, 0.5)), clock())
 
     new, old = weight_at(clock()), weight_at(clock.now.replace(year=clock.now.year - 1))
     assert old < new <= 1.1 * old

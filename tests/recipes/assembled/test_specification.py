@@ -19,7 +19,7 @@ from foreword.assembled import ContextAssemblyError, ContextItem, FormattedConte
 from foreword.compose.assembled import context_item
 from foreword.compose.assembly import MAX_ITEM_FRACTION, WEIGHTS, divide_tokens, max_item_tokens
 from foreword.recipes.assembled.assembler import TYPES
-from foreword.recipes.assembled.stages import weight
+from foreword.recipes.assembled.stages import weigh_item
 from foreword.text.tokens import TiktokenTokenizer
 from foreword.types import Item, SearchResult, Source
 
@@ -205,12 +205,12 @@ def test_the_metadata_of_each_source_has_the_documents_keys(kind, keys):
 def test_items_are_weighed_as_the_document_weighs_them():
     """«Gold > Silver > Bronze > Abandoned», «Higher importance … boost», «Recent items get small boost»"""
     tiers = [found("experience", tier=tier) for tier in ("gold", "silver", "bronze", "abandoned")]
-    weights = [weight(item, AT) for item in tiers]
+    weights = [weigh_item(item, AT) for item in tiers]
     assert weights == sorted(weights, reverse=True)
     important = ContextItem("memory", "x", 0.5, {"importance": 1.0})
-    assert weight(important, AT) > weight(ContextItem("memory", "x", 0.5, {"importance": 0.1}), AT)
+    assert weigh_item(important, AT) > weigh_item(ContextItem("memory", "x", 0.5, {"importance": 0.1}), AT)
     later = AT.replace(year=2030)
-    assert weight(found("commit"), AT) > weight(found("commit"), later)
+    assert weigh_item(found("commit"), AT) > weigh_item(found("commit"), later)
 
 
 def test_results_are_ranked_by_relevance_within_each_source():

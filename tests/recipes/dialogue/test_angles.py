@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recipes.dialogue.angles import leans_on_talk, question_angles
+from foreword.recipes.dialogue.angles import probability_of_leaning, question_angles
 from foreword.types import Turn
 
 TALK = [
@@ -30,9 +30,9 @@ def test_a_follow_up_is_asked_alone_after_the_last_exchange_and_after_the_last_t
 
 def test_the_fewer_words_of_its_own_a_question_has_the_more_it_leans_on_the_talk():
     asked = ("why?", "how do I set that?", "how do I set that switch?", "how do I clean the drill's fan?")
-    leaning = [leans_on_talk(question) for question in asked]
+    leaning = [probability_of_leaning(question) for question in asked]
     assert leaning == sorted(leaning, reverse=True)
-    assert leans_on_talk("and the battery?") > leans_on_talk("the battery?")
+    assert probability_of_leaning("and the battery?") > probability_of_leaning("the battery?")
 
 
 def test_a_question_that_says_all_of_itself_is_asked_alone_only():

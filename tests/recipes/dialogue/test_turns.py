@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import StorageError
-from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
+from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_from_turn, turn_from_item
 from foreword.store.base import Delete, Store
 from foreword.types import ROLES, Item, Turn
 
@@ -29,7 +29,7 @@ def keep(engine, clock):
     def keep_turns(*texts):
         for text in texts:
             clock.advance(minutes=1)
-            engine.store.put("bakery", [turn_item(Turn(text, timestamp=clock.now), "bakery", "c-1")])
+            engine.store.put("bakery", [item_from_turn(Turn(text, timestamp=clock.now), "bakery", "c-1")])
 
     return keep_turns
 
@@ -71,7 +71,7 @@ def test_ids_that_are_not_known_yet_are_looked_for(conversation, engine, keep):
 
 def test_many_pages_are_read(engine, conversation, clock):
     turns = [Turn(f"turn {n}", timestamp=clock.advance(seconds=1)) for n in range(2_000)]
-    engine.store.put("bakery", [turn_item(turn, "bakery", "c-1") for turn in turns])
+    engine.store.put("bakery", [item_from_turn(turn, "bakery", "c-1") for turn in turns])
     assert texts(conversation) == [turn.text for turn in turns]
 
 
@@ -103,7 +103,7 @@ def test_a_store_that_knows_no_short_way_to_tell_is_followed_too(engine, keep):
 
 def test_to_see_that_nothing_has_changed_is_quick_in_a_long_conversation(engine, conversation, clock):
     turns = [Turn(f"turn {n}", timestamp=clock.advance(seconds=1)) for n in range(1_000)]
-    engine.store.put("bakery", [turn_item(turn, "bakery", "c-1") for turn in turns])
+    engine.store.put("bakery", [item_from_turn(turn, "bakery", "c-1") for turn in turns])
     conversation.state()
     taken = []
     for _ in range(20):
@@ -135,21 +135,21 @@ WORDS = st.text(min_size=1, max_size=20).filter(str.strip)
     )
 )
 def test_a_turn_comes_back_from_its_item_as_it_was(turn):
-    again = item_turn(turn_item(check_turn(turn), "bakery", "c-1"))
+    again = turn_from_item(item_from_turn(check_turn(turn), "bakery", "c-1"))
     kept = replace(turn, corrected_text=None) if turn.corrected_text == turn.raw_text else turn
     assert again == kept
 
 
 def test_a_call_without_words_is_kept_in_words_that_can_be_found():
     turn = Turn("", "assistant", tool_calls=(CALL,), timestamp=NOON)
-    item = turn_item(turn, "bakery", "c-1")
+    item = item_from_turn(turn, "bakery", "c-1")
     assert item.text == '(calls stock {"cake": "plum"})'
-    assert item_turn(item).text == ""
+    assert turn_from_item(item).text == ""
 
 
 def test_an_item_that_no_session_wrote_is_what_its_user_said():
     item = Item("Hello", "bakery", kind="turn", id="a", created_at=NOON, metadata={"role": "bot"})
-    assert item_turn(item) == Turn("Hello", "user", "a", timestamp=NOON)
+    assert turn_from_item(item) == Turn("Hello", "user", "a", timestamp=NOON)
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=5))])

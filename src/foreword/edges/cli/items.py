@@ -117,7 +117,7 @@ def show_item(call: CliCall, name: str) -> int:
     """
     with open_engine(embedding=False) as engine:
         browser = Browser(engine, call.workspace)
-        story = browser.tell_story(browser.find_item(name))
+        story = browser.gather_story(browser.find_item(name))
     if call.as_json:
         show.json(asdict(story))
     else:

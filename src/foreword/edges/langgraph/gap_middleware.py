@@ -16,7 +16,7 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap
-from foreword.recipes.gap.payload import GIVEN_AT, held_contexts
+from foreword.recipes.gap.payload import GIVEN_AT, contexts_in_payload
 from foreword.recipes.gap.stages import payload_text
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
@@ -95,7 +95,7 @@ def _insert_injected_contexts(request: ModelRequest[Any]) -> ModelRequest[Any]:
     contexts = [
         one
         for target in (HANDOFF_CONTEXT, INJECTED_CONTEXT)
-        for one in held_contexts(get_value(request.state, target))
+        for one in contexts_in_payload(get_value(request.state, target))
     ]
     if not contexts:
         return request

@@ -170,7 +170,7 @@ def _timeline(visit: Visit, filters: Filters, asked: dict[str, str]) -> Markup |
 def render_item(visit: Visit, name: str) -> Markup:
     """One item: its text, its source, its history, its relations, and when it was shown."""
     item = visit.browser.find_item(name)
-    story = visit.browser.tell_story(item)
+    story = visit.browser.gather_story(item)
     return join(
         el("nav", el("a", "← Memory", href=visit.link("memory")), class_="back", aria_label="Back"),
         page_heading(item.label.replace("_", " ").capitalize()),

@@ -1,9 +1,9 @@
 """The recipes `assembled` and `premortem`: one document from several sources.
 
-`stages.assembled_stages` lists what happens. A source that fails or is late leaves a note, and the others
-speak. The limit of `assembled` is soft: it is exceeded only where otherwise nothing could be said, and then
-the context says by how much. `premortem` has a hard limit, and a question of its own for every section
-(`premortem`).
+`stages.assembled_stages` lists the stages. A source that fails or is late leaves a note, and the others are
+used. The limit of `assembled` is soft: it is exceeded only if the context would otherwise be empty, and then
+`over_by` gives by how much. `premortem` has a hard limit, and a search of its own for every section (module
+`premortem`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from foreword.options import MAX_LIMIT, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
 from foreword.recipes.assembled.sources import OwnRecords, Records
-from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, items_by_id, result_of
+from foreword.recipes.assembled.stages import (
+    AssembledDraft,
+    Plan,
+    assembled_stages,
+    items_by_id,
+    require_result,
+)
 from foreword.types import Note
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ _log = get_logger("foreword.assembler")
 
 MAX_SESSION_CHARACTERS = 4096
 TYPES = tuple(TYPE_NAMES.values())
-"""What may be asked for."""
+"""The names of the sources that may be asked for."""
 
 TIMEOUT_SECONDS = 5.0
 """How many seconds a source may take."""
@@ -49,7 +55,7 @@ TIMEOUT_SECONDS = 5.0
 MAX_TOKENS = 100_000
 
 FLOORS: Mapping[str, float] = dict.fromkeys(TITLES, FLOOR)
-"""The least relevance that is worth saying, by source."""
+"""The floor of each source: the least relevance that is worth saying."""
 
 _ASK: Mapping[str, Callable[[Any, str, int], Finding]] = {
     "memories": lambda sources, query, limit: sources.search_memories(query, limit),
@@ -62,10 +68,10 @@ _ASK: Mapping[str, Callable[[Any, str, int], Finding]] = {
 
 
 class ContextAssembler:
-    """Assembles contexts from several sources, which any `Searcher` can be asked for.
+    """Assembles contexts from several sources, which a `Searcher` searches.
 
-    What is less relevant than `floor` is not said; by default, every source has its own. (A premortem has
-    floors of its own.) A source that takes longer than `timeout` seconds is left behind.
+    Items less relevant than `floor` are dropped; by default, every source has its own floor. (A premortem has
+    other floors.) A source that takes longer than `timeout` seconds is left out.
     """
 
     def __init__(
@@ -88,19 +94,19 @@ class ContextAssembler:
         session_id: str | None = None,
         record: bool = True,
     ) -> FormattedContext:
-        """What these sources know about a question, as Markdown; empty when that is nothing.
+        """What these sources know about a question, as Markdown; empty when they know nothing.
 
         `limit` is the most items asked of each source, `max_tokens` a soft limit. With `session_id`, what
-        that session was shown is not said again. `record=False` is a preview: no receipt is kept.
+        that session was shown is not repeated. `record=False` is a preview: no receipt is stored.
         """
         types = _check_types(context_types)
         _check_limits(limit, max_tokens, session_id)
-        draft = await asyncio.to_thread(self._draft, query, "assembled", max_tokens, session_id)
+        draft = await asyncio.to_thread(self._begin_draft, query, "assembled", max_tokens, session_id)
         if session_id:
             draft = replace(draft, shown=await asyncio.to_thread(self._records.shown, session_id))
         questions = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         stages = assembled_stages(questions, self._timeout, partial(arrange_by_source, floors=self._floors))
-        return await self._run(draft, stages, record=record)
+        return await self._run_stages(draft, stages, record=record)
 
     async def get_premortem_context(
         self,
@@ -113,12 +119,12 @@ class ContextAssembler:
         session_id: str | None = None,
         record: bool = True,
     ) -> FormattedContext:
-        """What went wrong before in a domain, as Markdown; with a strategy, also how that fared.
+        """What went wrong before in a domain, as Markdown; with a strategy, also how well that worked.
 
-        For the moment when a test or a build fails for the first time. With a `failure`, only what is near to
-        that is told, in whatever domain it was: the nearest first; nothing when nothing is. `limit` is the
-        most experiences asked for each section; `max_tokens` is never exceeded. What the session was shown is
-        said again: a warning belongs where something has just failed.
+        For the moment when a test or a build fails for the first time. With a `failure`, only experiences
+        near to it are given, of any domain, the nearest first; the context may be empty. `limit` is the most
+        experiences asked for each section; `max_tokens` is never exceeded. What the session was shown is
+        repeated: a warning belongs where something has just failed.
         """
         check_choice("domain", domain, DOMAINS)
         if strategy is not None:
@@ -126,13 +132,13 @@ class ContextAssembler:
         _check_limits(limit, max_tokens, session_id)
         title = premortem_title(domain, strategy)
         query = "\n".join(filter(None, (title.removeprefix("# "), failure.lines if failure else "")))
-        draft = await asyncio.to_thread(self._draft, query, "premortem", max_tokens, session_id)
+        draft = await asyncio.to_thread(self._begin_draft, query, "premortem", max_tokens, session_id)
         questions = premortem_questions(self._searcher, domain, strategy, limit, failure)
         plan = partial(plan_premortem, title=title, domain=domain, has_failure=bool(failure))
         stages = assembled_stages(questions, self._timeout, plan)
-        return await self._run(draft, stages, record=record)
+        return await self._run_stages(draft, stages, record=record)
 
-    def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
+    def _begin_draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
         return AssembledDraft(
             query=self._records.begin(query),
             recipe=recipe,
@@ -141,17 +147,17 @@ class ContextAssembler:
             tokenizer=self._records.tokenizer,
         )
 
-    async def _run(
+    async def _run_stages(
         self, draft: AssembledDraft, stages: Sequence[Stage[Any] | AsyncStage[Any]], *, record: bool
     ) -> FormattedContext:
-        """Run the stages, and keep the receipt."""
+        """Run the stages, store the receipt if `record`, and return the context."""
         draft = await run_async(draft, stages)
         over = max(0, draft.tokens - draft.budget)
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
             draft = draft.with_notes(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
-        receipt = pipeline.receipt(draft)
-        notes = draft.notes + (await asyncio.to_thread(self._record, receipt) if record else ())
+        receipt = pipeline.make_receipt(draft)
+        notes = draft.notes + (await asyncio.to_thread(self._store_receipt, receipt) if record else ())
         best_first = sorted(draft.lines, key=lambda line: -line.result.score)
         items = tuple(replace(draft.current_plan.items[line.id], content=line.text) for line in best_first)
         return FormattedContext(
@@ -164,8 +170,8 @@ class ContextAssembler:
             receipt=receipt,
         )
 
-    def _record(self, receipt: Receipt) -> tuple[Note, ...]:
-        """Keep the receipt; if it cannot be kept, that is a note, and the context is given all the same."""
+    def _store_receipt(self, receipt: Receipt) -> tuple[Note, ...]:
+        """Store the receipt; if that fails, return a note of it instead of raising."""
         try:
             self._records.record(receipt)
         except StorageError as error:
@@ -175,15 +181,15 @@ class ContextAssembler:
 
 
 def arrange_by_source(lists: Mapping[str, Sequence[ContextItem]], floors: Mapping[str, float]) -> Plan:
-    """Everything that was found, most important first, each source in its section."""
+    """A plan of everything that was found, most important first, each source in its own section."""
     items = items_by_id(item for found in lists.values() for item in found)
-    ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
+    ordered = dict(sorted(items.items(), key=lambda pair: -(require_result(pair[1]).rank or 0.0)))
     sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
     return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), context_footer), floors)
 
 
 def _check_types(context_types: Sequence[str]) -> list[str]:
-    """The types that are asked for, each once; one that nobody knows is an error."""
+    """The types that are asked for, each once; InvalidContextTypeError if one is unknown."""
     if isinstance(context_types, str):
         raise InvalidContextTypeError(context_types, TYPES)
     for name in context_types:

@@ -1,10 +1,10 @@
-"""The recipe `premortem`: what is asked for each section, and where each answer is told.
+"""The recipe `premortem`: what is searched for each section, and which section gets each result.
 
-Without a failure, the questions are those of a domain and a strategy. With one, the failure is the question:
-the nearest precedents come first, whatever their domain, and what is not near is not told. Principles are
-told if they were drawn from the precedents or, without a failure, from experiences of the domain; else only
-if they are relevant. An experience that answers several questions is told once: sections take turns, each its
-most relevant that is still there, so that none of them empties another.
+Without a failure, the questions are made of a domain and a strategy. With one, the failure is the question:
+the nearest precedents come first, whatever their domain, and what is not near is left out. Principles are
+included if they were drawn from the precedents or, without a failure, from experiences of the domain; else
+only if they are relevant. An experience that answers several questions is included once: the sections take
+turns, each taking its most relevant one that is left, so that none of them empties another.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foreword.compose.assembled import word_warning
 from foreword.compose.assembly import Layout, premortem_footer
 from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_comes_from
 from foreword.pipeline import FLOOR
-from foreword.recipes.assembled.stages import Plan, items_by_id, result_of
+from foreword.recipes.assembled.stages import Plan, items_by_id, require_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,29 +38,29 @@ MAX_PRINCIPLES = 5
 """At most how many principles are asked for."""
 
 MAX_PRECEDENTS = 3
-"""At most how many precedents of a failure are told: one that fits is worth more than ten that might."""
+"""At most how many precedents of a failure are included: one that fits is worth more than ten that might."""
 
 _MIN_DOMAIN_SHARE = 0.25
-"""A value belongs to a domain if at least this share of the experiences it was drawn from does."""
+"""A value belongs to a domain if at least this share of the experiences that it was drawn from does."""
 
 _MIN_BELIEVED_SHARE = 0.5
-"""A value is not told once experiences have taken more than this of the confidence that it began with."""
+"""A value whose confidence has fallen below this share of its first confidence is left out."""
 
 
 @runtime_checkable
 class FindsPrecedents(Protocol):
-    """A searcher that can be asked for precedents; of any other, the whole stories are searched."""
+    """A searcher that can search for precedents; with any other, whole experiences are searched."""
 
     def search_precedents(self, failure: Failure, limit: int = ...) -> Finding:
-        """The experiences nearest to what has failed, with their fit as relevance."""
+        """The experiences nearest to a failure; their relevance is how well they fit it."""
 
 
 def premortem_questions(
     sources: Searcher, domain: str, strategy: str | None, limit: int, failure: Failure | None = None
 ) -> Questions:
-    """What is asked for each section; of a strategy only when there is one."""
+    """The search for each section; that for the strategy only if one is given."""
     if failure:
-        return _questions_about(failure, sources, limit)
+        return _questions_about_failure(failure, sources, limit)
     experiences = partial(sources.search_experiences, limit=limit)
     asked: dict[str, Callable[[], Finding]] = {
         FAILURES: partial(
@@ -86,8 +86,8 @@ def premortem_questions(
     return asked
 
 
-def _questions_about(failure: Failure, sources: Searcher, limit: int) -> Questions:
-    """What is asked when something has failed."""
+def _questions_about_failure(failure: Failure, sources: Searcher, limit: int) -> Questions:
+    """The searches after a failure: its nearest precedents, and principles."""
     most = min(MAX_PRECEDENTS, limit)
     nearest: Callable[[], Finding] = (
         partial(sources.search_precedents, failure, limit=most)
@@ -101,43 +101,48 @@ def _questions_about(failure: Failure, sources: Searcher, limit: int) -> Questio
 def plan_premortem(
     lists: Mapping[str, Sequence[ContextItem]], title: str, domain: str, *, has_failure: bool
 ) -> Plan:
-    """Each experience once, in the section that tells it; the limit is hard."""
-    lists = {**lists, PRINCIPLES: [_with_ties(one, lists, domain) for one in lists.get(PRINCIPLES, ())]}
+    """The plan of a premortem: each experience once, in one section, with a hard limit."""
+    lists = {
+        **lists,
+        PRINCIPLES: [_raise_value_if_tied(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
+    }
     if has_failure:
         nearest = sorted(lists.get(PRECEDENTS, ()), key=lambda item: -item.relevance)
         lists[PRECEDENTS] = [
-            replace(one, result=replace(result_of(one), rank=one.relevance)) for one in nearest
+            replace(one, result=replace(require_result(one), rank=one.relevance)) for one in nearest
         ]
     turns = assign_to_sections(lists)
-    sections = {result_of(item).memory.id: section for section, item in turns}
+    sections = {require_result(item).memory.id: section for section, item in turns}
     floors = {"value": FLOOR, "experience": PRECEDENT_FLOOR if has_failure else 0.0}
     layout = Layout(title, SECTIONS, premortem_footer)
     return Plan(items_by_id(item for _, item in turns), sections, layout, floors, hard=True)
 
 
-def _with_ties(value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str) -> ContextItem:
-    """A value, above every floor if it was drawn from a precedent, or from experiences of the domain.
+def _raise_value_if_tied(
+    value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str
+) -> ContextItem:
+    """A value, raised to the floor if it was drawn from a precedent or from experiences of the domain.
 
-    One that experiences have contradicted too often is below every floor.
+    One that experiences have contradicted too often gets a relevance of 0.
     """
-    result, held = result_of(value), result_of(value).memory.metadata
-    first = held.get("cluster_confidence")
+    result, facts = require_result(value), require_result(value).memory.metadata
+    first = facts.get("cluster_confidence")
     if isinstance(first, int | float) and result.memory.confidence < _MIN_BELIEVED_SHARE * first:
         return replace(value, relevance=0.0, result=replace(result, score=0.0))
-    told = [
+    precedent_ids = [
         str(one.metadata.get("id")) for one in lists.get(PRECEDENTS, ()) if one.relevance >= PRECEDENT_FLOOR
     ]
-    domains = held.get("domains")
+    domains = facts.get("domains")
     counts = domains if isinstance(domains, dict) and PRECEDENTS not in lists else {}
     share = counts.get(domain, 0) / max(1, sum(counts.values()))
-    if not value_comes_from(held, told) and share < _MIN_DOMAIN_SHARE:
+    if not value_comes_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
         return value
     score = max(result.score, FLOOR)
     return replace(value, relevance=max(value.relevance, score), result=replace(result, score=score))
 
 
 def assign_to_sections(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
-    """Each item once, with the section that tells it, worded for it; sections take turns."""
+    """Each item once with its section, and worded for it; the sections take turns in choosing."""
     lists = {section: list(items) for section, items in found.items()}
     if STRATEGY in lists:
         lists[STRATEGY].sort(key=lambda item: item.metadata.get("outcome_status") != "falsified")
@@ -151,16 +156,17 @@ def assign_to_sections(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple
                 del queues[section]
             else:
                 taken.add(_experience_id(item))
-                turns.append((section, _as_warning(section, item)))
+                turns.append((section, _word_as_warning(section, item)))
     return turns
 
 
 def _experience_id(item: ContextItem) -> object:
-    return item.metadata.get("id") or result_of(item).memory.id
+    return item.metadata.get("id") or require_result(item).memory.id
 
 
-def _as_warning(section: str, item: ContextItem) -> ContextItem:
-    memory = result_of(item).memory
+def _word_as_warning(section: str, item: ContextItem) -> ContextItem:
+    """An experience worded as a warning for its section; other items, and those made by hand, unchanged."""
+    memory = require_result(item).memory
     if item.source != "experience" or memory.text == item.content:
         return item
     return replace(item, content=word_warning(memory, failures_stand_out=section == STRATEGY))

@@ -1,12 +1,13 @@
 """The searches of an assembled context, as the engine answers them: the `Searcher` that ships.
 
 Every search is the engine's own, in a thread, so that several can be awaited at once. Filters that the store
-knows hold inside its search; the rest are looked for in a list that is asked for deeper and deeper.
+knows are applied inside its search; the others are applied to its results, of which more and more are asked
+for until enough pass.
 
 Relevance is a probability, and means the same for every source. In the lane `fast` it is that of the blend;
-in `full` the reader judges the leading results of every source. Code is not put to the reader, which turns
-good code away: its leading results are compared with the question token by token. Nothing here chooses or
-words a document.
+in `full` the reader judges the leading results of every source. Code is not read, since the reader rejects
+good code: its leading results are compared with the question token by token. Nothing here chooses or words
+what goes into a document.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check
 from foreword.pipeline import SEARCH, drop_superseded
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, add_to_blends, sort_by_probability
 from foreword.recall.read import MAX_READ, read_results
-from foreword.recipes.code import with_window_prior
+from foreword.recipes.code import lower_if_defines_nothing
 from foreword.types import DroppedResult, Note
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ MAX_CODE_COMPARED, CODE_TOKEN_WEIGHT = 20, 1.0
 
 _COMPARED_CHARACTERS = 480
 
-_DEEPER = 5
+_DEPTH_FACTOR = 5
 """How many times more results are asked for when too few of them fit."""
 
 
 class EngineSearcher:
-    """Searches one workspace, source by source; a search gives what it found, best first.
+    """Searches one workspace, source by source; each search gives its results best first.
 
-    `experiences` knows the axes of experiences. Without it they are searched by their text alone, whichever
+    `experiences` searches experiences by axis. Without it they are searched by their text alone, whichever
     axis is asked for. In the lane "full" the leading results of every source are read, which takes longer.
     """
 
@@ -73,7 +74,7 @@ class EngineSearcher:
         self.workspace = check_workspace(workspace)
         self._engine = engine
         self._experiences = experiences
-        self._how = SearchOptions(deadline_ms=deadline_ms, lane=lane)
+        self._options = SearchOptions(deadline_ms=deadline_ms, lane=lane)
 
     async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> SourceItems:
         """Facts, preferences, decisions; of one category, if it is named."""
@@ -96,10 +97,10 @@ class EngineSearcher:
         outcome: str | None = None,
         limit: int = 10,
     ) -> SourceItems:
-        """What was tried before and how it ended, as it stands now.
+        """Experiences that have ended and hold now: what was tried before and how it ended.
 
-        The whole story is searched like any other text, so that its relevance compares with that of other
-        sources; an axis, or a filter, asks `experiences`.
+        The axis "full" is searched like any other text, so that its relevance compares with that of other
+        sources; another axis, or a filter, is searched by `experiences`.
         """
         if axis not in AXES:
             raise ValidationError(f"no axis named {axis!r}; there are: {', '.join(AXES)}")
@@ -108,8 +109,8 @@ class EngineSearcher:
             check_whole_number("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
             return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
-        held = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
-        fits = partial(_is_resolved, axis=axis, held=held)
+        fits_facts = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
+        fits = partial(_is_ended_experience, axis=axis, fits_facts=fits_facts)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
     async def search_precedents(self, failure: Failure, limit: int = 3) -> SourceItems:
@@ -127,7 +128,7 @@ class EngineSearcher:
         self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
     ) -> SourceItems:
         """What was changed, by whom and why; by one author, or since a time, if that is named."""
-        fits = None if author is None else partial(_is_by, author=author)
+        fits = None if author is None else partial(_is_commit_by, author=author)
         return await asyncio.to_thread(self._search, query, "commit", limit, fits, date_from=since)
 
     async def search_documents(self, query: str, limit: int = 10, path: str | None = None) -> SourceItems:
@@ -138,11 +139,11 @@ class EngineSearcher:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The engine's own."""
+        """The engine's tokenizer."""
         return self._engine.tokenizer
 
     def begin(self, query: str) -> Query:
-        """A question as it is asked here: checked, without secrets, with its workspace and its time."""
+        """The query for a text: checked, without secrets, with its workspace and the current time."""
         return self._engine.draft(query, self.workspace, SearchOptions(), "assembled", 0).query
 
     def shown(self, session: str) -> frozenset[str]:
@@ -150,8 +151,8 @@ class EngineSearcher:
         return self._engine.store.shown(self.workspace, session)
 
     def record(self, receipt: Receipt) -> None:
-        """Keep a receipt; its session counts as having been shown what was injected."""
-        pipeline.record(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
+        """Store a receipt, and mark what was injected as shown to its session."""
+        pipeline.store_receipt(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
 
     # Inside
 
@@ -163,40 +164,40 @@ class EngineSearcher:
         fits: Callable[[Item], bool] | None = None,
         **changes: Any,  # noqa: ANN401  (what SearchOptions takes)
     ) -> SourceItems:
-        """What the engine finds, as far as it fits; it is asked for more while too little does."""
+        """The results of one kind that pass `fits`; more are searched for while fewer than `limit` do."""
         depth = check_whole_number("limit", limit, 1, MAX_LIMIT)
         if fits is not None:
             depth = min(MAX_LIMIT, max(pipeline.DEPTH, 2 * limit))
         while True:
-            options = replace(self._how, limit=depth, kinds=(kind,), **changes)
+            options = replace(self._options, limit=depth, kinds=(kind,), **changes)
             draft = self._run_search(self._engine.draft(query, self.workspace, options, "search", 0))
             fitting = [result for result in draft.results if fits is None or fits(result.memory)]
             if len(fitting) >= limit or depth == MAX_LIMIT or _count_found(draft) < depth:
                 break
-            depth = min(MAX_LIMIT, depth * _DEEPER)
+            depth = min(MAX_LIMIT, depth * _DEPTH_FACTOR)
         gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
         over = fitting[limit : limit + pipeline.MAX_NEAR_MISSES]
         gone += [DroppedResult(result, "over limit", f"limit {limit}") for result in over]
-        notes = tuple(note for note in draft.notes if note.part != "limit")  # said of this list anyway
+        notes = tuple(note for note in draft.notes if note.part != "limit")  # `over` lists these results
         return SourceItems(map(context_item, fitting[:limit]), tuple(gone), notes)
 
     def _run_search(self, draft: SearchDraft) -> SearchDraft:
-        """The search, with relevances that compare across sources."""
+        """The draft after a search whose relevances can be compared across sources."""
         kit = replace(draft.kit, blends=_blends_on_one_scale(draft.kit.blends))
-        if self._how.lane == "fast":
+        if self._options.lane == "fast":
             return pipeline.run(replace(draft, kit=kit), (*SEARCH, drop_superseded, weigh_code))
         stages: tuple[Stage[Any], ...] = (*SEARCH, drop_superseded, compare_code, weigh_code, read_leading)
         return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
 
 
 def _blends_on_one_scale(blends: Mapping[str, Blend]) -> Mapping[str, Blend]:
-    """The blends, with the curve of memories for commits.
+    """The blends, with the probability curve of memories used for commits, too.
 
     The curve of commits was fitted to whole reports of defects, which share far more with the message of the
-    commit that mends them than a plain question does: it would call the right commit improbable.
+    commit that mends them than a plain question does: it would make the right commit improbable.
     """
     commit = blends.get("commit", DEFAULT_BLEND)
-    if commit != BLENDS["commit"]:  # somebody has weighed them otherwise
+    if commit != BLENDS["commit"]:  # the user has adjusted it
         return blends
     curve = {name: getattr(DEFAULT_BLEND, name) for name in ("middle", "slope", "known", "named", "nameless")}
     return {**blends, "commit": replace(commit, **curve)}
@@ -227,15 +228,15 @@ def compare_code(draft: SearchDraft) -> SearchDraft:
 
 
 def weigh_code(draft: SearchDraft) -> SearchDraft:
-    """A stage in which code that defines nothing counts less."""
-    weighed = [with_window_prior(one) if one.memory.kind == "code" else one for one in draft.results]
+    """A stage that lowers the probability of code that defines nothing."""
+    weighed = [lower_if_defines_nothing(one) if one.memory.kind == "code" else one for one in draft.results]
     return replace(draft, results=tuple(sort_by_probability(weighed)))
 
 
 def read_leading(draft: SearchDraft) -> SearchDraft:
-    """A stage in which the reader judges the leading results; the rest follow, none more probable.
+    """A stage in which the reader judges the leading results; the others follow, none more probable.
 
-    If the reader fails or has no time, a note says so and the results are as they were.
+    If the reader fails or has no time, a note says so and the results stay as they were.
     """
     reader, results = draft.kit.reader, draft.results
     is_code = draft.query.filters.kinds == ("code",)
@@ -254,12 +255,12 @@ def read_leading(draft: SearchDraft) -> SearchDraft:
 
 
 def _count_found(draft: SearchDraft) -> int:
-    """How many results the search had, before what has been superseded was left out."""
+    """How many results the search had, including those dropped as superseded."""
     return len(draft.results) + sum(dropped.reason == "superseded" for dropped in draft.dropped)
 
 
 def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
-    """A filter that lets items pass whose facts are these, in whatever case; none when nothing is wanted."""
+    """A filter for items whose facts have these values, in any case; None if none is wanted."""
     named_facts = {key: value.casefold() for key, value in wanted.items() if value is not None}
     if not named_facts:
         return None
@@ -271,15 +272,15 @@ def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
     return holds
 
 
-def _is_resolved(item: Item, axis: str, held: Callable[[Item], bool] | None) -> bool:
-    """Whether an experience stands, has ended, and has something to say on an axis."""
+def _is_ended_experience(item: Item, axis: str, fits_facts: Callable[[Item], bool] | None) -> bool:
+    """Whether an experience has these facts, is not superseded, has ended, and has text on the axis."""
     metadata = item.metadata
     open_still = "outcome" in metadata and not metadata["outcome"]
     silent = axis in ("surprise", "root_cause") and not metadata.get(axis)
-    return not (item.superseded_by or open_still or silent) and (held is None or held(item))
+    return not (item.superseded_by or open_still or silent) and (fits_facts is None or fits_facts(item))
 
 
-def _is_by(item: Item, author: str) -> bool:
-    """Whether a commit is by an author, told by name or by address."""
+def _is_commit_by(item: Item, author: str) -> bool:
+    """Whether a commit is by an author, given by name or e-mail address."""
     names = (str(item.metadata.get(key, "")).casefold() for key in ("author", "author_email"))
     return author.casefold() in names

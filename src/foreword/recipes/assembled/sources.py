@@ -1,8 +1,8 @@
-"""What an assembler asks: a `Searcher`, which is any object with the five searches.
+"""The contracts of what an assembler searches: a `Searcher` is any object with the five searches.
 
-`searcher.EngineSearcher` is the one that ships. Another memory needs the searches and nothing else: an object
-that can also keep receipts (`Records`) is asked to; for any other, the assembler remembers itself what each
-session was shown (`OwnRecords`), as long as it lives.
+`searcher.EngineSearcher` is the one that ships. Another memory needs the searches and nothing else. If it can
+also store receipts (`Records`), these are stored there; otherwise the assembler itself remembers, as long as
+it lives, what each session was shown (`OwnRecords`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Finding = Awaitable[Sequence[ContextItem]]
     Questions = Mapping[str, Callable[[], Finding]]
-    """What is asked, by the name of the source or section that the answers are for."""
+    """The searches to run, by the name of the source or section that the answers are for."""
 
 
 @runtime_checkable
@@ -64,24 +64,24 @@ class Searcher(Protocol):
 
 @runtime_checkable
 class Records(Protocol):
-    """Where an assembler counts tokens, keeps receipts, and looks up what a session was shown."""
+    """Counts tokens, stores receipts, and looks up what a session was shown, for an assembler."""
 
     @property
     def tokenizer(self) -> Tokenizer:
         """Counts tokens."""
 
     def begin(self, query: str) -> Query:
-        """A question as it is asked here: checked, without secrets, with its workspace and its time."""
+        """The query for a text: checked, without secrets, with its workspace and the current time."""
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
 
     def record(self, receipt: Receipt) -> None:
-        """Keep a receipt; its session counts as having been shown what was injected."""
+        """Store a receipt, and mark what was injected as shown to its session."""
 
 
 class OwnRecords:
-    """The records of an assembler whose searcher keeps none: what each session was shown, in memory."""
+    """The records for a searcher that has none: they remember what each session was shown, in memory."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
@@ -93,7 +93,7 @@ class OwnRecords:
         return TiktokenTokenizer()
 
     def begin(self, query: str) -> Query:
-        """The question, without secrets."""
+        """The query for a text, without secrets."""
         return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
 
     def shown(self, session: str) -> frozenset[str]:
@@ -101,7 +101,7 @@ class OwnRecords:
         return frozenset(self._shown.get(session, ()))
 
     def record(self, receipt: Receipt) -> None:
-        """Remember what the receipt's session was shown; the receipt itself is with its context."""
+        """Remember what the receipt's session was shown; the receipt itself is not stored."""
         if receipt.session:
             told = self._shown.setdefault(receipt.session, set())
             told.update(entry.item_id for entry in receipt.injected)

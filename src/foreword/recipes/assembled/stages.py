@@ -2,9 +2,9 @@
 
     gather → arrange → drop below the floors → drop bystanders → drop shown → drop twins → word code → fit
 
-All sources are asked at once; one that fails or is late leaves a note, and the others speak. Results are
-weighed by what their source knows of them; what several sources say is said once, by the most relevant; then
-tokens are divided among the sources. Every stage drops by name and with a reason.
+All sources are searched at once; one that fails or is late leaves a note, and the others are used. Results
+are weighed by their relevance and their source's metadata; of those that say the same, the most relevant is
+kept; then tokens are divided among the sources. Whatever a stage drops is recorded with a reason.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from foreword.types import Kind
 
 Arrange = Callable[[Mapping[str, list[ContextItem]]], "Plan"]
-"""Makes a plan of what was found, by name, each list ordered by how much its items matter."""
+"""Makes a plan from the items found, by the name of their source, each list ordered by weight."""
 
 _log = get_logger("foreword.assembler")
 
@@ -54,16 +54,16 @@ IMPORTANCE = 0.2
 """How much more the most important memory counts than the least."""
 
 RECENCY, RECENT_DAYS = 0.1, 30.0
-"""How much more a commit or an experience counts that is new, and how soon that wears off."""
+"""How much more a new commit or experience counts, and after how many days half of that is gone."""
 
 _DATED = ("commit", "experience")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What may be said: items by id, in the order in which they matter, and the section that tells each.
+    """What may go into the document: items by id, most important first, and the section of each.
 
-    A hard budget is never exceeded. What is less relevant than its source's floor is dropped.
+    Items less relevant than their source's floor are dropped. With `hard`, the budget is never exceeded.
     """
 
     items: Mapping[str, ContextItem]
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembledDraft(Draft):
-    """A draft made of several sources: what they found, by name, and the plan of what may be said."""
+    """A draft made of several sources: the items that each found, and the plan of the document."""
 
     tokenizer: Tokenizer
     found: Mapping[str, Sequence[ContextItem]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class AssembledDraft(Draft):
 def assembled_stages(
     questions: Questions, timeout_seconds: float, plan: Arrange
 ) -> tuple[Stage[Any] | AsyncStage[Any], ...]:
-    """What happens to the questions, in order."""
+    """The stages of the recipes `assembled` and `premortem`, in order."""
     return (
         gather_from(questions, timeout_seconds),
         arrange_by(plan),
@@ -108,7 +108,7 @@ def assembled_stages(
 
 
 def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[AssembledDraft]:
-    """A stage that asks all sources at once; one that fails or is late leaves a note."""
+    """A stage that searches all sources at once; one that fails or is late leaves a note."""
 
     async def gather(draft: AssembledDraft) -> AssembledDraft:
         outcomes = await asyncio.gather(
@@ -132,8 +132,9 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
 
 
 async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
-    asked = question()
-    found = await asyncio.wait_for(asked, timeout_seconds) if inspect.isawaitable(asked) else asked
+    """A source's answer within the timeout; TypeError if it is no list of `ContextItem`s."""
+    answer = question()
+    found = await asyncio.wait_for(answer, timeout_seconds) if inspect.isawaitable(answer) else answer
     if not isinstance(found, Sequence):
         raise TypeError(f"it gave {type(found).__name__} and no list")
     if strangers := {type(one).__name__ for one in found if not isinstance(one, ContextItem)}:
@@ -142,8 +143,9 @@ async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -
 
 
 def _failure_note(part: str, failure: BaseException, timeout_seconds: float) -> Note:
+    """The note for a source that failed or was late, which is also logged; a cancellation is raised again."""
     if not isinstance(failure, Exception):
-        raise failure  # somebody wants this process, or this task, to end
+        raise failure  # a cancellation or an interrupt, which must end this task
     if isinstance(failure, TimeoutError):
         problem = f"late: no answer within {timeout_seconds:g} s"
     else:
@@ -153,10 +155,10 @@ def _failure_note(part: str, failure: BaseException, timeout_seconds: float) -> 
 
 
 def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
-    """A stage that weighs what was found, and plans what may be said where."""
+    """A stage that weighs the items found, and plans which of them go into which section."""
 
     def arrange(draft: AssembledDraft) -> AssembledDraft:
-        lists = tell_ids_apart(
+        lists = make_ids_unique(
             {
                 name: sort_by_weight(add_missing_results(found, draft.query.workspace), draft.query.now)
                 for name, found in draft.found.items()
@@ -165,14 +167,14 @@ def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
         chosen = plan(lists)
         elsewhere = {one.result.memory.id: one for one in draft.dropped}
         dropped = tuple(one for name, one in elsewhere.items() if name not in chosen.items)
-        results = tuple(result_of(item) for item in chosen.items.values())
+        results = tuple(require_result(item) for item in chosen.items.values())
         return replace(draft, plan=chosen, results=results, dropped=dropped)
 
     return arrange
 
 
 def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
-    """Drop what is probably beside the point; every source has its own floor."""
+    """Drop what is less relevant than the floor of its source."""
     kept, low = [], []
     for result in draft.results:
         floor = draft.current_plan.floors.get(draft.current_plan.items[result.memory.id].source, 0.0)
@@ -184,7 +186,7 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
 
 
 def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
-    """Drop tests, imports and bare signatures, unless the question is about them or nothing else is there."""
+    """Drop tests, imports and bare signatures, unless the question is about them or there is nothing else."""
     code = [result for result in draft.results if result.memory.kind == "code"]
     roles = find_bystanders(draft.query.text, [result.memory for result in code])
     dropped = [
@@ -196,7 +198,7 @@ def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
 
 
 def drop_twins(draft: AssembledDraft) -> AssembledDraft:
-    """Of those that say the same, keep the most relevant; drop what says less than a more relevant one."""
+    """Drop every result whose text a more relevant result says, too."""
     results = draft.results
     items = [draft.current_plan.items[result.memory.id] for result in results]
     twins = find_twins(items, [result.memory.text for result in results])
@@ -205,9 +207,9 @@ def drop_twins(draft: AssembledDraft) -> AssembledDraft:
 
 
 def word_code(draft: AssembledDraft) -> AssembledDraft:
-    """Tell the best piece of code or two by their lines, the others by name and place.
+    """Word the best piece of code or two by their lines, the others by name and place.
 
-    What another searcher has worded is told as it is.
+    Code that comes worded from another searcher stays as it is.
     """
     items = dict(draft.current_plan.items)
     code = [
@@ -217,19 +219,19 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
     ]
     for place, result in enumerate(code):
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
-        told = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
-        items[result.memory.id] = replace(items[result.memory.id], content=told)
+        content = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
+        items[result.memory.id] = replace(items[result.memory.id], content=content)
     return replace(draft, plan=replace(draft.current_plan, items=items))
 
 
 def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
-    """A piece of code by its lines, or without a place by name alone; marked if its file has changed."""
+    """The lines of a piece of code, or only its name if `place` is None; marked if its file has changed."""
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
     if place is None:
         return word_code_place(plain) + (f" {MARK}" if changed else "")
-    told = word_code_lines(plain, question, is_best=place == 0)
-    return told.replace("\n", f" {MARK}\n", 1) if changed else told
+    worded = word_code_lines(plain, question, is_best=place == 0)
+    return worded.replace("\n", f" {MARK}\n", 1) if changed else worded
 
 
 def fit_budget(draft: AssembledDraft) -> AssembledDraft:
@@ -256,9 +258,9 @@ def fit_budget(draft: AssembledDraft) -> AssembledDraft:
 def _fit_within_share(
     draft: AssembledDraft, pieces: Sequence[Piece], exempt: frozenset[str]
 ) -> tuple[FittedDocument, list[str]]:
-    """The document in which what tools and pages say has its share, and the ids of what was over it.
+    """The document in which tools and pages keep within their share, and the ids of what was over the share.
 
-    Code and commits are asked for by name, and have no share.
+    What comes from the repository was asked for by its source, so the share does not apply to it.
     """
     over: list[str] = []
     while True:
@@ -266,7 +268,7 @@ def _fit_within_share(
         plan = draft.current_plan
         fitted = fit_document(allowed, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
         by_relevance = sorted(fitted.pieces, key=lambda piece: -piece.rank)
-        portions = [_portion(piece, exempt) for piece in by_relevance]
+        portions = [_make_portion(piece, exempt) for piece in by_relevance]
         beyond = [
             piece.id for piece, fits in zip(by_relevance, within_share(portions), strict=True) if not fits
         ]
@@ -275,8 +277,9 @@ def _fit_within_share(
         over += beyond
 
 
-def _portion(piece: Piece, exempt: frozenset[str]) -> Portion:
-    source = result_of(piece.item).memory.source
+def _make_portion(piece: Piece, exempt: frozenset[str]) -> Portion:
+    """The tokens and source of a piece, and whether it is exempt from the share of foreign words."""
+    source = require_result(piece.item).memory.source
     return Portion(piece.tokens, source, source.trust == "repository" or piece.id in exempt)
 
 
@@ -284,39 +287,40 @@ def _portion(piece: Piece, exempt: frozenset[str]) -> Portion:
 
 
 def add_missing_results(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
-    """The items, each with a search result behind it; one made by hand gets one from what it says."""
+    """The items with a search result each; one that has none, as from another searcher, gets one."""
     return [
-        item if item.result is not None else replace(item, result=_result_for(item, workspace))
-        for item in map(_with_plain_relevance, items)
+        item if item.result is not None else replace(item, result=_make_result(item, workspace))
+        for item in map(_clamp_relevance, items)
     ]
 
 
-def _result_for(item: ContextItem, workspace: str) -> SearchResult:
+def _make_result(item: ContextItem, workspace: str) -> SearchResult:
+    """A search result for an item that another searcher gave without one."""
     name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
     kind = cast("Kind", item.source)
     return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)
 
 
-def _with_plain_relevance(item: ContextItem) -> ContextItem:
-    """The item with a relevance from 0 to 1, whatever a searcher of somebody else's gave it."""
+def _clamp_relevance(item: ContextItem) -> ContextItem:
+    """The item with its relevance brought between 0 and 1; 0 if it is no number."""
     given = item.relevance
     number = float(given) if isinstance(given, int | float) and not math.isnan(given) else 0.0
     plain = min(1.0, max(0.0, number))
     return item if plain == given else replace(item, relevance=plain)
 
 
-def result_of(item: ContextItem) -> SearchResult:
-    """What a search knew of an item."""
-    assert item.result is not None, "`with_results` comes first"  # noqa: S101
+def require_result(item: ContextItem) -> SearchResult:
+    """The search result behind an item; `add_missing_results` has made sure that there is one."""
+    assert item.result is not None, "`add_missing_results` comes first"  # noqa: S101
     return item.result
 
 
-def tell_ids_apart(lists: Mapping[str, list[ContextItem]]) -> dict[str, list[ContextItem]]:
-    """The lists, in which two sources share no id: that of the second has the name of its source too."""
+def make_ids_unique(lists: Mapping[str, list[ContextItem]]) -> dict[str, list[ContextItem]]:
+    """The lists with ids that differ between sources: a taken id gets the name of its source as a prefix."""
     owners: dict[str, str] = {}
 
-    def with_own_id(item: ContextItem) -> ContextItem:
-        result = result_of(item)
+    def with_unique_id(item: ContextItem) -> ContextItem:
+        result = require_result(item)
         name = result.memory.id
         while owners.setdefault(name, item.source) != item.source:
             name = f"{item.source}:{name}"
@@ -324,27 +328,29 @@ def tell_ids_apart(lists: Mapping[str, list[ContextItem]]) -> dict[str, list[Con
             return item
         return replace(item, result=replace(result, memory=replace(result.memory, id=name)))
 
-    return {name: [with_own_id(item) for item in items] for name, items in lists.items()}
+    return {name: [with_unique_id(item) for item in items] for name, items in lists.items()}
 
 
 def items_by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
     """The items by their ids; of two with the same id, the more relevant."""
     found: dict[str, ContextItem] = {}
     for item in items:
-        known = found.setdefault(result_of(item).memory.id, item)
+        known = found.setdefault(require_result(item).memory.id, item)
         if item.relevance > known.relevance:
-            found[result_of(item).memory.id] = item
+            found[require_result(item).memory.id] = item
     return found
 
 
 def sort_by_weight(items: Iterable[ContextItem], now: datetime) -> list[ContextItem]:
-    """The items by how much they matter: their relevance, and what their source knows besides."""
-    weighed = [replace(item, result=replace(result_of(item), rank=weight(item, now))) for item in items]
-    return sorted(weighed, key=lambda item: -(result_of(item).rank or 0.0))
+    """The items ordered by weight, the heaviest first; the rank of each result becomes its weight."""
+    weighed = [
+        replace(item, result=replace(require_result(item), rank=weigh_item(item, now))) for item in items
+    ]
+    return sorted(weighed, key=lambda item: -(require_result(item).rank or 0.0))
 
 
-def weight(item: ContextItem, now: datetime) -> float:
-    """Relevance, by how sure an outcome is, by importance, and a little by recency."""
+def weigh_item(item: ContextItem, now: datetime) -> float:
+    """An item's relevance, scaled by the certainty of its outcome, its importance and a little by recency."""
     value, facts = item.relevance, item.metadata
     if item.source == "experience":
         value *= cast("Mapping[object, float]", TIER_WEIGHTS).get(facts.get("confidence_tier"), OPEN_WEIGHT)
@@ -352,6 +358,6 @@ def weight(item: ContextItem, now: datetime) -> float:
         importance = facts.get("importance")
         value *= 1 + IMPORTANCE * (float(importance) - 0.5) if isinstance(importance, int | float) else 1.0
     if item.source in _DATED:
-        days = abs(now - result_of(item).memory.created_at).total_seconds() / 86_400
+        days = abs(now - require_result(item).memory.created_at).total_seconds() / 86_400
         value *= 1 + RECENCY / (1 + days / RECENT_DAYS)
     return value

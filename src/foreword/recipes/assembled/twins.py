@@ -1,9 +1,9 @@
-"""What several sources say is said once; what only looks alike is kept.
+"""Finds items of several sources that say the same, so that only one of them is included.
 
-Two items are twins if one of them says all that the other says (`recall.same`, to which different days, names
-and numbers are different things), or if an experience is there as the value it became. Nothing else makes
-twins: a commit says why a file was changed and the code says what it does now, so they are two, and so are
-two functions, however alike their bodies.
+Two items are twins if one of them says all that the other says (`recall.same`, for which different days,
+names and numbers are different things), or if one is an experience and the other the value it became. A
+commit and code are never twins, since one says why a file was changed and the other what it does now; nor are
+two functions of one file, however alike their bodies.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from foreword.compose.assembled import ContextItem
 
-_STORIES = ("experience", "value")
+_EXPERIENCE_SOURCES = ("experience", "value")
 
 
 def find_twins(items: Sequence[ContextItem], texts: Sequence[str]) -> dict[int, int]:
-    """For the place of each item that need not be told: the place of the one that is told for it.
+    """From the index of each item to be left out to the index of the twin that is kept instead.
 
-    Of those that say the same, the most relevant is told; of equals the first.
+    Of twins, the most relevant is kept; of equally relevant ones the first.
     """
     kept = _KeptItems(items, find_containing_texts(texts))
     best_first = sorted(range(len(items)), key=lambda at: (-items[at].relevance, at))
-    return {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
+    return {at: twin for at in best_first if (twin := kept.find_twin_or_keep(at)) is not None}
 
 
 class _KeptItems:
-    """What has been kept so far, looked up by everything that makes two items say the same."""
+    """The items kept so far, which finds the twin of another item among them."""
 
     def __init__(self, items: Sequence[ContextItem], holders: Mapping[int, set[int]]) -> None:
         self._items = items
@@ -39,35 +39,35 @@ class _KeptItems:
         self._places: set[int] = set()
         self._stories: dict[tuple[str, object], int] = {}
 
-    def twin_or_keep(self, at: int) -> int | None:
-        """The place of a kept item that says the same; None when there was none, and this one is kept."""
-        twin = self._find_alike(at)
+    def find_twin_or_keep(self, at: int) -> int | None:
+        """The index of a kept item that says the same; if there is none, keep this one and return None."""
+        twin = self._find_holder(at)
         twin = self._find_same_experience(self._items[at]) if twin is None else twin
         if twin is None:
-            self._add(at)
+            self._keep(at)
         return twin
 
-    def _add(self, at: int) -> None:
+    def _keep(self, at: int) -> None:
         item = self._items[at]
         self._places.add(at)
-        if item.source in _STORIES and item.metadata.get("id"):
+        if item.source in _EXPERIENCE_SOURCES and item.metadata.get("id"):
             self._stories.setdefault((item.source, item.metadata["id"]), at)
 
-    def _find_alike(self, at: int) -> int | None:
-        """A kept item whose text says all of it."""
+    def _find_holder(self, at: int) -> int | None:
+        """The index of a kept item whose text says all that this one says; None without one."""
         candidates = sorted(self._holders.get(at, set()) & self._places)
-        return next((other for other in candidates if not self._are_two(at, other)), None)
+        return next((other for other in candidates if not self._cannot_be_twins(at, other)), None)
 
-    def _are_two(self, at: int, other: int) -> bool:
-        """Whether items are two things whatever their words: a commit and code, or two units of one file."""
+    def _cannot_be_twins(self, at: int, other: int) -> bool:
+        """Whether two items can be no twins: a commit and code, or two units of one file."""
         one, another = self._items[at], self._items[other]
         if {one.source, another.source} == {"code", "commit"}:
             return True
         return one.source == another.source == "code" and _are_units_of_one_file(one, another)
 
     def _find_same_experience(self, item: ContextItem) -> int | None:
-        """An experience that is there as a value, or the other way round."""
-        if item.source not in _STORIES or not item.metadata.get("id"):
+        """The index of a kept value that this experience became, or the other way round; None without one."""
+        if item.source not in _EXPERIENCE_SOURCES or not item.metadata.get("id"):
             return None
         other = "value" if item.source == "experience" else "experience"
         return self._stories.get((other, item.metadata["id"]))

@@ -1,18 +1,18 @@
-"""The engine beside an agent: what each event of its session makes us remember, and what we say to it.
+"""The engine beside a coding agent: for each event of a session, what is stored and what is injected.
 
-    a session begins      what is open, what was decided last, what changed since, and the topics
-    a prompt              what matters to it; then the prompt is kept
-    a tool is about to    a brief, for tools that change or run something
-    a tool has            the call and its result are kept; changes and runs become evidence of the open
-                          experience they fit; what a run has closed is told, and what fails for the first
-                          time in a session brings what went wrong before
-    the agent stops       its message is kept, the session's summary made anew
-    a compact, a clear    what the session was shown may be shown again, and its own summary is told
+    a session begins      inject what is open, what was decided last, what changed since, and the topics
+    a prompt              inject what matters to it; then store the prompt
+    before a tool         inject a brief, for tools that change or run something
+    after a tool          store the call and its result; add changes and runs as evidence to the open
+                          experience they fit; inject which experience a run has closed and, at the first
+                          failure of a session, what went wrong before
+    the agent stops       store its message, and summarise the session anew
+    a compact, a clear    allow what the session was shown to be shown again, and inject its own summary
 
-What is said counts as shown once it was delivered, which only the caller knows, and to the agent that was
-told: a subagent's context is its own. Nothing here reads bytes, words JSON or talks to sockets. A failure
-while answering becomes silence and a warning; a failure while keeping is raised, so that the caller can bring
-the event again.
+An injected text counts as shown only once it was delivered, which only the caller knows, and only to the
+agent that got it: a subagent has a context of its own. Nothing here reads bytes, writes JSON or talks to
+sockets. A failure while answering gives an empty answer and a warning; a failure while storing is raised, so
+that the caller can send the event again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import ENDED, SessionContextProvider
 from foreword.log import get_logger
-from foreword.pipeline import record, unrelated_cosine
+from foreword.pipeline import store_receipt, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
@@ -75,18 +75,18 @@ _DEFAULT_DOMAIN = "debugging"
 """The domain of a failure that no open experience speaks of."""
 
 _ASK_FOR_REASONS, _MAX_REASONS_ASKED = timedelta(days=7), 2
-"""How long after its end a session that begins is asked why an experience ended so, and of how many."""
+"""For how long after an experience ended new sessions are asked why it ended so, and about how many."""
 
 _SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What is to be said to an agent, framed; empty when nothing is worth saying.
+    """The framed text to inject into an agent's context; empty when nothing is worth injecting.
 
-    Whoever carries it reports with `note_delivered` or `note_undelivered` what became of it. `context` is
-    whose context it goes into, `item_ids` are what that context then holds, and `failures` the failed tests
-    that it warns of.
+    The caller that delivers it reports the outcome with `note_delivered` or `note_undelivered`. `context`
+    names the context that it goes into, `item_ids` the items that context then holds, and `failures` the
+    failed tests that it warns about.
     """
 
     text: str = ""
@@ -115,58 +115,58 @@ class Companion:
         self._failing = SeenFailures()
         self.experiences = Experiences(engine)
         self._learning = Learning(engine, self.experiences)
-        # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
+        # Shifts are rarer beside an agent than in the data of the curve: only clear ones are reported.
         self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
         self.pipeline = InjectionPipeline(
             engine,
             diverges=self._detect_shift,
             last_session=lambda workspace, session: self._sessions.describe_last_session(session, workspace),
-            open_ends=self._tell_open_ends,
-            decisions=self._tell_decisions,
-            changes=self._tell_changes,
-            topics=self._topic_names,
+            open_ends=self._list_open_ends,
+            decisions=self._list_decisions,
+            changes=self._list_commits_since,
+            topics=self._list_topic_names,
         )
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
-        """What the agent should read now; empty when nothing is worth saying, or finding it failed."""
+        """The text to inject at this event; empty when nothing is worth saying, or when the search failed."""
         try:
             self._clear_shown(event)
-            saying = self._saying_for_event(event, self._workspace(event), deadline_ms)
+            saying = self._answer_event(event, self._find_event_workspace(event), deadline_ms)
             if not saying and saying.receipt is not None:
-                record(self._engine.store, saying.receipt)
+                store_receipt(self._engine.store, saying.receipt)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return Saying()
         return replace(saying, text=wrap_in_frame(saying.text)) if saying else Saying()
 
     def note_delivered(self, saying: Saying) -> None:
-        """The agent has it: its context holds these items from now on."""
+        """Record that an answer reached its agent: the agent's context holds these items from now on."""
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
-            record(self._engine.store, receipt, saying.item_ids, saying.context)
+            store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
             self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
-        """The agent had left: nothing counts as shown, and the receipt says so."""
+        """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
         if saying.receipt is not None:
             notes = (*saying.receipt.notes, Note("delivery", "the agent had left: it was shown nothing"))
-            record(self._engine.store, replace(saying.receipt, notes=notes))
+            store_receipt(self._engine.store, replace(saying.receipt, notes=notes))
 
     def keep(self, event: AgentEvent) -> None:
-        """Remember what the event tells; the same event twice is kept once."""
-        workspace = self._workspace(event)
+        """Store the turns and the evidence that an event brings; the same event twice is stored once."""
+        workspace = self._find_event_workspace(event)
         self._clear_shown(event)
-        self._keep_turns(items_from_event(event, workspace, self._repeats), event, workspace)
+        self._store_turns(items_from_event(event, workspace, self._repeats), event, workspace)
         self._adopt_experience(event, workspace)
         self._learning.keep(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
-            self._summarise(event.session, workspace)
+            self._update_summary(event.session, workspace)
         if event.session and event.name == "SessionEnd":
-            self._mark_ended(event.session, workspace)
+            self._mark_session_ended(event.session, workspace)
 
-    def _workspace(self, event: AgentEvent) -> str:
-        """Where the event happened. Looking for a repository takes time, so an answer holds for seconds."""
+    def _find_event_workspace(self, event: AgentEvent) -> str:
+        """The workspace of an event's folder; cached for seconds, since finding the repository is slow."""
         now = time.monotonic()
         known = self._workspaces.get(event.folder)
         if known is None or now - known[0] > _FOLDER_SECONDS:
@@ -176,11 +176,12 @@ class Companion:
         return known[1]
 
     def _clear_shown(self, event: AgentEvent) -> None:
-        """After a compact or a clear the context is empty: what was shown until then may be said again."""
+        """After a compact or a clear, delete the record of what the agent's context was shown until then."""
         if event.context and (_has_been_compacted(event) or _has_been_cleared(event)):
-            self._engine.store.batch([ClearShown(self._workspace(event), event.context, event.at)])
+            self._engine.store.batch([ClearShown(self._find_event_workspace(event), event.context, event.at)])
 
-    def _saying_for_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
+    def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
+        """The text to inject at this event, not framed yet; empty for events that get no answer."""
         match event.name:
             case "SessionStart":
                 result = self.pipeline.generate_session_context(
@@ -193,18 +194,18 @@ class Companion:
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case "PostToolUse" | "PostToolUseFailure":
-                return self._saying_after_tool(event, workspace)
+                return self._answer_tool_result(event, workspace)
             case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
                 result = self.pipeline.generate_brief(
-                    _question_of(event), event.session, workspace=workspace, context=event.context,
+                    _question_from_tool(event), event.session, workspace=workspace, context=event.context,
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case _:
                 return Saying()
-        return _saying_of_result(result, event)
+        return _saying_from_result(result, event)
 
-    def _keep_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
-        """Keep the turns; the context they come from holds them, so they count as shown to it."""
+    def _store_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
+        """Store the turns, and mark them as shown to the context that they come from."""
         if not items:
             return
         kept = self._engine.remember_all(items, workspace)
@@ -213,22 +214,22 @@ class Companion:
             self._engine.store.post(MarkShown(workspace, event.context, ids, event.at))
 
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
-        """Give an experience that an agent began without naming its session to that session."""
+        """If the event began an experience without naming its session, assign it to the event's session."""
         if not event.session or not _starts_experience(event):
             return
         for attempt in self.experiences.list_open_for_run(workspace, None):
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
-    def _saying_after_tool(self, event: AgentEvent, workspace: str) -> Saying:
-        """What a tool's end has closed, and what went wrong before if something failed for the first time."""
+    def _answer_tool_result(self, event: AgentEvent, workspace: str) -> Saying:
+        """The answer after a tool: the experiences its run closed, and a warning at the first failure."""
         closed = describe_teachings(self._learning.read(event, workspace))
-        warning = self._premortem(event, workspace)
+        warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
         return replace(warning, text=text, context=event.context) if text else warning
 
-    def _premortem(self, event: AgentEvent, workspace: str) -> Saying:
-        """What went wrong before, when something fails for the first time in this agent's context."""
+    def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> Saying:
+        """If a test or build failed for the first time in this agent's context: what went wrong before."""
         run = read_event_run(event)
         if run is None:
             return Saying()
@@ -239,72 +240,76 @@ class Companion:
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
-        asked = assembler.get_premortem_context(
+        premortem = assembler.get_premortem_context(
             domain,
             strategy,
             max_tokens=_PREMORTEM_TOKENS,
-            failure=read_failure(run, redact(remove_frames(event.tool_output)), _files_changed(attempt)),
+            failure=read_failure(run, redact(remove_frames(event.tool_output)), _list_changed_files(attempt)),
             session_id=event.session or None,
             record=False,
         )
-        warning = asyncio.run(asked)
+        warning = asyncio.run(premortem)
         if not warning.markdown:
             self._failing.note(workspace, event.context, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
         return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 
-    def _mark_ended(self, session: str, workspace: str) -> None:
-        """Note in the session's summary that it is over, so that the next session is told of it."""
+    def _mark_session_ended(self, session: str, workspace: str) -> None:
+        """Mark the session's summary as ended, so that the next session is shown it."""
         summary = self._sessions.find_own_summary(session, workspace)
         if summary is not None:
             ended = Amend(workspace, summary.id, metadata={**summary.metadata, ENDED: True})
             self._engine.store.batch([ended])
 
-    def _summarise(self, session: str, workspace: str) -> None:
+    def _update_summary(self, session: str, workspace: str) -> None:
+        """Summarise the session anew, if there is anything to add, and delete its older summaries."""
         update = self._sessions.propose_summary_update(session, workspace)
         if update is None:
             return
         new = self._engine.remember_all([update.item], workspace)[0]
-        # What it replaces said the same with less: kept, it would only stand in the way of every search.
+        # The older summaries say less of the same; stored, they would crowd every search.
         older = tuple(old for old in update.replaces if old != new.id)
         gone = [Delete(workspace, older, keep_copies=True)] if older else []
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
-    def _tell_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
+    def _list_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
+        """The open ends to show as a session begins, and questions about unexplained experiences."""
         ends = self._sessions.choose_open_ends(session, workspace)
         lines = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
-        return [*lines, *self._ask_for_reasons(workspace)]
+        return [*lines, *self._questions_about_unexplained(workspace)]
 
-    def _ask_for_reasons(self, workspace: str) -> list[SearchResult]:
-        """A question for each experience that ended lately and whose reason nobody has told."""
+    def _questions_about_unexplained(self, workspace: str) -> list[SearchResult]:
+        """A question "why?" for each experience that ended lately without an explanation."""
         since = self._engine.clock() - _ASK_FOR_REASONS
         found = []
         for one in self.experiences.unexplained(workspace, limit=_MAX_REASONS_ASKED):
             item = self.experiences.find_item(workspace, one.id)
             if item is not None and item.created_at > since:
-                asked = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"
-                found.append(SearchResult(item, 0.0, excerpt=asked))
+                question = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"
+                found.append(SearchResult(item, 0.0, excerpt=question))
         return found
 
-    def _tell_decisions(self, workspace: str, session: str) -> list[SearchResult]:
+    def _list_decisions(self, workspace: str, session: str) -> list[SearchResult]:
+        """The last decisions to show as a session begins, each with what it replaced."""
         decided = self._sessions.choose_decisions(session, workspace)
         return [
             SearchResult(one.item, 0.0, excerpt=f"Decided: {one.text}", history=one.before[:1])
             for one in decided
         ]
 
-    def _tell_changes(self, workspace: str, session: str) -> list[SearchResult]:
+    def _list_commits_since(self, workspace: str, session: str) -> list[SearchResult]:
+        """The commits since the last session to show as a session begins, by their first lines."""
         commits = self._sessions.choose_changes(session, workspace)
         return [
             SearchResult(item, 0.0, excerpt=f"Committed since: {item.text.splitlines()[0]}")
             for item in commits
         ]
 
-    def _topic_names(self, workspace: str, session: str) -> tuple[str, ...]:
+    def _list_topic_names(self, workspace: str, session: str) -> tuple[str, ...]:
         return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)
 
     def _detect_shift(self, query: Query, session: str) -> DivergenceAlert | None:
-        """An alert if the prompt has left what this session was recently about."""
+        """An alert if the prompt is about something else than the session's recent turns; else None."""
         if not session:
             return None
         found = self._engine.store.batch([ListRecent(query.workspace, Filters(session=session), 50)])[0]
@@ -320,11 +325,11 @@ class Companion:
                 unrelated=unrelated_cosine(self._engine.kit),
             )  # fmt: skip
 
-        # A few turns tell whether there is a shift; all of them are only needed to say what from.
+        # A few turns show whether there is a shift; all of them are only needed to name the earlier topic.
         return detect(recent) if detect(recent[-MAX_COMPARED_TURNS:]) is not None else None
 
 
-def _saying_of_result(result: InjectionResult, event: AgentEvent) -> Saying:
+def _saying_from_result(result: InjectionResult, event: AgentEvent) -> Saying:
     return Saying(result.formatted_context, result.receipt, event.context, result.included_memories)
 
 
@@ -336,20 +341,20 @@ def _has_been_cleared(event: AgentEvent) -> bool:
     return event.name == "SessionStart" and event.source == "clear"
 
 
-def _files_changed(attempt: Experience | None) -> tuple[str, ...]:
+def _list_changed_files(attempt: Experience | None) -> tuple[str, ...]:
     """The files that were changed for an open experience, the newest first."""
     changes = [one.what for one in reversed(attempt.evidence) if one.kind == "change"] if attempt else []
     return tuple(dict.fromkeys(changes))
 
 
 def _starts_experience(event: AgentEvent) -> bool:
-    """Whether a tool has begun an experience: the one for it, or our command in a shell."""
+    """Whether an event is the end of a call that began an experience, by MCP tool or by shell command."""
     if not event.name.startswith("PostToolUse"):
         return False
     return event.tool.endswith("experience_start") or "experience start" in read_command(event.tool_input)
 
 
-def _question_of(event: AgentEvent) -> str:
-    """What a tool is about to do, in the words it was given, without secrets: half of one would stay."""
+def _question_from_tool(event: AgentEvent) -> str:
+    """A tool's input as a question; secrets are removed before the cut, since half a key looks like none."""
     parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
     return redact("\n".join(part for part in parts if isinstance(part, str)))[:MAX_QUESTION_CHARACTERS]

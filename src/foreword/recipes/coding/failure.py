@@ -1,4 +1,4 @@
-"""What a failed run says of itself, as the question that a premortem asks."""
+"""Reads the output of a failed test or build run into the `Failure` that a premortem searches for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAX_LINES = 12
 _MAX_LINE_CHARACTERS = 240
 _MAX_LINES_READ = 2_000
-_TELLS_ERROR = re.compile(
+_ERROR_LINE = re.compile(
     r"error|exception|fail|expected|assert|panicked|undefined|cannot|could not|not found|overflow|timeout"
     r"|refused|denied",
     re.IGNORECASE,
@@ -31,15 +31,17 @@ _IN_TESTS = re.compile(
 
 
 def read_failure(run: RunResult, output: str, changed: Sequence[str] = ()) -> Failure:
-    """What failed in a run: its tests, the lines about errors with their neighbours, its command, its files.
+    """The failure of a run: failed tests, lines about errors with their neighbours, command and files.
 
-    `changed` are files that were changed before it.
+    `changed` are files that were changed before the run; the failure lists them first.
     """
-    every = [line.strip()[:_MAX_LINE_CHARACTERS] for line in output.split("\n")[-_MAX_LINES_READ:]]
-    told = [line for line in every if line and not _SUMMARY.match(line)]
-    hot = [place for place, line in enumerate(told) if _TELLS_ERROR.search(line)]
-    near = sorted({place + step for place in hot for step in (-1, 0, 1)} & set(range(len(told))))
-    lines = [told[place] for place in near[:_MAX_LINES]]
+    stripped = [line.strip()[:_MAX_LINE_CHARACTERS] for line in output.split("\n")[-_MAX_LINES_READ:]]
+    output_lines = [line for line in stripped if line and not _SUMMARY.match(line)]
+    error_places = [place for place, line in enumerate(output_lines) if _ERROR_LINE.search(line)]
+    near_places = sorted(
+        {place + step for place in error_places for step in (-1, 0, 1)} & set(range(len(output_lines)))
+    )
+    lines = [output_lines[place] for place in near_places[:_MAX_LINES]]
     if run.error and not any(run.error in line for line in lines) and not _SUMMARY.match(run.error):
         lines.insert(0, run.error)
     files = [name for name in _FILE.findall("\n".join(lines)) if not _IN_TESTS.search(name)]

@@ -1,8 +1,8 @@
 """The recipes of a coding agent: `coding` before a prompt, `brief` before a tool, `session` at the beginning.
 
 Each is a list of stages (`coding_stages`, `brief_stages`, `session_stages`). What the session was shown is
-not said again, no single source but the user fills the context, and alerts have tokens of their own. Where
-shifts of activity, the last session and the topics come from is handed in.
+not repeated, no single source but the user fills the context, and alerts have tokens of their own. The
+functions that find shifts of activity, the last session and the topics are passed in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBud
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
-from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
+from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_stages_above
 from foreword.recipes.code import MAX_BODIES, return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.coding.stages import (
     CodingDraft,
@@ -27,10 +27,10 @@ from foreword.recipes.coding.stages import (
     drop_echoes,
     fit_brief,
     fit_sections,
-    included_categories,
     limit_each_source,
+    list_categories,
     load_shown,
-    unless_empty,
+    skip_if_no_results,
     weigh,
 )
 from foreword.recipes.progress import tell_progress
@@ -54,7 +54,7 @@ MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 24, 8
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
-"""At most which share of a context one agent, tool or page may fill."""
+"""The largest share of a context that one agent, tool or page may fill."""
 
 SLOT_TOKENS = 70
 """About how many tokens a memory takes: fifty words, its age and its author."""
@@ -72,7 +72,7 @@ class InjectionResult:
     receipt: Receipt
 
     def require_context(self) -> str:
-        """The context, for callers to whom silence is a failure: then it is an error."""
+        """The context; NoContext if it is empty."""
         if not self.formatted_context:
             raise NoContext
         return self.formatted_context
@@ -81,9 +81,9 @@ class InjectionResult:
 class InjectionPipeline:
     """Makes contexts for a coding agent.
 
-    `diverges`, `last_session`, `open_ends`, `decisions`, `changes` and `topics` are asked when there is time;
-    one that fails is a note in the receipt. An agent waits for what is said before a prompt, so the
-    cross-encoder is not asked unless the `lane` is full. Ages and days are told in `zone`, by default the
+    `diverges`, `last_session`, `open_ends`, `decisions`, `changes` and `topics` are called if there is time;
+    one that fails becomes a note in the receipt. An agent waits for its context before a prompt, so the
+    cross-encoder is not used unless the `lane` is full. Ages and days are shown in `zone`, by default the
     machine's own.
     """
 
@@ -123,13 +123,13 @@ class InjectionPipeline:
         deadline_ms: float | None = None,
         record: bool = True,
     ) -> InjectionResult:
-        """What the agent should know before it reads a prompt; empty when nothing is worth saying.
+        """The context to inject before a prompt; empty when nothing is worth saying.
 
-        What is injected is recorded as shown, and the receipt is kept; with `record=False` the caller does
-        both once the agent has it, or neither for a preview. `context` names whose context it goes into
-        where that is not the session's own: a subagent's.
+        What is injected is recorded as shown, and the receipt is stored; with `record=False` the caller does
+        both once the agent has it, or neither for a preview. `context` names the context that it goes into
+        if that is a subagent's and not the session's own.
         """
-        draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms, context)
+        draft = self._begin_draft(query, workspace, "coding", budget.total, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.coding_stages(draft, budget), record=record)
 
     def generate_brief_context(
@@ -160,7 +160,7 @@ class InjectionPipeline:
     ) -> InjectionResult:
         """The same as `generate_brief_context`, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
-        draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
+        draft = self._begin_draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.brief_stages(draft), record=record)
 
     def generate_session_context(
@@ -172,51 +172,51 @@ class InjectionPipeline:
         context: str | None = None,
         record: bool = True,
     ) -> InjectionResult:
-        """What an agent should know when a session begins: what is open, what was decided last, what changed.
+        """The context to inject when a session begins: what is open, what was decided last, what changed.
 
-        Then how the last session ended, and the topics.
-
-        A session that was shown something has begun before, and does not need the topics again.
+        Then the summary of the last session, and the topics. The topics are left out if this session was
+        shown anything before: then it is resumed, not new.
         """
-        draft = self._draft("", workspace, "session", budget.total, session_id, None, context)
+        draft = self._begin_draft("", workspace, "session", budget.total, session_id, None, context)
         return self._run_recipe(draft, self.session_stages(draft, budget), record=record)
 
     # The recipes
 
     def coding_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
-        """What happens to a prompt, in order."""
+        """The stages of the recipe `coding`, in order."""
         slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
         return (
             *self._recall_stages(slots),
-            *([unless_empty(optional(add_divergence_alert(self._diverges)))] if self._diverges else []),
-            *([unless_empty(stage) for stage in self._last_session_stages()]),
-            fit_sections(self._formatter(draft), budget),
+            *([skip_if_no_results(optional(add_divergence_alert(self._diverges)))] if self._diverges else []),
+            *([skip_if_no_results(stage) for stage in self._last_session_stages()]),
+            fit_sections(self._make_formatter(draft), budget),
         )
 
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
-        """What happens to a question that a tool call asks, in order."""
+        """The stages of the recipe `brief`, in order."""
         return (
             *self._recall_stages(BRIEF_MEMORIES, MAX_READ_BEFORE_TOOL, bodies=0),
-            fit_brief(self._formatter(draft), draft.budget),
+            fit_brief(self._make_formatter(draft), draft.budget),
         )
 
     def session_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
-        """What happens when a session begins, in order."""
+        """The stages of the recipe `session`, in order."""
         return (
             load_shown,
             *(optional(add_session_lines(find, name)) for name, find in self._session_lines.items() if find),
             *self._last_session_stages(),
             *([optional(add_topics(self._topics))] if self._topics else []),
-            fit_sections(self._formatter(draft), budget),
+            fit_sections(self._make_formatter(draft), budget),
         )
 
     def _recall_stages(
         self, slots: int, max_read: int = MAX_READ_BEFORE_PROMPT, bodies: int = MAX_BODIES
     ) -> Sequence[Stage[Any]]:
+        """The stages that search and rank, which `coding` and `brief` share; `slots` is how many may stay."""
         exclude = (drop_shown, drop_echoes, *((set_code_aside,) if self._floor else ()))
         return (
             load_shown,
-            *search_above(self._floor, exclude=exclude, max_read=max_read),
+            *search_stages_above(self._floor, exclude=exclude, max_read=max_read),
             optional(tell_progress),
             return_code_above(self._floor),
             drop_superseded,
@@ -230,7 +230,7 @@ class InjectionPipeline:
     def _last_session_stages(self) -> Sequence[Stage[CodingDraft]]:
         return [optional(add_last_session(self._last_session))] if self._last_session else []
 
-    def _draft(
+    def _begin_draft(
         self,
         query: str,
         workspace: str,
@@ -252,36 +252,37 @@ class InjectionPipeline:
             context=context or None,
         )
 
-    def _formatter(self, draft: CodingDraft) -> ContextFormatter:
+    def _make_formatter(self, draft: CodingDraft) -> ContextFormatter:
         now = draft.query.now.astimezone(self._zone)
         return ContextFormatter(now, self._engine.tokenizer, draft.query.text)
 
     def _run_recipe(
         self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool
     ) -> InjectionResult:
+        """Run the stages, and store the receipt if `record`; RetrievalError if the search fails."""
         try:
             draft = pipeline.run(draft, stages)
         except (ValidationError, InjectionError):
-            raise  # a wrong call and a failed wording stay what they are
+            raise  # a wrong call and a failed formatting are no RetrievalError
         except ContextError as error:
             raise RetrievalError(error) from error
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
         memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
-        receipt = pipeline.receipt(draft)
+        receipt = pipeline.make_receipt(draft)
         if record:
-            pipeline.record(self._engine.store, receipt, memories, draft.context)
+            pipeline.store_receipt(self._engine.store, receipt, memories, draft.context)
         return InjectionResult(
             formatted_context=draft.text,
             included_memories=memories,
             divergence_alerts=draft.fitted.alerts,
             tokens_used=draft.tokens,
-            categories_included=included_categories(draft.fitted),
+            categories_included=list_categories(draft.fitted),
             receipt=receipt,
         )
 
 
 def _check_session(session_id: str | None) -> str:
-    """The name of a session, or ValidationError; empty means that nobody remembers what it was shown."""
+    """The name of a session, "" for none; ValidationError if it is too long or not printable."""
     session = session_id or ""
     if len(session) > MAX_NAME_CHARACTERS or "\0" in session or not session.isprintable():
         raise ValidationError(f"a session's name has at most {MAX_NAME_CHARACTERS} printable characters")

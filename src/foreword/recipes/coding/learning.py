@@ -1,9 +1,9 @@
-"""What an agent's events teach about its open experiences: evidence, and sometimes a verdict.
+"""Reads an agent's events for evidence about its open experiences, and sometimes for a verdict.
 
-Every change and every run that bears on an open experience is added to its evidence. A run decides only after
-a change that fits the experience's action, and only if it passes: a failed one is an iteration. What a run
-has closed is told to the agent, with how it was shown, and with a question if nobody has said why it had
-failed.
+Every change and every run that bears on an open experience is added to its evidence. A run closes an
+experience only after a change that fits the experience's action, and only if the run passes: a failed run
+counts as an iteration. The agent is informed of each closed experience, with the proof, and asked why it had
+failed before if that is not recorded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _MAX_EARLIER_TURNS = 60
 _EARLIER = timedelta(hours=12)
-"""How long before an experience a failed run may have been that it was begun for."""
+"""How long before an experience began a failed run may be that caused it."""
 
 _INSTANT = timedelta(microseconds=1)
 _MAX_NAMES_TOLD = 3
@@ -52,7 +52,7 @@ _MAX_NAMES_TOLD = 3
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """What an event means for one experience: new evidence, and how it ends, if `proof` says that it does."""
+    """What an event adds to one experience: evidence, and a result if `proof` says that it is closed."""
 
     experience: Experience
     evidence: tuple[Evidence, ...]
@@ -63,14 +63,14 @@ class Teaching:
 
 
 class Learning:
-    """Reads events for what they teach, and keeps it."""
+    """Reads events for what they teach about open experiences, and stores it."""
 
     def __init__(self, engine: Engine, experiences: Experiences) -> None:
         self._engine = engine
         self._experiences = experiences
 
     def read(self, event: AgentEvent, workspace: str) -> list[Teaching]:
-        """What an event teaches about the open experiences it may be about; at most one of them ends."""
+        """What an event teaches about the open experiences that it may concern; at most one is closed."""
         if not event.name.startswith("PostToolUse"):
             return []
         call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
@@ -79,14 +79,14 @@ class Learning:
             return []
         found: list[Teaching] = []
         for attempt in self._experiences.list_open_for_run(workspace, event.session, event.at):
-            teaching = self._read_for(attempt, event, workspace, run)
+            teaching = self._read_event_for_experience(attempt, event, workspace, run)
             found += [teaching] if teaching.evidence else []
             if teaching.proof is not None or (run is not None and teaching.evidence):
-                break  # a run is about one
+                break  # a run counts for one experience only
         return found
 
     def keep(self, event: AgentEvent, workspace: str) -> None:
-        """Store what an event teaches."""
+        """Store the evidence of an event, and close the experience that its run has proved."""
         for one in self.read(event, workspace):
             name = one.experience.id
             self._experiences.add_evidence(workspace, name, one.evidence, is_iteration=one.is_iteration)
@@ -95,67 +95,67 @@ class Learning:
                     workspace, name, one.result, event.at, one.proof, one.names
                 )
 
-    def _read_for(
+    def _read_event_for_experience(
         self,
         attempt: Experience,
         event: AgentEvent,
         workspace: str,
         run: RunResult | None,
     ) -> Teaching:
-        """What an event, with the run that it ended, means for one open experience."""
-        new = _evidence_of_changes(event, attempt)
+        """What an event, and the run whose end it is, teach about one open experience."""
+        new = _changes_as_evidence(event, attempt)
         before_run = [one for one in new if one.at < event.at]
         speaks = judge_run(run, attempt).speaks if run is not None else None
         if run is None or speaks is None:
             return Teaching(attempt, tuple(new))
-        seen = add_evidence([_fitted_to_plan(one, attempt) for one in attempt.evidence], before_run)
-        shown = _evidence_of_run(run, event)
+        seen = add_evidence([_judge_by_present_plan(one, attempt) for one in attempt.evidence], before_run)
+        shown = _run_as_evidence(run, event)
         evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
         standing = read_standing(seen)
         if speaks == "against":
             return Teaching(attempt, evidence, is_iteration=standing.is_untried)
-        if not standing.changes or not _explains_pass(
+        if not standing.changes or not _is_pass_credible(
             run, standing.last_run, changed=standing.changed_since_run
         ):
             return Teaching(attempt, evidence)
         earlier = last_run_before_changes(seen, standing.changes)
         if earlier is None:
-            earlier = self._run_before_experience(workspace, event.session, attempt, standing.changes[0])
-        names = _names_that_pass_now(run, earlier)
+            earlier = self._find_run_before_change(workspace, event.session, attempt, standing.changes[0])
+        names = _failed_tests_that_pass_now(run, earlier)
         if earlier is not None and not earlier.passed and earlier.names and not names:
-            return Teaching(attempt, evidence)  # what had failed was not run
+            return Teaching(attempt, evidence)  # the tests that had failed were not run again
         failed = earlier is not None and not earlier.passed
         proof: Proof = "failed then passed" if failed else "passed after the change"
         result = _describe_proof(run, standing.changes, names, failed=failed)
         return Teaching(attempt, evidence, proof=proof, names=names, result=result)
 
-    def _run_before_experience(
+    def _find_run_before_change(
         self, workspace: str, session: str, attempt: Experience, change: Evidence
     ) -> Evidence | None:
-        """The last run of the session before the change that speaks of the experience, from what was kept."""
+        """The session's last stored run before the change that is about the experience; None without one."""
         if not session:
             return None
-        asked = ListRecent(workspace, Filters(session=session, kinds=("turn",)), _MAX_EARLIER_TURNS)
-        turns = cast("tuple[Item, ...]", self._engine.store.batch([asked])[0])
+        newest_turns = ListRecent(workspace, Filters(session=session, kinds=("turn",)), _MAX_EARLIER_TURNS)
+        turns = cast("tuple[Item, ...]", self._engine.store.batch([newest_turns])[0])
         for turn in sorted(turns, key=lambda one: one.created_at, reverse=True):
             if not attempt.created_at - _EARLIER < turn.created_at < change.at:
                 continue
-            run = _run_of_turn(turn)
+            run = _read_run_from_turn(turn)
             if run is not None and judge_run(run, attempt).speaks is not None:
                 return Evidence(turn.created_at, "run", passed=run.passed, names=run.failing)
         return None
 
 
 def read_event_run(event: AgentEvent) -> RunResult | None:
-    """What a test or build run showed, if the event is the end of one."""
+    """The result of a test or build run, if the event is the end of one; else None."""
     command = read_command(event.tool_input)
     if not command or not event.name.startswith("PostToolUse"):
         return None
     return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
 
 
-def _run_of_turn(turn: Item) -> RunResult | None:
-    """What a run showed that was kept as a turn: its command, its outcome, and parts of what it printed."""
+def _read_run_from_turn(turn: Item) -> RunResult | None:
+    """The result of a run, read from the turn that stores its command and output; None for other turns."""
     if turn.source.trust != "tool" or not turn.text.startswith("$ "):
         return None
     command, _, output = turn.text[2:].partition("\n")
@@ -163,8 +163,8 @@ def _run_of_turn(turn: Item) -> RunResult | None:
     return read_run_result(command, output, str(turn.metadata.get("outcome") or ""))
 
 
-def _evidence_of_changes(event: AgentEvent, attempt: Experience) -> list[Evidence]:
-    """The changes of an event; those before its run an instant earlier, those after it an instant later."""
+def _changes_as_evidence(event: AgentEvent, attempt: Experience) -> list[Evidence]:
+    """An event's changes as evidence, timed just before or just after the run in the same event."""
     call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
     seen = read_changes(call)
     found = []
@@ -176,15 +176,15 @@ def _evidence_of_changes(event: AgentEvent, attempt: Experience) -> list[Evidenc
                 one.kind,
                 redact(one.path or ("" if one.kind != "change" else one.command))[:MAX_WHAT_CHARACTERS],
                 fits=one.kind == "change" and fits_action(one, attempt),
-                before=_digest(one.before),
-                after=_digest(one.after),
+                before=_short_hash(one.before),
+                after=_short_hash(one.after),
             )
         )
     return found
 
 
-def _fitted_to_plan(seen: Evidence, attempt: Experience) -> Evidence:
-    """A change as it fits the plan that there is now: it may have been made before that was written down."""
+def _judge_by_present_plan(seen: Evidence, attempt: Experience) -> Evidence:
+    """Evidence of a change, judged by the experience's present plan, which may be newer than the change."""
     if seen.kind != "change" or seen.fits or not attempt.history:
         return seen
     is_path = seen.before or seen.after or " " not in seen.what
@@ -192,24 +192,24 @@ def _fitted_to_plan(seen: Evidence, attempt: Experience) -> Evidence:
     return replace(seen, fits=fits_action(change, attempt))
 
 
-def _digest(text: str) -> str:
-    """A short stand-in for a text, by which it is known again; empty for none."""
+def _short_hash(text: str) -> str:
+    """A short hash by which a text can be recognised; empty for an empty text."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] if text else ""
 
 
-def _evidence_of_run(run: RunResult, event: AgentEvent) -> Evidence:
+def _run_as_evidence(run: RunResult, event: AgentEvent) -> Evidence:
     return Evidence(event.at, "run", run.summary[:MAX_WHAT_CHARACTERS], passed=run.passed, names=run.failing)
 
 
-def _explains_pass(run: RunResult, last: Evidence | None, *, changed: bool) -> bool:
-    """Whether a pass can be believed: after a failure, something was changed, and what had failed was run."""
+def _is_pass_credible(run: RunResult, last: Evidence | None, *, changed: bool) -> bool:
+    """Whether a pass proves anything: after a failure, only if code changed and the failed tests were run."""
     if last is None or last.passed:
         return True
-    return changed and (not last.names or bool(_names_that_pass_now(run, last)))
+    return changed and (not last.names or bool(_failed_tests_that_pass_now(run, last)))
 
 
-def _names_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str, ...]:
-    """What failed earlier and this run, which passed, covered."""
+def _failed_tests_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str, ...]:
+    """The tests that failed earlier and that this run, which passed, covered."""
     if earlier is None or earlier.passed:
         return ()
     return tuple(name for name in earlier.names if run.scope.covers(subject_key(name.rpartition("::")[2])))
@@ -218,7 +218,7 @@ def _names_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str,
 def _describe_proof(
     run: RunResult, changes: Sequence[Evidence], names: Sequence[str], *, failed: bool
 ) -> str:
-    """What a run showed, in a sentence; what the tool printed stands in quotes."""
+    """One sentence on what a run proved, for the experience's result; what the tool printed is quoted."""
     printed = f"{run.tool} printed {quote_entry(run.summary.removeprefix(f'{run.tool}: '))}"
     what = ", ".join(dict.fromkeys(change.what for change in changes[-_MAX_NAMES_TOLD:]))
     if not failed:
@@ -228,7 +228,7 @@ def _describe_proof(
 
 
 def describe_teachings(teachings: Sequence[Teaching]) -> str:
-    """What to tell the agent of what an event has closed, and what to ask; empty when nothing was closed."""
+    """The text that informs the agent of closed experiences and asks for causes; empty if none was closed."""
     lines = []
     for one in teachings:
         if one.proof is None:

@@ -1,7 +1,7 @@
-"""The stages of a coding agent's recipes: from what was found to what the agent reads.
+"""The stages of a coding agent's recipes: from the results of a search to the text that the agent reads.
 
-What a session was shown is not said again; the rest is weighed, made diverse and divided among its sources,
-then worded within the budget. Every stage drops by name and with a reason.
+What a session was shown is not repeated; the rest is ordered, made diverse and divided among its sources,
+then worded within the budget. Whatever a stage drops is recorded with a reason.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from foreword.types import Item, Query, Reason, Source
 
     Diverges = Callable[[Query, str], Alert | None]
-    """Given a question and its session: an alert, if the question is far from what the session was about."""
+    """From a question and its session to an alert, if the question is far from the session's subject."""
 
     LastSession = Callable[[str, str], Item | None]
-    """Given a workspace and a session: the summary of the last session that is not this one."""
+    """From a workspace and a session to the summary of the last other session."""
 
     SessionLines = Callable[[str, str], Sequence[SearchResult]]
-    """Given a workspace and a session that begins: items to tell, in order, each worded by its excerpt."""
+    """From a workspace and a session that begins to items to show, in order, each by its excerpt."""
 
     Topics = Callable[[str, str], Sequence[str]]
-    """Given a workspace and a session: what the workspace is about, a line a topic."""
+    """From a workspace and a session to the topics of the workspace, a line each."""
 
 USUAL_SLOTS = 10
 """How many memories the default budget holds, about."""
@@ -49,14 +49,14 @@ SAME_QUESTION_SHARE = 0.6
 """A prompt asks the same as another if at least this share of its content words is in the other."""
 
 _ROLES = ("user", "assistant")
-"""Surroundings that a line's attribution already tells."""
+"""Values of `about` that a line's attribution already shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodingDraft(SearchDraft):
-    """A draft for a coding agent: its results as candidates, and what is said besides them.
+    """A draft for a coding agent: its results as candidates, and what is injected besides them.
 
-    `context` is whose context it goes into: the session's, or that of one of its subagents.
+    `context` names the context that it goes into: the session's, or that of one of its subagents.
     """
 
     context: str | None = None
@@ -77,13 +77,13 @@ def load_shown(draft: CodingDraft) -> CodingDraft:
 
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:
-    """Drop prompts that only asked what is being asked now."""
-    asked = set(content_words(draft.query.text))
+    """Drop earlier prompts that only asked the same question."""
+    question_words = set(content_words(draft.query.text))
     echoes = {
         result.memory.id
         for result in draft.results
         if result.memory.kind == "turn" and result.memory.source.trust == "user"
-        if _asks_the_same(result.memory.text, asked)
+        if _asks_same_question(result.memory.text, question_words)
     }
     dropped = [
         DroppedResult(r, "duplicate", "of the question") for r in draft.results if r.memory.id in echoes
@@ -91,7 +91,8 @@ def drop_echoes(draft: CodingDraft) -> CodingDraft:
     return draft.keep([result for result in draft.results if result.memory.id not in echoes], dropped)
 
 
-def _asks_the_same(text: str, asked: set[str]) -> bool:
+def _asks_same_question(text: str, asked: set[str]) -> bool:
+    """Whether a text has just the content words asked, or is a question that shares most of its own."""
     words = set(content_words(text))
     shared = len(words & asked) / max(1, len(words))
     return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
@@ -101,7 +102,7 @@ def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
     exempt = find_exempt(draft.results)
     candidates = [
-        replace(_candidate(result, draft.query.now), is_exempt=result.memory.id in exempt)
+        replace(_make_candidate(result, draft.query.now), is_exempt=result.memory.id in exempt)
         for result in draft.results
     ]
     draft = replace(draft, candidates={candidate.memory_id: candidate for candidate in candidates})
@@ -109,8 +110,8 @@ def weigh(draft: CodingDraft) -> CodingDraft:
 
 
 def diversify(draft: CodingDraft) -> CodingDraft:
-    """Let the next result be relevant and unlike those before it, within each category."""
-    return _reorder_results(draft, PriorityRanker.diversify(_candidates(draft)))
+    """Reorder the results within each category, so that each is relevant and unlike those before it."""
+    return _reorder_results(draft, PriorityRanker.diversify(_list_candidates(draft)))
 
 
 def limit_each_source(slots: int, source_share: float) -> Stage[CodingDraft]:
@@ -169,16 +170,16 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
 
 
 def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
-    """A stage that tells lines whole as a session begins, after those before it, unless it was shown them."""
+    """A stage, named `name`, that appends lines for a new session, except those that it was shown before."""
 
     def session_lines(draft: CodingDraft) -> CodingDraft:
-        told = {result.memory.id for result in draft.results}
+        known_ids = {result.memory.id for result in draft.results}
         found = find(draft.query.workspace, draft.session or "")
-        results = [result for result in found if result.memory.id not in told]
+        results = [result for result in found if result.memory.id not in known_ids]
         fresh = [result for result in results if result.memory.id not in draft.shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown]
-        candidates = [_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
-        # Of a tool only test runs stand here, and only their numbers are told, after the agent's own command.
+        candidates = [_make_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
+        # Of a tool's output only the numbers of test runs are listed: they are exempt from its share.
         candidates = [replace(one, is_exempt=one.source.trust == "tool") for one in candidates]
         draft = replace(draft, candidates={**draft.candidates, **{one.memory_id: one for one in candidates}})
         return draft.keep([*draft.results, *fresh], known)
@@ -198,8 +199,8 @@ def add_topics(find: Topics) -> Stage[CodingDraft]:
     return topics
 
 
-def unless_empty(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
-    """The stage, run only if there is something to say already: on its own it is no reason to speak."""
+def skip_if_no_results(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
+    """The stage, run only if the draft has results: what it adds is not worth a context of its own."""
 
     def stage_if_needed(draft: CodingDraft) -> CodingDraft:
         return stage(draft) if draft.results else draft
@@ -209,18 +210,18 @@ def unless_empty(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
 
 
 def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[CodingDraft]:
-    """A stage that words what may be said, in sections, and keeps what the budget holds."""
+    """A stage that words the results in sections, and keeps those that fit the budget."""
 
     def fit_budget(draft: CodingDraft) -> CodingDraft:
-        draft = _with_last_session(draft)
+        draft = _append_last_session(draft)
         fitted = formatter.fit_budget(
-            _add_badges(_candidates(draft), formatter, budget.temporal_budget),
+            _add_badges(_list_candidates(draft), formatter, budget.temporal_budget),
             [draft.alert] if draft.alert is not None else [],
             budget,
             sources={item.id: item.source for item in [draft.alert_item] if item is not None},
             topics=draft.topics,
         )
-        draft = _with_fitted_text(draft, fitted, formatter.line, "over budget")
+        draft = _record_fitted_text(draft, fitted, formatter.line, "over budget")
         if not fitted.alerts or draft.alert_item is None:
             return draft
         alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
@@ -231,38 +232,39 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
 
 
 def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
-    """A stage that puts the best few on one line."""
+    """A stage that words the best few results on one line."""
 
     def fit_budget(draft: CodingDraft) -> CodingDraft:
-        fitted = formatter.fit_brief(_candidates(draft), budget)
+        fitted = formatter.fit_brief(_list_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
-        return _with_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
+        return _record_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
 
     return fit_budget
 
 
-def included_categories(fitted: FittedSections) -> tuple[InjectionCategory, ...]:
-    """What kinds of things a context holds, most urgent first."""
-    there = {candidate.category for candidate in fitted.candidates}
+def list_categories(fitted: FittedSections) -> tuple[InjectionCategory, ...]:
+    """The categories that a context has entries of, most urgent first."""
+    categories = {candidate.category for candidate in fitted.candidates}
     if fitted.alerts:
-        there.add(InjectionCategory.DIVERGENCE_ALERT)
+        categories.add(InjectionCategory.DIVERGENCE_ALERT)
     if any(candidate.temporal_badges for candidate in fitted.candidates):
-        there.add(InjectionCategory.TEMPORAL_ENRICHMENT)
-    return tuple(category for category in InjectionCategory if category in there)
+        categories.add(InjectionCategory.TEMPORAL_ENRICHMENT)
+    return tuple(category for category in InjectionCategory if category in categories)
 
 
-def _candidates(draft: CodingDraft) -> list[InjectionCandidate]:
+def _list_candidates(draft: CodingDraft) -> list[InjectionCandidate]:
+    """The candidates of the draft's results, in the order of the results."""
     return [draft.candidates[result.memory.id] for result in draft.results]
 
 
-def _candidate(
+def _make_candidate(
     result: SearchResult, now: datetime, category: InjectionCategory | None = None
 ) -> InjectionCandidate:
     """A result as a candidate; unless given, its category follows from how far the spaces agree."""
     agreement = PriorityRanker.compute_weighted_agreement(result.matching_ranks.items())
     candidate = InjectionCandidate(
         memory_id=result.memory.id,
-        content=_shown_text(result, category),
+        content=_candidate_text(result, category),
         created_at=result.memory.created_at,
         relevance_score=result.score,
         weighted_agreement=agreement,
@@ -275,20 +277,20 @@ def _candidate(
     return PriorityRanker.compute_priority(candidate, now)
 
 
-def _shown_text(result: SearchResult, category: InjectionCategory | None) -> str:
-    """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
+def _candidate_text(result: SearchResult, category: InjectionCategory | None) -> str:
+    """The text of a result's line: its excerpt or text, after its `about` unless the line shows that too."""
     if result.excerpt and result.memory.kind in ("code", "commit"):
         return result.excerpt
     item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
     if item.kind == "document":
-        return replace(item, about=_headings(item)).searchable
+        return replace(item, about=_headings_below_name(item)).searchable
     is_output = item.kind == "turn" and is_foreign(item.source)
     plain = item.about in _ROLES or is_output or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable
 
 
-def _headings(item: Item) -> str:
-    """The headings above a part of a document, without the name that its attribution tells."""
+def _headings_below_name(item: Item) -> str:
+    """The headings above a part of a document, without the document's name, which its attribution shows."""
     is_named = item.metadata.get("path") or item.metadata.get("title")
     return item.about.partition(" › ")[2] if is_named else item.about
 
@@ -300,12 +302,12 @@ def _reorder_results(draft: CodingDraft, candidates: Sequence[InjectionCandidate
     return replace(draft, results=ordered)
 
 
-def _with_last_session(draft: CodingDraft) -> CodingDraft:
+def _append_last_session(draft: CodingDraft) -> CodingDraft:
     """The draft with the last session's summary as its last result."""
     if draft.last_session is None:
         return draft
     result = SearchResult(draft.last_session, 0.0)
-    candidate = _candidate(result, draft.query.now, InjectionCategory.RECENT_SESSION)
+    candidate = _make_candidate(result, draft.query.now, InjectionCategory.RECENT_SESSION)
     candidates = {**draft.candidates, candidate.memory_id: candidate}
     return replace(draft, results=(*draft.results, result), candidates=candidates)
 
@@ -313,22 +315,22 @@ def _with_last_session(draft: CodingDraft) -> CodingDraft:
 def _add_badges(
     candidates: Sequence[InjectionCandidate], formatter: ContextFormatter, budget: int
 ) -> list[InjectionCandidate]:
-    """The candidates with their badges, as far as the tokens for badges reach."""
+    """The candidates with their temporal badges, while the tokens for badges last."""
     provider = TemporalEnrichmentProvider()
     badges = provider.badges_within(candidates, formatter.now, budget, formatter.tokenizer)
     return [replace(c, temporal_badges=earned) for c, earned in zip(candidates, badges, strict=True)]
 
 
-def _with_fitted_text(
+def _record_fitted_text(
     draft: CodingDraft, fitted: FittedSections, word: Callable[[InjectionCandidate], str], over: Reason
 ) -> CodingDraft:
-    """The draft with its text, what is in it, and what is not."""
-    there = {candidate.memory_id: candidate for candidate in fitted.candidates}
+    """The draft with its text, a line for each entry in it, and a record of what did not fit."""
+    fitted_by_id = {candidate.memory_id: candidate for candidate in fitted.candidates}
     costs = {candidate.memory_id: candidate.token_count for candidate in fitted.left_out}
     lines = tuple(
         ContextLine(result, candidate.category.value, word(candidate), candidate.token_count)
         for result in draft.results
-        if (candidate := there.get(result.memory.id)) is not None
+        if (candidate := fitted_by_id.get(result.memory.id)) is not None
     )
     dropped = tuple(
         DroppedResult(

@@ -1,7 +1,7 @@
-"""What is asked of a conversation: a text, a turn with images or a name, or the question that is still open.
+"""Reads the query of a prompt: a text, a turn with images or a name, or the user's last turn.
 
-In the middle of a loop of tools nobody says anything new: the question is the user's last turn, and what the
-assistant asked of tools since, with their answers, goes with it.
+In the middle of a loop of tools there is no new message: the query is then the user's last turn, together
+with the assistant's calls of tools since and their answers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, the conversation before it, and what was said and done for it since.
+class AskedQuery:
+    """A query, the conversation before it, and the turns since, if it is a turn of the conversation.
 
-    `turn` is there where the query is more than a text; `user` is who asks, if the query says so.
+    `turn` is set where the query is more than a text; `user` is the user who asks, if the query names one.
     """
 
     text: str
@@ -33,30 +33,31 @@ class Asked:
 
     @property
     def turns_in_query(self) -> tuple[Turn, ...]:
-        """The turns of the conversation that the query is made of."""
+        """The turns of the conversation that belong to the query: its own, and those since."""
         return (self.turn, *self.since) if self.turn is not None and self.turn.turn_id else self.since
 
 
-def read_query(query: str | Turn | None, state: DialogueState) -> Asked:
-    """The query as it is asked in a conversation; ValidationError for None where no user has spoken."""
+def read_query(query: str | Turn | None, state: DialogueState) -> AskedQuery:
+    """The query with its conversation; None stands for the user's last turn, ValidationError without one."""
     if query is None:
         return _read_open_question(state)
     if isinstance(query, Turn):
-        turn = with_text_of_parts(query)
+        turn = fill_text_from_parts(query)
         if turn.role != "user":
             raise ValidationError(f"a query is a user's turn, not one of role {turn.role!r}")
-        return Asked(turn.text, state, turn, user=storable_user(turn.user or turn.name))
-    return Asked(query, state)
+        return AskedQuery(turn.text, state, turn, user=storable_user(turn.user or turn.name))
+    return AskedQuery(query, state)
 
 
-def with_text_of_parts(turn: Turn) -> Turn:
-    """The turn with a text: what its parts say, where it has parts and no text of its own."""
+def fill_text_from_parts(turn: Turn) -> Turn:
+    """The turn; if it has parts and no text of its own, with the text of its parts."""
     if not turn.parts or turn.text.strip():
         return turn
     return replace(turn, raw_text=parts_text(turn.parts), corrected_text=None)
 
 
-def _read_open_question(state: DialogueState) -> Asked:
+def _read_open_question(state: DialogueState) -> AskedQuery:
+    """The user's last turn as the query, with the turns since; ValidationError if no user has spoken."""
     turns = state.turns
     places = range(len(turns) - 1, -1, -1)
     place = next((at for at in places if turns[at].role == "user" and turns[at].text.strip()), None)
@@ -64,4 +65,4 @@ def _read_open_question(state: DialogueState) -> Asked:
         raise ValidationError("the session has no turn of a user to go on with; say what is asked")
     turn = turns[place]
     before = replace(state, turns=turns[:place])
-    return Asked(turn.text, before, turn, tuple(turns[place + 1 :]), turn.user or turn.name)
+    return AskedQuery(turn.text, before, turn, tuple(turns[place + 1 :]), turn.user or turn.name)

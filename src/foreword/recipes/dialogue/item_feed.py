@@ -1,8 +1,8 @@
-"""The items of a workspace that pass a filter, read once and then followed.
+"""Keeps a copy of the items that pass a filter in step with the store.
 
-Items may be added or forgotten in another process. So before anything is told of them, one short question to
-the store says whether it still holds exactly the items that were read. What was added is read on from the
-last; after something was forgotten everything is read again, so that nothing of it stays.
+Items may be added or forgotten in another process. So before the copy is used, one short query checks whether
+the store still holds exactly the items that were read. If items were added, those after the last are read; if
+any were forgotten, everything is read again, so that nothing of them remains.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _PAGE = 1000
 class ItemFeed:
     """Hands every item that passes a filter to `add`, in the order they were stored, and each once.
 
-    `add` returns whether the item is new to it; one that is not was forgotten and kept again under its old
-    name. `reset` is called before everything is read again. One caller at a time.
+    `add` returns whether the item is new to it; one that is not was forgotten and then stored again under its
+    old id. `reset` is called before everything is read again. Not safe for several threads at once.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ItemFeed:
         self._end = ("", "")
 
     def catch_up(self) -> None:
-        """Read what was added meanwhile; if something was forgotten, read everything again."""
+        """Read the items that were added meanwhile; if any were forgotten, read everything again."""
         while not self._is_current():
             if not self.read_new_items():
                 self._read, self._end = 0, ("", "")
@@ -55,7 +55,7 @@ class ItemFeed:
                 return
 
     def read_new_items(self) -> bool:
-        """Read the items after the last one that was read; returns whether there were any, all new."""
+        """Read the items after the last one that was read; returns whether there were any, and all new."""
         before = self._read
         full = True
         while full:
@@ -69,7 +69,7 @@ class ItemFeed:
         return self._read > before
 
     def _is_current(self) -> bool:
-        """Whether the workspace holds exactly the items that were read."""
+        """Whether the store holds exactly the items that were read."""
         count, last = self._store.tally(self._workspace, self._filters)
         return count == self._read and (last is None or (last.id, last.hash) == self._end)
 
@@ -80,5 +80,5 @@ class ItemFeed:
         except StorageError:
             if after is None:
                 raise
-            return ()  # the item after which to go on was forgotten
+            return ()  # the last item that was read has been forgotten
         return cast("tuple[Item, ...]", page)

@@ -1,9 +1,9 @@
-"""Turns from the messages of chat APIs: what applications send becomes what a session keeps.
+"""Makes turns, as a session stores them, from the messages of chat APIs.
 
     session.add_all(openai_turns(messages))
 
 Texts, images and files stay in their order, calls of tools and their answers stay tied to each other, and a
-message's `name` says who speaks. What none of this is, such as a model's hidden reasoning, is left out.
+message's `name` becomes the speaker's. Anything else, such as a model's hidden reasoning, is left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def openai_turns(messages: Iterable[Message]) -> list[Turn]:
 def anthropic_turns(messages: Iterable[Message]) -> list[Turn]:
     """The turns of messages as Anthropic's API has them; results of tools become turns of their own."""
     return [
-        turn for message in messages if isinstance(message, Mapping) for turn in _anthropic_message(message)
+        turn
+        for message in messages
+        if isinstance(message, Mapping)
+        for turn in _anthropic_message_turns(message)
     ]
 
 
@@ -58,42 +61,42 @@ def _openai_turn(message: Message) -> Turn | None:
     role = _ROLES.get(message.get("role"))
     if role is None:
         return None
-    calls = _mappings(message.get("tool_calls"))
+    calls = _list_mappings(message.get("tool_calls"))
     if isinstance(message.get("function_call"), Mapping):  # the older form of the API
         calls = (*calls, {"id": message["function_call"].get("name"), "function": message["function_call"]})
     name = str(message.get("name") or "") if role in ("user", "assistant") else ""
     call_id = str(message.get("tool_call_id") or message.get("name") or "") if role == "tool" else ""
-    return _turn(role, message.get("content"), name=name, tool_calls=calls, call_id=call_id)
+    return _make_turn(role, message.get("content"), name=name, tool_calls=calls, call_id=call_id)
 
 
 def _turn_from_responses_item(item: Message) -> Turn | None:
     kind = item.get("type", "message")
     call_id = str(item.get("call_id") or "")
     if kind == "function_call":
-        return _turn("assistant", "", tool_calls=({**item, "id": call_id},))
+        return _make_turn("assistant", "", tool_calls=({**item, "id": call_id},))
     if kind == "function_call_output":
-        return _turn("tool", item.get("output"), call_id=call_id)
+        return _make_turn("tool", item.get("output"), call_id=call_id)
     role = _ROLES.get(item.get("role")) if kind == "message" else None
-    return None if role is None else _turn(role, item.get("content"))
+    return None if role is None else _make_turn(role, item.get("content"))
 
 
-def _anthropic_message(message: Message) -> Iterator[Turn]:
+def _anthropic_message_turns(message: Message) -> Iterator[Turn]:
     role = _ROLES.get(message.get("role"))
     if role is None:
         return
     content = message.get("content")
-    blocks = _mappings(content)
+    blocks = _list_mappings(content)
     for block in blocks:
         if block.get("type") == "tool_result":
             call_id = str(block.get("tool_use_id") or "")
-            if answer := _turn("tool", block.get("content"), call_id=call_id):
+            if answer := _make_turn("tool", block.get("content"), call_id=call_id):
                 yield answer
     calls = tuple(block for block in blocks if block.get("type") == "tool_use")
-    if turn := _turn(role, content, tool_calls=calls):
+    if turn := _make_turn(role, content, tool_calls=calls):
         yield turn
 
 
-def _turn(
+def _make_turn(
     role: Role,
     content: object,
     *,
@@ -101,8 +104,8 @@ def _turn(
     tool_calls: tuple[Message, ...] = (),
     call_id: str = "",
 ) -> Turn | None:
-    """A turn with this content, a text or parts; None where it says and calls nothing."""
-    parts = tuple(part for part in _mappings(content) if part.get("type") not in _HIDDEN)
+    """A turn with this content, a text or parts; None if it has neither text nor calls of tools."""
+    parts = tuple(part for part in _list_mappings(content) if part.get("type") not in _HIDDEN)
     text = content if isinstance(content, str) else parts_text(parts)
     if content is not None and not isinstance(content, str | Sequence):
         text = json.dumps(content, ensure_ascii=False, default=str)
@@ -112,8 +115,8 @@ def _turn(
     return Turn(text, role, name=name, tool_calls=tool_calls, call_id=call_id, parts=kept)
 
 
-def _mappings(value: object) -> tuple[Message, ...]:
-    """The mappings of a list; none for anything else."""
+def _list_mappings(value: object) -> tuple[Message, ...]:
+    """The mappings in a list; empty for anything but a list."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         return ()
     return tuple(one for one in value if isinstance(one, Mapping))

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
-    """What the prompt is made of, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
+    """The values that describe a prompt, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
 
-    Every key is there even when a part is empty: whoever reads the map need not know which parts were made.
-    None if something that it may repeat was forgotten meanwhile.
+    The fixed paths are there even when a part of the prompt is empty. None if turns of the conversation were
+    forgotten meanwhile, since the map would repeat their text.
     """
     turns = draft.state.turns
     if draft.conversation.state.turns[: len(turns)] != turns:
@@ -62,6 +62,7 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
 
 
 def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+    """The paths and values that describe the history in a prompt."""
     turns = (*history.recalled, *history.recent_turns)
     yield "history/summary", history.summary
     yield "history/summary_tokens", count(history.summary or "")

@@ -1,11 +1,10 @@
-"""The recipe of a conversation: a whole prompt from what was said, who is meant and what is known.
+"""The recipe `dialogue`: a whole prompt from turns, entities, facts about the user, and documents.
 
     resolve → recall → recall_user → retrieve → word → compress
 
 The instructions come first, and whole. The rest of the window is divided among the parts, and what one leaves
-over flows to those that can use it. The prompt is never over the window and never without its query. A part
-that cannot be asked is left out and noted; what the prompt is made of, and what was lost on the way, stands
-in the receipt.
+over goes to those that can use it. The prompt is never over the window and never without its query. A part
+that cannot be found is left out and noted; the receipt lists what the prompt is made of and what was dropped.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from foreword.compose.turns import is_unshortened, word_turns_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
-from foreword.recipes.dialogue.asking import Asked, read_query
+from foreword.recipes.dialogue.asking import AskedQuery, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
-from foreword.recipes.dialogue.prompt_lines import dropped_results, lines_told
+from foreword.recipes.dialogue.prompt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.users import UserMemories
 from foreword.types import Note, Query
 
@@ -50,26 +49,26 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL: tuple[Stage[Any], ...] = (
+RECALL_STAGES: tuple[Stage[Any], ...] = (
     *(pipeline.retrieve, pipeline.fuse, pipeline.compare_tokens, pipeline.rerank, pipeline.refresh),
     *(pipeline.drop_below(0.005), pipeline.limit, pipeline.relate, drop_superseded),
 )
-"""How the turns are found that bear on the question. The floor is low: in its own conversation a turn that
-may bear on it is worth more than one that was merely said of late."""
+"""The stages that find the turns relevant to a question. The floor is low: within its own conversation, a
+turn that may be relevant is worth more than one that is merely recent."""
 
 _HEADING_TOKENS = 8
 """At most how many tokens the heading of a part and its joins cost."""
 
 _MAX_FILLS = 3
-"""How often a part is filled again with less, when the whole came out over the window."""
+"""How often filling a part is tried with fewer tokens while the whole is over the window."""
 
 _ENTITY_JOINS = 4
-"""How many tokens the wording of entities keeps free for joins, and for each entity two more."""
+"""How many tokens the wording of entities reserves for joins; two more are reserved for each entity."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledTurns:
-    """Earlier turns that bear on a question, the best first, each with its probability."""
+    """Earlier turns that are relevant to a question, the best first, each with its probability."""
 
     turns: tuple[tuple[Turn, float], ...] = ()
     notes: tuple[Note, ...] = ()
@@ -95,7 +94,7 @@ class RetrievedChunks:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What puts the parts of a prompt into words."""
+    """The formatters that word the parts of a prompt, and the compressor that shortens it."""
 
     system: SystemPromptBuilder
     history: HistoryFormatter
@@ -104,46 +103,46 @@ class Wording:
 
 
 class Conversation(Protocol):
-    """What the recipe needs of a conversation; `foreword.Session` is one, kept in a workspace."""
+    """What the recipe needs of a conversation; `foreword.Session` is one, stored in a workspace."""
 
     @property
     def workspace(self) -> str:
-        """Where the conversation is kept."""
+        """The workspace that stores the conversation."""
 
     @property
     def session_id(self) -> str:
-        """Which conversation it is."""
+        """The id of the conversation."""
 
     @property
     def state(self) -> DialogueState:
-        """The conversation as it stands."""
+        """The turns and entities of the conversation so far."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What counts tokens."""
+        """Counts tokens."""
 
     @property
     def strategy(self) -> AllocationStrategy:
-        """How the window is divided."""
+        """How the window is divided among the parts."""
 
     @property
     def wording(self) -> Wording:
-        """What words its parts."""
+        """The formatters of its parts."""
 
     def now(self) -> datetime:
-        """What time it is."""
+        """The current time."""
 
     def available_chunks(self) -> int:
         """How many chunks of documents there are."""
 
     def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
-        """Who and what the query means, when this user asks; else the conversation's."""
+        """The entities that the query means when `asker` asks, or else the conversation's user."""
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as `max_tokens` may hold."""
+        """The turns that are relevant to the query, as many as `max_tokens` may hold."""
 
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
-        """What the one who asks said of themselves elsewhere, and how they want to be answered."""
+        """What the user who asks said about themselves elsewhere, and how they want to be answered."""
 
     def retrieve(
         self,
@@ -152,10 +151,10 @@ class Conversation(Protocol):
         max_tokens: int,
         turns: Sequence[Turn] | None = None,
     ) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as `max_tokens` hold."""
+        """The chunks of documents relevant to the query after these turns, as many as `max_tokens` hold."""
 
     def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep the receipt of a prompt."""
+        """Store the receipt of a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +166,7 @@ class DialogueDraft(Draft):
     available_chunks: int
     allocation: TokenBudget
     content: ContextContent
-    asked: Asked
+    asked: AskedQuery
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
     user: UserMemories = UserMemories()
@@ -178,7 +177,7 @@ class DialogueDraft(Draft):
 
 @dataclass(frozen=True, slots=True)
 class InjectedContext:
-    """A whole prompt: its content, the text of it, what that costs, and why it is so."""
+    """A whole prompt: its content, its text, its number of tokens, and its receipt."""
 
     content: ContextContent
     formatted: str
@@ -203,17 +202,17 @@ def inject_context(
     *,
     keep: bool = True,
 ) -> InjectedContext:
-    """The prompt for the next turn, in at most `max_tokens` tokens; with `keep`, its receipt is kept.
+    """The prompt for the next turn, in at most `max_tokens` tokens; with `keep`, its receipt is stored.
 
-    The query may be a `Turn`, with images or the name of the one who asks. None goes on with the user's last
-    turn of the session: what was asked of tools since, and their answers, then end the prompt.
+    The query may be a `Turn`, with images or the name of the user who asks. None means the session's last
+    user turn: the calls of tools since, and their answers, then end the prompt.
 
-    Raises QueryTooLarge if the query alone, with what was done for it since, is too long for the window.
+    Raises QueryTooLarge if the query alone, with the turns since, is too long for the window.
     """
-    draft = pipeline.run(begin_prompt(query, session, max_tokens), DIALOGUE)
+    draft = pipeline.run(begin_draft(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
     assert compressed is not None, "the last stage compresses"  # noqa: S101
-    receipt = pipeline.receipt(draft, receipt_pathmap(draft, compressed))
+    receipt = pipeline.make_receipt(draft, receipt_pathmap(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
     return InjectedContext(
@@ -221,13 +220,13 @@ def inject_context(
     )
 
 
-def begin_prompt(query: str | Turn | None, session: Conversation, max_tokens: int) -> DialogueDraft:
-    """The draft of a prompt: its query and its window, checked, and the conversation as it stands."""
+def begin_draft(query: str | Turn | None, session: Conversation, max_tokens: int) -> DialogueDraft:
+    """The draft of a prompt, with its query checked; QueryTooLarge if the query alone is over the window."""
     manager = TokenBudgetManager(max_tokens, session.tokenizer, session.strategy)
     asked = read_query(query, session.state)
     _check_query(asked.text)
     content = ContextContent(asked.text, asked=asked.turn)
-    content = _word_since(content, asked.since, max_tokens, session.tokenizer)
+    content = _add_turns_since_query(content, asked.since, max_tokens, session.tokenizer)
     least = prompt_tokens(content, session.tokenizer)
     if least > max_tokens:
         raise QueryTooLarge(least, max_tokens)
@@ -246,10 +245,10 @@ def begin_prompt(query: str | Turn | None, session: Conversation, max_tokens: in
     )
 
 
-def _word_since(
+def _add_turns_since_query(
     content: ContextContent, since: Sequence[Turn], max_tokens: int, tokenizer: Tokenizer
 ) -> ContextContent:
-    """The content with what was done for its query since; long answers of tools without their middle."""
+    """The content with the turns since its query; long answers of tools are cut in their middle."""
     if not since:
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
@@ -260,13 +259,13 @@ def _word_since(
 
 
 def resolve(draft: DialogueDraft) -> DialogueDraft:
-    """Find out who and what the query means."""
+    """Find the entities that the query means."""
     entities = draft.conversation.resolve(draft.query.text, draft.asked.user)
     return replace(draft, entities=tuple(entities))
 
 
 def recall(draft: DialogueDraft) -> DialogueDraft:
-    """Find the earlier turns that bear on the query."""
+    """Find the earlier turns that are relevant to the query."""
     recalled = draft.conversation.recall(draft.query.text, draft.budget)
     own = {turn.turn_id for turn in draft.asked.turns_in_query}
     turns = tuple(pair for pair in recalled.turns if pair[0].turn_id not in own)
@@ -274,7 +273,7 @@ def recall(draft: DialogueDraft) -> DialogueDraft:
 
 
 def recall_user(draft: DialogueDraft) -> DialogueDraft:
-    """Find what the user said of themselves in other conversations."""
+    """Find what the user said about themselves in other conversations."""
     user = draft.conversation.recall_user(draft.query.text, draft.budget, draft.asked.user)
     return replace(draft, user=user).with_notes(*user.notes)
 
@@ -289,9 +288,9 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
 
 
 def word(draft: DialogueDraft) -> DialogueDraft:
-    """Put the parts into words: the instructions whole, the others within what they need and there is.
+    """Word the parts: the instructions whole, each of the others within its share of the window.
 
-    What is left of the window after that goes to the parts that had more to say.
+    What is left of the window after that goes to the parts of which something was left out.
     """
     wording, count, state = draft.conversation.wording, draft.conversation.tokenizer.count, draft.state
     allocation = _divide_window(draft)
@@ -300,17 +299,17 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     history = wording.history.format(
         state, allocation.history, recalled, draft.query.text, with_summary=False
     )
-    chunks = chunks_within(draft.retrieved.chunks, allocation.rag, count)
+    chunks = choose_chunks_that_fit(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
-    content = _word_known(draft, content, allocation.entities)
+    content = _word_user_and_entities(draft, content, allocation.entities)
     fuller = _use_spare_tokens(draft, content)
     if fuller is not content:
-        allocation = _allocation_of(draft, fuller) or allocation
+        allocation = _allocation_used_by(draft, fuller) or allocation
     return replace(draft, allocation=allocation, content=fuller, system=system)
 
 
 def compress(draft: DialogueDraft) -> DialogueDraft:
-    """Take away what is least missed, while the whole is over the window."""
+    """Drop the least important parts while the whole is over the window, and record what is in the prompt."""
     compressed = draft.conversation.wording.compressor.compress(draft.content, draft.budget)
     problem = compressed.content.history.problem or draft.content.history.problem
     if problem:
@@ -318,8 +317,8 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     lost = (*(draft.system.lost if draft.system else ()), *compressed.lost)
     if lost:
         draft = draft.with_notes(Note("compress", f"{compressed.level.name.lower()}: lost {', '.join(lost)}"))
-    lines = tuple(lines_told(draft, compressed.content))
-    dropped = tuple(dropped_results(draft, lines))
+    lines = tuple(injected_lines(draft, compressed.content))
+    dropped = tuple(results_over_budget(draft, lines))
     text = prompt_text(compressed.content)
     draft = replace(draft, compressed=compressed)
     return draft.with_text(FittedText(text, compressed.token_count, lines, dropped))
@@ -333,11 +332,11 @@ DIALOGUE: tuple[Stage[Any], ...] = (
     word,
     compress,
 )
-"""What happens to a query, in order."""
+"""The stages of the recipe `dialogue`, in order."""
 
 
 def _divide_window(draft: DialogueDraft) -> TokenBudget:
-    """The allocation with the instructions whole, and with no more for a part than it has to say."""
+    """The window divided anew: the instructions whole, and no part with more tokens than it can use."""
     wording, strategy = draft.conversation.wording, draft.conversation.strategy
     count, chunks = draft.conversation.tokenizer.count, draft.retrieved.chunks
     room = draft.budget - prompt_tokens(draft.content, draft.conversation.tokenizer)
@@ -345,22 +344,22 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
         allocation = reserve_tokens(allocation, "system", instructions)
-    known = _word_known(draft, draft.content, room)
+    known = _word_user_and_entities(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
         "history": room if draft.state.turns else 0,
-        "entities": _known_tokens(known, count),
+        "entities": _count_user_and_entity_tokens(known, count),
         "rag": count(knowledge_text(chunks)),
     }
     divided = redistribute(
         allocation,
         {part: 0 if strategy.leaves_out(part) else tokens for part, tokens in needed.items()},
     )
-    return _with_room_for_best_chunk(draft, divided) if isinstance(strategy, Dynamic) else divided
+    return _make_room_for_best_chunk(draft, divided) if isinstance(strategy, Dynamic) else divided
 
 
-def _with_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> TokenBudget:
-    """The allocation in which the best chunk fits, if that takes no more than half of what turns have."""
+def _make_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> TokenBudget:
+    """The allocation with room for the best chunk, if that takes at most half of the history's tokens."""
     best = draft.conversation.tokenizer.count(knowledge_text(draft.retrieved.chunks[:1]))
     lacking = best - allocation.rag
     if lacking <= 0 or lacking > allocation.history // 2:
@@ -368,10 +367,10 @@ def _with_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> 
     return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
-def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
-    """The content with what the user said of themselves, and what is known of those who are meant.
+def _word_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
+    """The content with the user's facts and the entities of the query, within `room` tokens.
 
-    Nothing that stands in the turns that the content tells in full.
+    What is in turns that the content has in full is not repeated.
     """
     turns = (*content.history.recalled, *content.history.recent_turns)
     in_view = {turn.turn_id for turn in turns if is_unshortened(turn)}
@@ -384,35 +383,37 @@ def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> Con
     return replace(content, user=user, entities=entities)
 
 
-def _known_tokens(content: ContextContent, count: Count) -> int:
-    """What the user's own words and those who are meant cost, joins included; nothing for none."""
+def _count_user_and_entity_tokens(content: ContextContent, count: Count) -> int:
+    """The tokens of the content's user facts and entities, joins included."""
     joins = _ENTITY_JOINS + 2 * len(content.entities) if content.entities else 0
     return content.user.token_count + count(entities_text(content.entities)) + joins
 
 
 def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextContent:
-    """The content with more of what was left out, as far as the window allows, measured as it is worded."""
+    """The content with more of what was left out, as far as the window allows."""
     strategy = draft.conversation.strategy
     fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
-        ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _with_more_chunks),
-        ("entities", bool(draft.user.lines or draft.entities), _with_more_known),
-        ("history", len(content.history.recent_turns) < len(draft.state.turns), _with_more_history),
+        ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _fill_chunks),
+        ("entities", bool(draft.user.lines or draft.entities), _fill_user_and_entities),
+        ("history", len(content.history.recent_turns) < len(draft.state.turns), _fill_history),
     )
     for part, has_more, fill in fillers:
         if has_more and not strategy.leaves_out(part):
-            content = _fill_within(draft, content, _spare_tokens(draft, content), fill)
-    # Where nothing was to spare, the history still has the room that it was measured in.
-    return _with_more_history(draft, content, 0) if content.history.reserved else content
+            content = _fill_within_window(draft, content, _count_spare_tokens(draft, content), fill)
+    # Without spare tokens, the history is still formatted with those that it reserved for a summary.
+    return _fill_history(draft, content, 0) if content.history.reserved else content
 
 
-def _spare_tokens(draft: DialogueDraft, content: ContextContent) -> int:
-    """What of the window a part may take: without a summary that is to come, and a heading."""
+def _count_spare_tokens(draft: DialogueDraft, content: ContextContent) -> int:
+    """The tokens of the window that are not used, less a summary that is to come and a heading."""
     used = prompt_tokens(content, draft.conversation.tokenizer) + content.history.reserved
     return draft.budget - used - _HEADING_TOKENS
 
 
-def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill: Filler) -> ContextContent:
-    """The content after a part was filled, with less to spare for it where the whole came out over."""
+def _fill_within_window(
+    draft: DialogueDraft, content: ContextContent, spare: int, fill: Filler
+) -> ContextContent:
+    """The content with a part filled; tried with fewer tokens if over the window, else left unchanged."""
     for _ in range(_MAX_FILLS):
         if spare <= 0:
             break
@@ -424,39 +425,44 @@ def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill
     return content
 
 
-def _with_more_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+def _fill_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with its chunks chosen anew, with `spare` tokens more for them."""
     count = draft.conversation.tokenizer.count
     room = count(knowledge_text(content.rag_chunks)) + spare
-    return replace(content, rag_chunks=chunks_within(draft.retrieved.chunks, room, count))
+    return replace(content, rag_chunks=choose_chunks_that_fit(draft.retrieved.chunks, room, count))
 
 
-def _with_more_known(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
-    room = _known_tokens(content, draft.conversation.tokenizer.count) + spare
-    return _word_known(draft, content, room)
+def _fill_user_and_entities(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with the user's facts and the entities worded anew, with `spare` tokens more for them."""
+    room = _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count) + spare
+    return _word_user_and_entities(draft, content, room)
 
 
-def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    """The content with its history formatted anew, with `spare` tokens more and a summary if there is one."""
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
     room = content.history.token_count + content.history.reserved + spare
     fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
-    return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
+    return _word_user_and_entities(
+        draft, fuller, _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count)
+    )
 
 
-def _allocation_of(draft: DialogueDraft, content: ContextContent) -> TokenBudget | None:
-    """The window as the content uses it, the rest with the query; None if its parts cost more than that."""
+def _allocation_used_by(draft: DialogueDraft, content: ContextContent) -> TokenBudget | None:
+    """The allocation that the content uses, the rest given to the query; None if its parts are over it."""
     count = draft.conversation.tokenizer.count
     parts = {
         "system": count(content.system),
         "history": content.history.token_count,
-        "entities": _known_tokens(content, count),
+        "entities": _count_user_and_entity_tokens(content, count),
         "rag": count(knowledge_text(content.rag_chunks)),
     }
     rest = draft.allocation.total - sum(parts.values())
     return TokenBudget(**parts, query=rest) if rest >= 0 else None
 
 
-def chunks_within(
+def choose_chunks_that_fit(
     chunks: Sequence[KnowledgeChunk], room: int, count: Callable[[str], int]
 ) -> tuple[KnowledgeChunk, ...]:
     """The chunks that fit, best first; one that does not fit is skipped, and the next one tried."""

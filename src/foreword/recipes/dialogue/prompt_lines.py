@@ -1,4 +1,4 @@
-"""What the receipt of a prompt says: a line for everything that is told, and what was found and is not."""
+"""The entries of a prompt's receipt: a line for everything in the prompt, and what was found and left out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from foreword.types import Kind
 
 
-def lines_told(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
-    """What the user said of themselves, the turns, and the chunks of documents that are in the prompt."""
+def injected_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
+    """A line for each of the user's facts, the turns and the chunks of documents that are in the prompt."""
     count = draft.conversation.tokenizer.count
     for line in content.user.lines:
         result = _result_without_text(draft, line.turn_id, "turn", 0.0)
@@ -37,16 +37,16 @@ def _turn_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[Conte
         yield ContextLine(result, "history", turn.content, turn.tokens, how)
 
 
-def dropped_results(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
-    """What was recalled or retrieved, and found no room."""
-    there = {line.id for line in lines}
+def results_over_budget(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
+    """The turns and chunks that were found for the query and are in none of these lines."""
+    line_ids = {line.id for line in lines}
     found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
     for name, kind, score in found:
-        if name not in there:
+        if name not in line_ids:
             yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
 
 
 def _result_without_text(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
-    """A turn or a chunk as a receipt names it: by its id, without its text."""
+    """A search result for a turn or a chunk with its id alone, since receipts hold no text."""
     return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)

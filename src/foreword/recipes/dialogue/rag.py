@@ -1,11 +1,10 @@
-"""What documents say about a question, within a number of tokens: found, read, boosted, chosen, cited.
+"""Finds the chunks of documents that answer a question, within a number of tokens, with their sources.
 
 The search is the engine's own, over the documents of one workspace, once for every angle of the question. The
-reader judges the best chunks from the angle that weighs most, and the very best from the others, too; what
-all of them agree on is most relevant. What is fresh, and what speaks of the entities that a question means,
-counts a little more. Below the threshold nothing is said, nor what is far less relevant than the best; a
-chunk that does not fit is skipped, and the next one tried. Stores nothing: that is
-`foreword.indexing.knowledge_base`.
+reader judges the best chunks from the angle that weighs most, and the very best from the others, too; the
+angles' probabilities are combined. Recent documents, and chunks that name the entities that a question means,
+count a little more. Chunks below the threshold, or far less relevant than the best, are dropped; a chunk that
+does not fit is skipped, and the next one tried. Stores nothing: that is `foreword.indexing.knowledge_base`.
 """
 
 from __future__ import annotations
@@ -52,25 +51,25 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.rag")
 
 _RECENCY, _ENTITIES = 0.2, 0.3
-"""What a whole weight adds to the relevance of a chunk of today, and of one that speaks of every entity."""
+"""What a weight of 1 adds to the relevance of a chunk of today, and of one that names every entity."""
 
 _YEAR = 365.0
 _MAX_READ = 30
 """At most how many chunks the cross-encoder reads."""
 
-_SPARE = 3
-"""How many times as many chunks as are asked for are searched for repeats."""
+_COMPARED_FOR_REPEATS = 3
+"""How many times as many chunks as are asked for are compared, to drop those that repeat others."""
 
 _CANDIDATES, _READ_AGAIN, _STATEMENTS = 5, 2, 2
-"""How many chunks the reader reads from the heaviest angle, how many of these again from each other, and at
-most how many statements of each."""
+"""How many chunks the reader reads from the heaviest angle, how many of these again from each other angle,
+and at most how many statements of each."""
 
 _TAIL_SHARE = 0.2
-"""The least share of the best chunk's odds that is worth saying beside it: a sure answer is told alone."""
+"""The least share of the best chunk's odds with which a chunk is given, too: a sure answer stands alone."""
 
 
 class _Curve(NamedTuple):
-    """From what the search, the encoder and the reader think of a chunk to the log-odds that it answers."""
+    """The weights of the encoder's, the search's and the reader's scores in the log-odds of a chunk."""
 
     cosine: float
     found: float
@@ -79,26 +78,26 @@ class _Curve(NamedTuple):
 
 
 _READ, _UNREAD = _Curve(13.39, 0.73, 0.557, -3.35), _Curve(27.86, 0.909, 0.0, -11.87)
-"""With the reader and without it. Fitted to what chats ask of the pages of two products, answered there or
-not, in the course of a talk and after a talk about something else (`measure/documents`): 194 questions. Of
-short pages the plain cosine says more than the blend of a search, which was fitted to long ones."""
+"""With the reader and without it. Fitted to 194 questions that chats ask about the pages of two products
+(`measure/documents`), answered there or not, within a talk or after a talk about something else. For short
+pages the plain cosine says more than the blend of a search, which was fitted to long ones."""
 
 _EXCERPT_GAP = " … "
-"""What stands between the statements of an excerpt."""
+"""Separates the statements of an excerpt."""
 
 _LEAST_FOUND = 0.001
-"""Added to what a search thinks before its logarithm is taken: what an angle did not find is possible."""
+"""Added to a search's probability before its logarithm is taken, since it is 0 for a chunk not found."""
 
 _UNREAD_LOGIT = -6.0
-"""What the reader is taken to think of a chunk that it did not read, while it read others."""
+"""The reader's logit for a chunk that it did not read, where it read others."""
 
 
 @dataclass(frozen=True, slots=True)
 class RAGConfig:
     """How chunks are found and chosen. Weights and the threshold are shares, from 0 to 1.
 
-    The threshold is above what both boosts give by default: neither being new nor naming an entity is enough
-    to be said. Reranking is dear, and off by default.
+    The threshold is above what both boosts add by default, so that being new and naming entities is not
+    enough for a chunk to be given. Reranking is slow, and off by default.
     """
 
     initial_retrieval_count: int = 50
@@ -122,7 +121,7 @@ class RAGConfig:
 
 
 class RAGSystem:
-    """Finds what the documents of one workspace say. Safe to use from many threads."""
+    """Finds chunks of the documents of one workspace. Safe to use from many threads."""
 
     def __init__(self, engine: Engine, workspace: str, config: RAGConfig = RAGConfig()) -> None:  # noqa: B008  (frozen)
         self.workspace = check_workspace(workspace)
@@ -142,7 +141,7 @@ class RAGSystem:
     ) -> RetrievedChunks:
         """The chunks that answer best, together within `max_tokens`, as `knowledge_text` words them.
 
-        `talk` are the turns before the query, the last one last; what it leaves unsaid is taken from them.
+        `talk` are the turns before the query, in order; a query that depends on them is understood from them.
         """
         angles = question_angles(query, talk)
         drafts = self._search_angles(angles, max_tokens)
@@ -158,13 +157,13 @@ class RAGSystem:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
         said_once = self._choose_relevant(weighed)
-        chosen, skipped = self._chunks_within(said_once, max_tokens)
+        chosen, skipped = self._choose_chunks_that_fit(said_once, max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
         return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(dict.fromkeys(notes)))
 
     def _search_angles(self, angles: Sequence[Angle], budget: int) -> list[SearchDraft]:
-        """What each angle finds, and for the best of all what the reader thinks of them."""
+        """A draft for each angle with the chunks that it found, the best of them judged by the reader."""
         drafts: list[SearchDraft] = []
         for angle in angles:
             draft = self._search(angle.text, budget, drafts[0].query.expires if drafts else None)
@@ -188,14 +187,16 @@ class RAGSystem:
         return pipeline.run(draft, (*stages, pipeline.drop_superseded))
 
     def _choose_relevant(self, weighed: Sequence[SearchResult]) -> list[SearchResult]:
-        """Those worth saying, each once; a threshold of 0 asks for everything, however far below the best."""
+        """The chunks that are relevant enough, without repeats; a threshold of 0 lets all of them pass."""
         floor, most = self.config.min_relevance, self.config.final_chunk_count
         if floor and weighed:
             floor = max(floor, _probability(_log_odds(weighed[0].score) + math.log(_TAIL_SHARE)))
         relevant = [one for one in weighed if one.score >= floor]
-        return split_off_repeats(relevant[: _SPARE * most])[0][:most]
+        return split_off_repeats(relevant[: _COMPARED_FOR_REPEATS * most])[0][:most]
 
-    def _chunks_within(self, relevant: Sequence[SearchResult], most: int) -> tuple[list[KnowledgeChunk], int]:
+    def _choose_chunks_that_fit(
+        self, relevant: Sequence[SearchResult], most: int
+    ) -> tuple[list[KnowledgeChunk], int]:
         """The chunks that fit, best first, and how many did not."""
         counter = self._engine.tokenizer
         between = counter.count("\n\n")
@@ -215,28 +216,28 @@ class RAGSystem:
 
 
 def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
-    """The drafts with what the reader thinks: of some from the heaviest angle, of few from the others."""
+    """The drafts with the reader's scores for their best chunks: fewer from each angle but the heaviest."""
     weights = [angle.weight for angle in angles]
     read = list(drafts)
     best = combine_angles(drafts, weights)[:_CANDIDATES]
     heaviest_first = sorted(range(len(drafts)), key=lambda place: -weights[place])
     for place in heaviest_first:
-        read[place] = _with_reading(drafts[place], _read_candidates(drafts[place], best))
+        read[place] = _merge_reading(drafts[place], _read_candidates(drafts[place], best))
         if place == heaviest_first[0]:
             best = [one for one in combine_angles(read, weights) if "read" in one.scores][:_READ_AGAIN]
     return read
 
 
 def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult]) -> SearchDraft:
-    """The draft with the best alone, found from its angle or not, as the reader judges them."""
+    """The draft with these chunks alone, judged by the reader, whether or not its angle had found them."""
     own = {result.memory.id: result for result in draft.results}
     candidates = tuple(own.get(one.memory.id, one) for one in best)
     read: SearchDraft = pipeline.read_best(_CANDIDATES * _STATEMENTS)(replace(draft, results=candidates))
     return read
 
 
-def _with_reading(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
-    """The draft with what the reader thinks of its best; the others stay as they were found."""
+def _merge_reading(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
+    """The draft with the reader's scores for the chunks that it read; the others stay as they were found."""
     own = {result.memory.id: result for result in draft.results}
     judged: list[SearchResult] = []
     for one in reading.results:
@@ -249,10 +250,10 @@ def _with_reading(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
 
 
 def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> list[SearchResult]:
-    """What the angles found, each with one relevance, most relevant first.
+    """The chunks that any angle found, each with one relevance, most relevant first.
 
-    Each angle has its own probabilities that a chunk answers, or that none does; weighed and added up, they
-    give the odds of a chunk against none.
+    Each angle gives a probability to every chunk, and to there being no answer; their weighted sums give the
+    odds of a chunk against no answer.
     """
     own = [{result.memory.id: result for result in draft.results} for draft in drafts]
     results = {name: result for found in own for name, result in found.items()}
@@ -260,26 +261,27 @@ def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> l
     chance_of_none = 0.0
     for found, weight in zip(own, weights, strict=True):
         was_read = any("read" in result.scores for result in found.values())
-        odds = {name: math.exp(_log_odds_of(found.get(name), was_read=was_read)) for name in results}
+        odds = {name: math.exp(_log_odds_from_angle(found.get(name), was_read=was_read)) for name in results}
         whole = 1 + sum(odds.values())
         chance_of_none += weight / whole
         for name, one in odds.items():
             chances[name] += weight * one / whole
     return _sort_by_score(
         replace(
-            max((found[name] for found in own if name in found), key=_read_or_found),
+            max((found[name] for found in own if name in found), key=_sort_key_read_first),
             score=chance / (chance + chance_of_none),
         )
         for name, chance in chances.items()
     )
 
 
-def _read_or_found(result: SearchResult) -> tuple[bool, float]:
+def _sort_key_read_first(result: SearchResult) -> tuple[bool, float]:
+    """A sort key by which a result that was read is larger than any that was not, then by score."""
     return "read" in result.scores, result.score
 
 
-def _log_odds_of(result: SearchResult | None, *, was_read: bool) -> float:
-    """The log-odds that a chunk answers from one angle; of one that was not found, None, the least."""
+def _log_odds_from_angle(result: SearchResult | None, *, was_read: bool) -> float:
+    """The log-odds that a chunk answers from one angle; the lowest for None, a chunk that it did not find."""
     curve = _READ if was_read else _UNREAD
     scores = {} if result is None else result.scores
     found = scores.get("found", 0.0 if result is None else result.score)
@@ -303,14 +305,14 @@ def _probability(log_odds: float) -> float:
 def apply_boosts(
     draft: SearchDraft, entities: Sequence[ResolvedEntity], config: RAGConfig
 ) -> list[SearchResult]:
-    """Every result with what its age and the entities add, most relevant first."""
+    """The results with their scores raised for recency and for named entities, most relevant first."""
     names = [_name_pattern(entity.canonical_name) for entity in entities if entity.canonical_name.strip()]
     return _sort_by_score(
         replace(
             result,
             score=result.score
             + config.recency_weight * _recency_weight(result.memory, draft.query.now) * _RECENCY
-            + config.entity_weight * _share_of_names(result.memory, names) * _ENTITIES,
+            + config.entity_weight * _share_of_names_mentioned(result.memory, names) * _ENTITIES,
         )
         for result in draft.results
     )
@@ -319,7 +321,7 @@ def apply_boosts(
 def rerank_chunks(
     draft: SearchDraft, weighed: Sequence[SearchResult], reranker: Reranker
 ) -> list[SearchResult]:
-    """What the search and the cross-encoder think, half and half; what it did not read it dislikes."""
+    """The results scored half by the search, half by the cross-encoder, which gives 0 to those not read."""
     texts = [one.memory.searchable for one in weighed[:_MAX_READ]]
     logits = reranker.scores(draft.query.text, texts, draft.query.expires)
     liked = [(1 + math.tanh(logit / 2)) / 2 for logit in logits]
@@ -335,24 +337,24 @@ def _is_valid_deadline(value: object) -> bool:
 
 
 def _sort_by_score(results: Iterable[SearchResult]) -> list[SearchResult]:
-    """The most relevant first; of equals, the one that came first stays first."""
+    """The results, the highest score first; equal ones keep their order."""
     return sorted(results, key=lambda one: -one.score)
 
 
 def _recency_weight(item: Item, now: datetime) -> float:
-    """1 for what is of today, a third after a year; 0 when nobody knows the date."""
+    """1 for a document of today, falling to a third after a year; 0 if it has no date."""
     date = document_source(item).date
     if date is None:
         return 0.0
     return math.exp(-max(0.0, (now - date).total_seconds() / 86_400) / _YEAR)
 
 
-def _share_of_names(item: Item, names: Sequence[re.Pattern[str]]) -> float:
-    """The share of the names that a chunk has in it."""
+def _share_of_names_mentioned(item: Item, names: Sequence[re.Pattern[str]]) -> float:
+    """The share of these names that occur in a chunk."""
     return sum(bool(name.search(item.searchable)) for name in names) / len(names) if names else 0.0
 
 
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """A name in whatever case, not as a part of another word."""
+    """A pattern that finds a name in any case, but not within another word."""
     words = r"\s+".join(map(re.escape, name.split()))
     return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)

@@ -1,14 +1,14 @@
-"""A conversation kept in a workspace: what is said goes in turn by turn, a whole prompt comes out.
+"""A conversation stored in a workspace: turns are added one by one, and whole prompts are built from it.
 
     session = Session(engine, "support", "c-17", base_instructions="You answer for the Plum bakery.")
     prompt = inject_context("When can I pick up my cake?", session, 4096)
     session.add(Turn("When can I pick up my cake?"))
     session.add(Turn(answer, role="assistant"))
 
-Turns are durable when `add` returns. Who and what is talked about is worked out from them and not kept: a
-session that is opened again reads its turns and knows it again. With a `user`, it also knows what this user
-said of themselves in other sessions of the workspace, and nobody else's. Open or opened again, it knows what
-the workspace keeps, and that is without secrets; what was forgotten it does not say.
+Turns are durable when `add` returns. The entities are worked out from the turns and not stored: a session
+that is opened again reads its turns and finds them again. With a `user`, it also knows what this user, and
+nobody else, said about themselves in other sessions of the workspace. A session never knows more than the
+workspace stores: no secrets, and nothing that was forgotten.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemProm
 from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
-from foreword.recipes.dialogue.asking import with_text_of_parts
-from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
+from foreword.recipes.dialogue.asking import fill_text_from_parts
+from foreword.recipes.dialogue.prompt import RECALL_STAGES, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
-from foreword.recipes.dialogue.turns import check_turn, conversation_turns, item_turn, turn_item
-from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
+from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, item_from_turn, turn_from_item
+from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
 from foreword.types import Source
@@ -49,28 +49,28 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
 
 _MIN_TOKENS_A_TURN, _SHORT_SHARE = 20, 0.75
-"""A turn with its date and speaker is hardly shorter, nor are those that a prompt recalls much shorter
-together than the conversation's on average: no more are searched for than would fit if they were so short."""
+"""The fewest tokens that a turn with its date and speaker is taken to have, and the share of the
+conversation's mean that recalled turns are taken to have: no more are searched for than would fit then."""
 
 _MIN_RECALLED = 10
 """At least how many turns are searched for."""
 
 _MAX_MEMORIES = 5
 
-MEMORIES: tuple[Stage[Any], ...] = (
-    *pipeline.search_above(pipeline.FLOOR),
+MEMORY_STAGES: tuple[Stage[Any], ...] = (
+    *pipeline.search_stages_above(pipeline.FLOOR),
     pipeline.drop_superseded,
     pipeline.drop_repeats,
 )
-"""How what was remembered in the workspace is found."""
+"""The stages that find memories of the workspace."""
 
-_FROM_ELSEWHERE = (
+_UNSTORED_TEXT_PATHS = (
     "/rag/query_used",
     "/history/summary",
     "/system/base_instructions",
     "/system/user_preferences",
 )
-"""Where the view of a prompt has texts that the workspace does not keep; the prompt repeats them."""
+"""The paths in the view of a prompt whose texts the workspace does not store, so they may hold secrets."""
 
 _Config = TypeVar("_Config")
 
@@ -117,39 +117,39 @@ class Session:
             EntityContextFormatter(engine.tokenizer, _check_type(EntityContextConfig, "entities", entities)),
             DynamicCompressor(summarizer, engine.tokenizer),
         )
-        self._turns = conversation_turns(engine, self.workspace, self.session_id, find_entities)
+        self._turns = get_conversation_turns(engine, self.workspace, self.session_id, find_entities)
         self._user_id = storable_user(self.user)
 
     @property
     def state(self) -> DialogueState:
-        """The conversation as it is kept now: a copy that later turns do not change."""
+        """The conversation as it is stored now: a copy that later turns do not change."""
         return self._turns.state()
 
     def add(self, turn: Turn) -> Turn:
-        """Keep a turn, durably; gives it as it is kept, with its id, its time and what it does.
+        """Store a turn durably, and return it as stored, with its id, time and speech act.
 
-        A turn without a time was said now. One that has a time is kept once, however often it is added; with
-        an id of its own it is another turn than what the same speaker said in the same words just then.
+        A turn without a time gets the current one. A turn with a time is stored once, however often it is
+        added, unless it has another id: then it is another turn, even with the same speaker, words and time.
         """
         return self.add_all([turn])[0]
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
-        """Keep several turns at once, in order."""
-        checked = [self._with_speaker(with_text_of_parts(check_turn(turn))) for turn in turns]
+        """Store several turns at once, in order, and return them as stored."""
+        checked = [self._assign_user(fill_text_from_parts(check_turn(turn))) for turn in turns]
         complete = self._turns.complete(checked, self.now)
-        items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
+        items = [item_from_turn(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
-        self._turns.note_kept(complete)
-        return [item_turn(item) for item in kept]
+        self._turns.remember_last_act(complete)
+        return [turn_from_item(item) for item in kept]
 
-    def _with_speaker(self, turn: Turn) -> Turn:
-        """The turn with the user who said it: the one it names, or the session's where it names nobody."""
+    def _assign_user(self, turn: Turn) -> Turn:
+        """The turn with its user: the one it names, or else the session's; and its name without secrets."""
         user = turn.user or ("" if turn.name else self.user)
         known = storable_user(user) if turn.role == "user" else ""
         return replace(turn, name=redact(turn.name), user=known)
 
     def now(self) -> datetime:
-        """What time it is."""
+        """The current time."""
         return self._engine.clock()
 
     def available_chunks(self) -> int:
@@ -157,46 +157,46 @@ class Session:
         return self._rag.available_chunks()
 
     def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
-        """Who and what the query means, when this user asks; else the session's."""
+        """The entities that the query means when `asker` asks, or else the session's user."""
         state = self.state
         resolver = EntityResolver(cast("EntityRegistry", state.entity_registry))
         return resolver.resolve(query, state, asker or self._user_id)
 
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
-        """What the one who asks said of themselves, and how to answer them; nothing where nobody is named.
+        """What `asker`, or else the session's user, said about themselves, and how they want to be answered.
 
-        That is the session's user, unless somebody else of a conversation of several is named.
+        Empty if neither is named.
         """
         user = asker or self._user_id
         if not user:
             return UserMemories()
-        memory = user_memory(self._engine, self.workspace, user)
+        memory = get_user_memory(self._engine, self.workspace, user)
         return memory.recall(query, self.session_id, max_tokens)
 
     def recall_memories(self, query: str, max_tokens: int, asker: str = "") -> pipeline.SearchDraft | None:
-        """What was remembered in the workspace itself and bears on the query; None where nothing was.
+        """The memories of the workspace that are relevant to the query; None if it has no memories.
 
-        Only what its user remembered for everybody, or under the name of the one who asks.
+        Only those that a person stored for everybody, or under the name of the user who asks.
         """
         if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
             return None
-        asked = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
-        draft = pipeline.run(draft, MEMORIES)
+        options = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = pipeline.run(draft, MEMORY_STAGES)
         names = {Source().name, asker or self._user_id}
         own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
         return draft.keep(own, ())
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as `max_tokens` may hold; no mere nods."""
+        """The turns that are relevant to the query, as many as `max_tokens` may hold, without chatter."""
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
         each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
-        asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
-        draft = pipeline.run(draft, RECALL)
+        options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = pipeline.run(draft, RECALL_STAGES)
         turns = self._turns.find([result.memory.id for result in draft.results])
         found = [
             (turn, result.score)
@@ -212,26 +212,26 @@ class Session:
         max_tokens: int,
         turns: Sequence[Turn] | None = None,
     ) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as `max_tokens` hold.
+        """The chunks of documents that are relevant to the query, as many as `max_tokens` hold.
 
-        What was said last are the turns of the session, unless others are given.
+        The query is understood after `turns`, by default those of the session.
         """
         if not query.strip():
             return RetrievedChunks()
         return self._rag.retrieve(query, entities, max_tokens, self.state.turns if turns is None else turns)
 
     def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
+        """Store the receipt of a prompt without the secrets that the prompt itself may show."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
-        view = None if receipt.view is None else self._without_secrets(receipt.view)
+        view = None if receipt.view is None else self._redact_view(receipt.view)
         text = redact(receipt.text)
         clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view, text=text)
         self._engine.store.post(PutReceipt(self.workspace, clean))
 
-    def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The view with no secret in it; what comes from the workspace, as most of it does, has none."""
+    def _redact_view(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The view without secrets; only texts that do not come from the workspace can have any."""
         texts = {path: value for path, value in view.items() if isinstance(value, str)}
-        free = [text for path, text in texts.items() if path.endswith(_FROM_ELSEWHERE)]
+        free = [text for path, text in texts.items() if path.endswith(_UNSTORED_TEXT_PATHS)]
         whole = "\n\n".join((*free, str(self.wording.system.agent_personality)))
         if redact(whole) == whole:
             return view

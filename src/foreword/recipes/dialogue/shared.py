@@ -1,4 +1,4 @@
-"""Values that are made once for an engine, such as a conversation that was read: the latest are kept."""
+"""A cache of values that are shared by all users of an engine, such as the turns of a conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class SharedByEngine(Generic[Value]):
-    """At most so many values for each engine, as long as it lives. Safe to use from many threads."""
+    """Caches at most `most` values for each engine, as long as it lives. Safe to use from many threads."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -24,15 +24,15 @@ class SharedByEngine(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, engine: Engine, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value under a key; made, if it is not there, and then the one unused for longest may go."""
+        """The value under a key, made if missing; over the limit, the least recently used one is removed."""
         with self._lock:
             values = self._values.setdefault(engine, OrderedDict())
             if key in values:
                 values.move_to_end(key)
                 return values[key]
-        made = make()  # without the lock: reading a conversation takes a while
+        new_value = make()  # without the lock: reading a conversation takes a while
         with self._lock:
-            value = values.setdefault(key, made)
+            value = values.setdefault(key, new_value)
             values.move_to_end(key)
             while len(values) > self._most:
                 values.popitem(last=False)

@@ -1,9 +1,9 @@
-"""The turns of one conversation as the workspace keeps them, and who and what they are about.
+"""The turns of one conversation as the workspace stores them, and the entities that they mention.
 
-A turn may be added or forgotten in another process; `ItemFeed` keeps what is known here in step.
+A turn may be added or forgotten in another process; `ItemFeed` keeps the turns here in step with the store.
 
-A turn is kept as an item with one text: that of the turn as it is read, or what it asks of tools where it
-says nothing. What else a turn knows is in the item's metadata.
+A turn is stored as an item whose text is the turn's own or, where it has none, its calls of tools. The other
+fields of a turn are in the item's metadata.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _MOMENT = timedelta(microseconds=1)
 _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
 _ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
 _MAX_PARTS_CHARACTERS = 750_000
-"""What the parts of one turn may be long, so that the workspace keeps it: half a megabyte of images."""
+"""At most how long the stored parts of one turn are, as JSON: about half a megabyte of images."""
 
 _TEXTS = ("raw_text", "turn_id", "name", "call_id", "user")
 
 
 class ConversationTurns:
-    """The turns of one conversation. Safe to use from many threads: what is returned does not change."""
+    """The turns of one conversation. Safe to use from many threads: returned values do not change."""
 
     def __init__(self, store: Store, workspace: str, session_id: str, find: Finder) -> None:
         self._store = store
@@ -53,23 +53,24 @@ class ConversationTurns:
         self._session_id = session_id
         self._find = find
         self._feed = ItemFeed(
-            store, workspace, Filters(conversation=session_id), self._add_item, self._forget_all
+            store, workspace, Filters(conversation=session_id), self._add_item, self._clear_turns
         )
         self._last_time: datetime | None = None
         self._lock = threading.Lock()
-        self._forget_all()
+        self._clear_turns()
         self._feed.read_new_items()
 
-    def _forget_all(self) -> None:
+    def _clear_turns(self) -> None:
+        """Reset everything that was read from the turns, before they are read from the first again."""
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
-        self._said: set[object] = set()
+        self._known_identities: set[object] = set()
         self._tokens = 0
-        self._act: SpeechAct | None = None
+        self._last_act: SpeechAct | None = None
         self._registry = EntityRegistry(self._find)
 
     def state(self) -> DialogueState:
-        """The conversation as it is kept now."""
+        """The conversation as it is stored now."""
         with self._lock:
             self._feed.catch_up()
             return DialogueState(tuple(self._turns), self._registry.snapshot(), self._session_id)
@@ -82,12 +83,12 @@ class ConversationTurns:
             return bool(self._turns)
 
     def mean_tokens(self) -> float:
-        """How many tokens a turn has on average; 0 where there is none."""
+        """How many tokens a turn has on average; 0 if there are no turns."""
         with self._lock:
             return self._tokens / len(self._turns) if self._turns else 0.0
 
     def find(self, ids: Sequence[str]) -> list[Turn | None]:
-        """The turns with these ids, or None for what is no turn of this conversation."""
+        """The turns with these ids, with None for an id that is no turn of this conversation."""
         with self._lock:
             if any(one not in self._places for one in ids):
                 self._feed.catch_up()
@@ -95,72 +96,75 @@ class ConversationTurns:
             return [None if place is None else self._turns[place] for place in places]
 
     def complete(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
-        """The turns as they are to be kept: with their times, and with what each does after the one before.
+        """The turns as they are to be stored: each with a time and a speech act.
 
-        A turn with an id that another conversation has gets a new one; one that is kept here already is that
-        turn. Two with ids of their own are two, even if the same was said by the same in the same moment.
+        A turn whose id belongs to another conversation gets a new id; one whose id is stored here gets the
+        stored time. Two turns with different ids stay two, even with the same speaker, words and time.
         """
         ids = [turn.turn_id for turn in turns if turn.turn_id]
-        held = self._store.get(self._workspace, *ids) if ids else ()
-        holders = {item.id: item for item in held if item is not None}
+        stored = self._store.get(self._workspace, *ids) if ids else ()
+        holders = {item.id: item for item in stored if item is not None}
         with self._lock:
             if ids:
                 self._feed.catch_up()
-            before = self._act
-            said: set[object] = set()
+            before = self._last_act
+            identities: set[object] = set()
             complete: list[Turn] = []
             for turn in turns:
-                timed = self._assign_time(turn, holders.get(turn.turn_id), said, now)
+                timed = self._assign_time(turn, holders.get(turn.turn_id), identities, now)
                 act = (
                     turn.speech_act
                     if turn.speech_act is not None
                     else classify_speech_act(turn.text, after=before)
                 )
                 complete.append(replace(timed, speech_act=act))
-                said.add(_turn_identity(timed))
+                identities.add(_turn_identity(timed))
                 before = act
         return complete
 
-    def note_kept(self, turns: Sequence[Turn]) -> None:
-        """Remember what the last of these turns does: the next turn is understood after it."""
+    def remember_last_act(self, turns: Sequence[Turn]) -> None:
+        """Remember the last turn's speech act, by which that of the next turn is classified."""
         with self._lock:
             if turns:
-                self._act = turns[-1].speech_act
+                self._last_act = turns[-1].speech_act
 
     # Inside, with the lock held
 
     def _assign_time(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
     ) -> Turn:
+        """The turn with its time: that of the stored item with its id, its own, or the current one."""
         if holder is not None:
             if holder.conversation == self._session_id and holder.kind == "turn":
                 return replace(turn, timestamp=holder.created_at)
             turn = replace(turn, turn_id="")
         if turn.timestamp is None:
-            return replace(turn, timestamp=self._next_moment(now()))
-        while turn.turn_id and (_turn_identity(turn) in self._said or _turn_identity(turn) in said):
+            return replace(turn, timestamp=self._next_timestamp(now()))
+        while turn.turn_id and (
+            _turn_identity(turn) in self._known_identities or _turn_identity(turn) in said
+        ):
             turn = replace(turn, timestamp=turn.timestamp + _MOMENT)
         return turn
 
-    def _next_moment(self, now: datetime) -> datetime:
-        """Now, but later than what was given before: the order tells two turns apart that say the same."""
+    def _next_timestamp(self, now: datetime) -> datetime:
+        """The current time, or just after the last one given out, so that no two turns get the same."""
         if self._last_time is not None and now <= self._last_time:
             now = self._last_time + _MOMENT
         self._last_time = now
         return now
 
     def _add_item(self, item: Item) -> bool:
-        """Take one more item, if it is new; items of the conversation that are no turns say nothing."""
+        """Add an item's turn, if it is one; returns False if the item is known already."""
         if item.id in self._places:
             return False
         if item.kind == "turn":
-            turn = item_turn(item)
+            turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
             self._registry.observe(turn, len(self._turns))
             self._turns.append(turn)
             self._tokens += item.tokens
-            self._act = turn.speech_act
-            self._said.add(_turn_identity(turn))
+            self._last_act = turn.speech_act
+            self._known_identities.add(_turn_identity(turn))
         return True
 
 
@@ -168,8 +172,10 @@ _MAX_CONVERSATIONS = 64
 _conversations: SharedByEngine[ConversationTurns] = SharedByEngine(_MAX_CONVERSATIONS)
 
 
-def conversation_turns(engine: Engine, workspace: str, session_id: str, find: Finder) -> ConversationTurns:
-    """The turns of a conversation, read once for all sessions of an engine; the latest are kept."""
+def get_conversation_turns(
+    engine: Engine, workspace: str, session_id: str, find: Finder
+) -> ConversationTurns:
+    """The turns of a conversation, cached for all sessions of an engine."""
     return _conversations.get(
         engine,
         (workspace, session_id),
@@ -178,7 +184,7 @@ def conversation_turns(engine: Engine, workspace: str, session_id: str, find: Fi
 
 
 def _turn_identity(turn: Turn) -> object:
-    """Who says what when: the store takes two turns that agree in these for the same."""
+    """Speaker, text and time: the store takes two turns that agree in these for the same."""
     return turn.speaker, turn.text, turn.timestamp
 
 
@@ -186,7 +192,7 @@ def _turn_identity(turn: Turn) -> object:
 
 
 def check_turn(turn: object) -> Turn:
-    """The turn, or ValidationError if a field of it is not what it should be."""
+    """The turn; ValidationError if one of its fields has a wrong type or value."""
     if not isinstance(turn, Turn):
         raise ValidationError(f"a turn is a Turn('…'), not {type(turn).__name__}")
     if turn.role not in ROLES:
@@ -209,8 +215,8 @@ def check_turn(turn: object) -> Turn:
     return turn
 
 
-def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
-    """The item that keeps a turn whose time is known."""
+def item_from_turn(turn: Turn, workspace: str, session_id: str) -> Item:
+    """The item that stores a turn, whose time must be set."""
     facts: dict[str, object] = {
         "role": turn.role,
         "name": turn.name or None,
@@ -219,7 +225,7 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
         "speech_act": turn.speech_act,
         "tool_calls": [dict(call) for call in turn.tool_calls] or None,
         "call_id": turn.call_id or None,
-        "parts": keepable_parts(turn.parts) or None,
+        "parts": storable_parts(turn.parts) or None,
     }
     calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
     return Item(
@@ -236,8 +242,8 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
     )
 
 
-def keepable_parts(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The parts as a workspace keeps them; what is too large becomes its mark, the largest first."""
+def storable_parts(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The parts as a workspace stores them; while they are too long, the largest becomes a short text."""
     kept = [dict(part) for part in parts] if has_more_than_text(parts) else []
     while kept and sum(map(_part_length, kept)) > _MAX_PARTS_CHARACTERS:
         largest = max(range(len(kept)), key=lambda at: _part_length(kept[at]))
@@ -252,8 +258,8 @@ def _part_length(part: Mapping[str, Any]) -> int:
     return len(json.dumps(part, ensure_ascii=False, default=str))
 
 
-def item_turn(item: Item) -> Turn:
-    """The turn that is kept as this item."""
+def turn_from_item(item: Item) -> Turn:
+    """The turn that an item stores."""
     facts = item.metadata
     raw, role = facts.get("raw_text"), facts.get("role")
     corrected = raw is not None and bool(str(raw).strip())
@@ -272,8 +278,8 @@ def item_turn(item: Item) -> Turn:
     )
 
 
-def user_of(item: Item) -> str:
-    """Which user said a turn: who it was said to be, else the name it was said under; empty for nobody's."""
+def speaking_user(item: Item) -> str:
+    """The user who said the turn that an item stores: its user, or else its name; empty if it has neither."""
     facts = item.metadata
     if item.kind != "turn" or facts.get("role") != "user":
         return ""

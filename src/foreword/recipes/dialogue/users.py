@@ -1,9 +1,9 @@
-"""What a user said of themselves in other sessions of the workspace, and what of it matters now.
+"""Finds what a user said about themselves in other sessions of the workspace, as far as it matters now.
 
-Only turns of exactly this user are looked at. How they want to be answered, and what must not be missed
-(their name, allergies), is told whatever is asked; the rest where it bears on the question, by the words of
-its kind or as a search sees it. What the user said later replaces what they said before: by the kinds of
-facts of which there is one at a time, and by the relations between statements (`recall/history.py`).
+Only turns of exactly this user are read. How they want to be answered, and what must not be missed (their
+name, allergies), is given whatever the question; other facts only if they are relevant to it, by the cues of
+their kind or by a search. What the user said later replaces what they said before: by the kinds of facts of
+which there is one at a time, and by the relations between statements (`recall/history.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
-from foreword.recipes.dialogue.turns import user_of
+from foreword.recipes.dialogue.turns import speaking_user
 from foreword.text.question import question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from foreword.types import Item, Note
 
 _MAX_FOUND, _MAX_RELEVANT = 20, 5
-"""How many earlier turns of the user are searched for a question, and at most how many of them are told."""
+"""How many earlier turns of the user a question finds, and at most how many of them are used."""
 
 _MAX_SUCCESSOR_CHARACTERS = 300
 _DIGEST_CHARACTERS = 16
@@ -47,20 +47,20 @@ _FIND_TURNS: tuple[Stage[Any], ...] = (
     *(pipeline.retrieve, pipeline.fuse, pipeline.refresh),
     *(pipeline.drop_questions_and_summaries, pipeline.limit, pipeline.drop_superseded),
 )
-"""How the user's own turns are found that may bear on a question. They are not read: the reader knows
-answers, and "I drive a Skoda" does not answer which tyres fit."""
+"""The stages that find the user's own turns that may be relevant to a question. They are not read: the reader
+looks for answers, and "I drive a Skoda" does not answer which tyres fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserMemories:
-    """What a user said of themselves that is worth telling, the most needed first."""
+    """What a user said about themselves that is worth adding to a prompt, the most needed first."""
 
     lines: tuple[UserLine, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
 def storable_user(user: str) -> str:
-    """A user's name as it can be stored: itself, or its digest where it looks like a secret."""
+    """A user's name as it may be stored: unchanged, or a digest of it if it looks like a secret."""
     if redact(user) == user:
         return user
     return f"user {hashlib.sha256(user.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
@@ -70,34 +70,36 @@ _MAX_USERS = 256
 _memories: SharedByEngine[UserMemory] = SharedByEngine(_MAX_USERS)
 
 
-def user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
-    """What a user of a workspace said, read once for all sessions of an engine; the latest users are kept."""
+def get_user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
+    """What a user of a workspace said, cached for all sessions of an engine."""
     return _memories.get(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
 
 
 class UserMemory:
-    """What one user of a workspace said of themselves. Safe to use from many threads."""
+    """What one user of a workspace said about themselves. Safe to use from many threads."""
 
     def __init__(self, engine: Engine, workspace: str, user: str) -> None:
         self._engine = engine
         self._workspace = workspace
         self._user = user
         self._filters = Filters(kinds=("turn",), source=user)
-        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._forget_all)
+        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._clear_facts)
         self._lock = threading.Lock()
-        self._forget_all()
+        self._clear_facts()
 
-    def _forget_all(self) -> None:
+    def _clear_facts(self) -> None:
+        """Reset everything that was read from the user's turns, before they are read from the first again."""
         self._seen: set[str] = set()
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
 
     def _add_item(self, item: Item) -> bool:
+        """Add the facts of a turn, or append it to the fact that it corrects; False if it is known."""
         if item.id in self._seen:
             return False
         self._seen.add(item.id)
-        facts = read_user_facts(item) if self._is_own(item) else []
+        facts = read_user_facts(item) if self._is_said_by_user(item) else []
         before = self._just_said.pop(item.conversation, None)
         if facts:
             self._items[item.id] = item
@@ -110,7 +112,7 @@ class UserMemory:
         return True
 
     def recall(self, query: str, session_id: str, max_tokens: int) -> UserMemories:
-        """What to tell for a question in a session: rules, what must not be missed, what bears on it."""
+        """The lines on the user for a question: rules, facts not to be missed, and relevant facts."""
         with self._lock:
             self._feed.catch_up()
             facts, items = tuple(self._facts), dict(self._items)
@@ -118,20 +120,20 @@ class UserMemory:
         if not held:
             return UserMemories()
         standing = [one for one in held if one.fact.is_standing]
-        found, notes = self._find_relevant(query, held, max_tokens)
+        found, notes = self._find_relevant_facts(query, held, max_tokens)
         known = {one.fact for one in standing}
         elsewhere = [one for one in found if one.fact.conversation != session_id]
         chosen = [*standing, *(one for one in elsewhere if one.fact not in known)]
         current = self._follow_replacements(chosen, items, Counter(fact.item_id for fact in facts))
         lines: dict[tuple[str, str], UserLine] = {}
-        for line in map(_user_line, current):
+        for line in map(_make_user_line, current):
             lines.setdefault((line.turn_id, line.text), line)
         return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
 
-    def _find_relevant(
+    def _find_relevant_facts(
         self, query: str, held: Sequence[StandingFact], max_tokens: int
     ) -> tuple[list[StandingFact], tuple[Note, ...]]:
-        """The facts that bear on a question, those that were asked for first."""
+        """The facts that are relevant to a question, those that it asks for first; and the search's notes."""
         if not query.strip():
             return [], ()
         options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
@@ -139,22 +141,24 @@ class UserMemory:
         draft = replace(draft, query=replace(draft.query, filters=self._filters))
         draft = pipeline.run(draft, _FIND_TURNS)
         found = [
-            one.memory.id for one in draft.results if _is_relevant(one, draft) and self._is_own(one.memory)
+            one.memory.id
+            for one in draft.results
+            if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
         asked = [one for one in held if one.fact.kind.is_asked_for(query)]
         for item_id in found[:_MAX_RELEVANT]:
             asked += [one for one in held if item_id in {fact.item_id for fact in (one.fact, *one.before)}]
         return list(dict.fromkeys(asked)), draft.notes
 
-    def _is_own(self, item: Item) -> bool:
-        return user_of(item) == self._user
+    def _is_said_by_user(self, item: Item) -> bool:
+        return speaking_user(item) == self._user
 
     def _follow_replacements(
         self, facts: Sequence[StandingFact], items: Mapping[str, Item], facts_of: Mapping[str, int]
     ) -> list[StandingFact]:
-        """The facts, each in the words of what replaced it as the reader saw it, if anything did.
+        """The facts, each replaced by the later turn that a relation says replaced its own, if there is one.
 
-        What replaced a turn replaced its only fact, or the one of several with which it has a word in common.
+        A turn that replaced one with several facts replaces only those with which it shares a word.
         """
         ids = [one.fact.item_id for one in facts]
         related = self._engine.store.expand(self._workspace, ids, MAX_SUCCESSORS, self._filters)
@@ -163,9 +167,11 @@ class UserMemory:
             item = items[one.fact.item_id]
             chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
             last = chain[-1] if chain else None
-            is_plain = facts_of[item.id] == 1 or (last is not None and _share_words(last.text, one.fact.text))
+            is_plain = facts_of[item.id] == 1 or (
+                last is not None and _have_common_word(last.text, one.fact.text)
+            )
             is_told = last is not None and last.text.strip() in one.fact.text
-            if last is None or is_told or not self._is_own(last) or not is_plain:
+            if last is None or is_told or not self._is_said_by_user(last) or not is_plain:
                 current.append(one)
                 continue
             text = " ".join(last.text[:_MAX_SUCCESSOR_CHARACTERS].split())
@@ -175,21 +181,21 @@ class UserMemory:
         return current
 
 
-def _share_words(one: str, other: str) -> bool:
+def _have_common_word(one: str, other: str) -> bool:
     return not set(content_words(one)).isdisjoint(content_words(other))
 
 
 def _is_relevant(result: SearchResult, draft: SearchDraft) -> bool:
-    """Whether a turn is probably relevant, or nearer in meaning than strangers are."""
+    """Whether a turn is probably relevant, or its cosine is above that of unrelated texts."""
     near = result.scores.get("semantic", 0.0) >= pipeline.unrelated_cosine(draft.kit)
     return near or result.score >= pipeline.FLOOR
 
 
-def _user_line(standing: StandingFact) -> UserLine:
+def _make_user_line(standing: StandingFact) -> UserLine:
     fact = standing.fact
-    before = tuple((_day(one), " ".join(one.text.split())) for one in standing.before[-1:])
-    return UserLine(" ".join(fact.text.split()), fact.item_id, _day(fact), fact.kind.is_rule, before)
+    before = tuple((_format_day(one), " ".join(one.text.split())) for one in standing.before[-1:])
+    return UserLine(" ".join(fact.text.split()), fact.item_id, _format_day(fact), fact.kind.is_rule, before)
 
 
-def _day(fact: UserFact) -> str:
+def _format_day(fact: UserFact) -> str:
     return f"{fact.said_at.day} {fact.said_at:%B %Y}"

@@ -1,7 +1,7 @@
-"""Agents that go round in circles: each says what it said a round ago, though in other words.
+"""Detects agents that go round in circles: each repeats what it said a round ago, maybe in other words.
 
-A review goes round as well, but its comments differ each time. So a round counts only if it brings nothing
-new: no number, no name, and no report that anything was done.
+Agents take turns in a review as well, but its comments differ each time. So a round counts as a circle only
+if it brings nothing new: no number, no name, and no report that anything was done.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.gap")
 
 ROUND_LENGTHS = (2, 3)
-"""How many agents may go round."""
+"""How many agents may take turns in a circle."""
 
 MIN_CIRCLE_WORDS = 3
 """In fewer content words than this, two messages may be alike by chance."""
 
 MIN_CIRCLE_SIMILARITY = 0.65
-"""At least how similar a message is to its speaker's last one if it says almost the same."""
+"""The least similarity of a message to its speaker's last one with which it says almost the same."""
 
 MIN_REWORDED_SIMILARITY, MIN_REWORDED_COSINE = 0.2, 0.75
-"""The same for a message that says it in other words, by its words or by its vector.
+"""The same for a message that says it in other words: the least similarity of words, or cosine.
 
-Found on measure/lacks/circles_teach.jsonl: all circles have .20 or more, and most exchanges that get on less.
+Found on measure/lacks/circles_teach.jsonl: all circles have .20 or more, most exchanges with progress less.
 """
 
 _NEWS = re.compile(
@@ -44,8 +44,8 @@ _NEWS = re.compile(
 """Numbers, names within a sentence, and words with which something is added."""
 
 
-def newest_circle(messages: Sequence[Message], encode: Encode | None = None) -> list[Message]:
-    """The newest messages that repeat the round before them, with that round; none if they do not."""
+def find_newest_circle(messages: Sequence[Message], encode: Encode | None = None) -> list[Message]:
+    """The newest round of messages with the round that it repeats; empty if it repeats none."""
     for length in ROUND_LENGTHS:
         turns = newest_rounds(messages, length)
         if len(turns) < 2 * length:
@@ -54,13 +54,15 @@ def newest_circle(messages: Sequence[Message], encode: Encode | None = None) -> 
         pairs = list(zip(last, before, strict=True))
         if all(_says_almost_the_same(one, earlier) for one, earlier in pairs):
             return turns
-        if not _brings_news(last, turns[:-length]) and all(_rewords(*pair, encode) for pair in pairs):
+        if not _brings_news(last, turns[:-length]) and all(
+            _says_same_in_other_words(*pair, encode) for pair in pairs
+        ):
             return turns
     return []
 
 
 def newest_rounds(messages: Sequence[Message], length: int) -> list[Message]:
-    """The newest messages in which so many different agents take turns in the same order, oldest first."""
+    """The newest messages in which `length` agents take turns in the same order, oldest first."""
     turns: list[Message] = []
     for message in reversed(messages):
         spoken = [turn.speaker for turn in turns]
@@ -77,7 +79,7 @@ def _says_almost_the_same(message: Message, earlier: Message) -> bool:
     return _is_long_enough(message) and text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
 
 
-def _rewords(message: Message, earlier: Message, encode: Encode | None) -> bool:
+def _says_same_in_other_words(message: Message, earlier: Message, encode: Encode | None) -> bool:
     """Whether a message says the same as an earlier one, by its words or, with an encoder, its meaning."""
     if not _is_long_enough(message):
         return False

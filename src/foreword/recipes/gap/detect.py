@@ -1,8 +1,9 @@
-"""Does the agent lack context? Looks for five signs of it, and reports all it finds, the surest first.
+"""Detects that an agent lacks context: looks for five signs of it, and reports all it finds, surest first.
 
-The signs: an explicit flag, a request for clarification that nobody answered, a gate that failed because
-something is not known, agents that go round in circles, an agent that is unusually slow. Only the end of the
-state is read, and no store; an encoder is used only if one is passed. It takes a few milliseconds at most.
+The signs: an explicit flag, a request for clarification that was not answered, a gate that failed because
+something is not known, agents that go round in circles, an agent that is unusually slow. Only the newest
+messages of the state are read, and no store; an encoder is used only if one is passed. It takes a few
+milliseconds at most.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
-from foreword.recipes.gap.circles import newest_circle
+from foreword.recipes.gap.circles import find_newest_circle
 from foreword.recipes.gap.message_text import own_sentences
 from foreword.recipes.gap.request_judge import CLEAR_MARGIN, sentence_margins
 from foreword.recipes.gap.state import (
@@ -49,11 +50,11 @@ MAX_QUERY_CHARACTERS = 500
 """At most how long a query is: more words blur what is asked."""
 
 MIN_QUERY_WORDS = 4
-"""A need in fewer content words than this is searched for together with the task."""
+"""A need of fewer content words than this is searched for together with the task."""
 
 FLAG_CONFIDENCE, GATE_CONFIDENCE, SLOW_CONFIDENCE = 0.95, 0.85, 0.6
 CLEAR_CONFIDENCE, LIKELY_CONFIDENCE = 0.9, 0.75
-"""For a message that clearly asks, and for one that only just does."""
+"""For a message that clearly asks for something, and for one that only just passes the threshold."""
 
 CIRCLE_CONFIDENCE, SHORT_CIRCLE_CONFIDENCE = 0.8, 0.75
 
@@ -67,7 +68,7 @@ MIN_CIRCLE_MESSAGES = 4
 """At least how many messages make a circle."""
 
 SLOW_FACTOR, MIN_HISTORY = 2.0, 3
-"""How many usual cycles a slow one is longer than; at least how many earlier cycles show the usual one."""
+"""How many times the usual cycle a slow one exceeds; from how many earlier cycles the usual is known."""
 
 MIN_PROGRESS_REPORTS = 2
 """At least how many different reports of progress show that an agent is not stuck."""
@@ -104,12 +105,12 @@ _ABOUT_CODE = re.compile(
 
 
 async def detect_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
-    """The gap that the current agent shows, with every sign found; None when there is none."""
+    """The gap in an agent's context, with every sign of it found in the state; None when there is none."""
     return find_context_gap(state, encode)
 
 
 def find_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
-    """The same, without awaiting."""
+    """The same as `detect_context_gap`, for callers that do not await."""
     conversation = read_messages(state, MAX_MESSAGES_READ)
     messages = conversation.messages
     found = (
@@ -149,7 +150,7 @@ def receiving_agent(state: object) -> str:
 
 
 def _agent_in_need(state: object, sign: GapSign) -> str:
-    """The agent that asked; else, after a circle or a failed gate, the one that goes on; else the current."""
+    """The agent that lacks context: the one that asked; after a circle or gate the next; or the current."""
     if sign.agent:
         return sign.agent
     goes_on = receiving_agent(state) if sign.reason in ("circular_logic", "gate_failure") else ""
@@ -157,7 +158,7 @@ def _agent_in_need(state: object, sign: GapSign) -> str:
 
 
 def _build_context_query(state: object, sign: GapSign, messages: tuple[Message, ...]) -> str:
-    """What to search for: the need in the agent's own words, and the task where those are few."""
+    """The query for a gap: the need in the agent's own words, with the task if these are few."""
     need = remove_quotations(sign.needs)
     parts = [need]
     if len(word_prefixes(need)) < MIN_QUERY_WORDS:
@@ -191,7 +192,7 @@ def _newest_with_later_messages(
 
 
 def find_missing_context_flag(state: object, messages: Sequence[Message]) -> GapSign | None:
-    """An explicit flag: of the state, of an agent's output, or of a message that nobody answered since."""
+    """The sign of an explicit flag in the state, in an agent's output, or in an unanswered message."""
     declared = get_value(state, "missing_context")
     if declared is not None:
         if (need := _read_missing_context(declared)) is None:
@@ -209,7 +210,7 @@ def find_missing_context_flag(state: object, messages: Sequence[Message]) -> Gap
 
 
 def find_failed_gate(state: object) -> GapSign | None:
-    """A quality gate that failed because somebody did not know something; a missing semicolon is none."""
+    """The sign of a quality gate that failed for lack of knowledge, not for a fault in the code."""
     blocked, failure = get_value(state, "gate_blocked"), get_value(state, "gate_failure")
     if blocked is False or not (blocked or failure):
         return None
@@ -226,7 +227,7 @@ def find_failed_gate(state: object) -> GapSign | None:
 
 
 def _read_missing_context(flag: object) -> str | None:
-    """What a flag says is missing, empty when it does not say what; None when nothing is missing."""
+    """What a flag says is missing: empty if it does not say what, None if nothing is missing."""
     if not flag:
         return None
     if isinstance(flag, str):
@@ -236,7 +237,7 @@ def _read_missing_context(flag: object) -> str | None:
 
 
 def _read_missing_context_of_message(message: Message) -> str | None:
-    """What a message says is missing; None when it says nothing of that."""
+    """What a message's flag says is missing; None when the message has no such flag."""
     if message.role not in ("agent", "tool"):
         return None
     if (need := _read_missing_context(message.flags.get("missing_context"))) is not None:
@@ -265,9 +266,9 @@ def _named_agent_outputs(state: object) -> Iterator[tuple[str, object]]:
 
 
 def find_unanswered_request(messages: Sequence[Message], encode: Encode | None = None) -> GapSign | None:
-    """The newest request for clarification that nobody answered since."""
+    """The sign of the newest request for clarification that was not answered since."""
     for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
-        if is_answered(message, later):  # quicker to see than what it asks for, if anything
+        if is_answered(message, later):  # quicker to check than whether it asks for anything
             continue
         sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
         if sign is not None:
@@ -301,23 +302,23 @@ def read_request(message: Message, encode: Encode | None = None) -> GapSign | No
 
 
 def is_answered(request: Message, later: Sequence[Message]) -> bool:
-    """Whether a later message answers a request, or whoever asked went on without an answer."""
-    return any(_is_answer(request, message) for message in later)
+    """Whether a later message answers a request, or shows that its speaker went on without an answer."""
+    return any(_answers_or_goes_on(request, message) for message in later)
 
 
 def _asking_sentences(sentences: Sequence[str], margins: Sequence[float]) -> str:
-    """The sentences that best say what is lacking; if they have few content words, with their neighbours."""
+    """The sentences that best state what is lacking; if these are short, with their neighbours."""
     around = [-math.inf, *margins, -math.inf]
     asking = {at for at, margin in enumerate(margins) if margin >= max(0.0, around[at], around[at + 2])}
-    said = " ".join(sentences[at] for at in sorted(asking))
-    if len(word_prefixes(said)) > 2:
-        return said
+    text = " ".join(sentences[at] for at in sorted(asking))
+    if len(word_prefixes(text)) > 2:
+        return text
     near = {other for at in asking for other in (at - 1, at, at + 1)}
     return " ".join(sentence for at, sentence in enumerate(sentences) if at in near)
 
 
-def _is_answer(request: Message, message: Message) -> bool:
-    """Whether a message answers a request, or shows that whoever asked went on without."""
+def _answers_or_goes_on(request: Message, message: Message) -> bool:
+    """Whether one message answers a request, or shows that its speaker went on without an answer."""
     if message.role == "system" or not message.text:
         return False
     if message.role == "agent" and message.speaker == request.speaker:
@@ -335,7 +336,7 @@ def _is_answer(request: Message, message: Message) -> bool:
 def find_circular_exchange(
     state: object, messages: Sequence[Message], encode: Encode | None = None
 ) -> GapSign | None:
-    """Agents that hand the same thing round; a `cycle_analysis` in the state is believed."""
+    """The sign of agents that repeat themselves; if the state has a `cycle_analysis`, that decides."""
     analysis = get_value(state, "cycle_analysis")
     if analysis is not None:
         if get_value(analysis, "circular_detected") is not True:
@@ -343,7 +344,7 @@ def find_circular_exchange(
         topic = _first_plain_text(analysis, _TOPIC_KEYS)
         return GapSign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
-    turns = newest_circle(spoken[-MAX_CIRCLE_AGE:], encode)
+    turns = find_newest_circle(spoken[-MAX_CIRCLE_AGE:], encode)
     if not turns:
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE
@@ -355,9 +356,9 @@ def find_circular_exchange(
 
 
 def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> GapSign | None:
-    """An agent whose cycle takes over twice its usual time, or the time of all agents if that is not known.
+    """The sign of an agent whose cycle takes over twice its usual time, or if unknown, that of all agents.
 
-    One that has been about as slow before, or that reports progress, is not stuck.
+    An agent that has been about as slow before, or that reports progress, is not stuck.
     """
     metrics = get_value(get_value(state, "health_status"), "metrics")
     current, history = _current_and_past_cycle_times(get_value(metrics, "agent_cycle_times"), agent)
@@ -373,7 +374,7 @@ def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> G
 
 
 def _current_and_past_cycle_times(times: object, agent: str) -> tuple[float | None, list[float]]:
-    """How long an agent's current cycle takes and how long its earlier ones took, as far as is known."""
+    """The seconds of an agent's current cycle, None if unknown, and those of its earlier ones."""
     named = fields_by_name(times).items()
     own = next((value for name, value in named if str(name).casefold() == agent.casefold()), None)
     if isinstance(own, Mapping):
@@ -396,7 +397,7 @@ def _read_positive_seconds(value: object) -> float | None:
 
 
 def _has_reported_progress(agent: str, messages: Sequence[Message]) -> bool:
-    """Whether the last messages of an agent report progress, and not all the same."""
+    """Whether the last messages of an agent have at least two different reports of progress."""
     own = [m.text for m in messages if m.role == "agent" and m.speaker in (agent.casefold(), "agent")]
     recent = own[-MAX_PROGRESS_AGE:]
     reports = [text for text in recent if PROGRESS_REPORT.search(remove_quotations(text).casefold())]

@@ -1,7 +1,7 @@
 """A workspace of the engine as the memory that gaps are filled from.
 
-Gives the engine's probabilities on the scale of `relevance`, rates the texts of a state on the
-same scale, and keeps the receipts. Which of its answers are injected is decided by the recipe's stages.
+Converts the engine's probabilities to the scale of `relevance`, rates the texts of a state on the same scale,
+and stores the receipts. The recipe's stages decide which of its results are injected.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PATTERN_TYPES = (
     "import_style",
     "design_pattern",
 )
-"""The types of item that say how things are done."""
+"""The types of item that describe conventions and ways of doing things."""
 
 ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architecture_choice"})
 
@@ -72,13 +72,13 @@ MAX_ENCODED = 2
 """At most how many texts of a state are encoded for a question: those that share most of its words."""
 
 UNDECIDED = (0.25, 0.95)
-"""A text whose words rate it below or above this is not encoded: its words decide."""
+"""A text whose relevance by words is outside these bounds is not encoded: its words decide."""
 
 MAX_ENCODED_CHARACTERS = 160
-"""At most how much of each is encoded: what a text is about shows early, and encoding costs by the word."""
+"""At most how much of each text is encoded: its beginning shows the subject, and longer texts cost more."""
 
 MAX_VECTORS = 2_000
-"""At most how many vectors of texts are kept: a state's messages come again with the next gap."""
+"""At most how many vectors of texts are cached: a state's messages come again with the next gap."""
 
 _MAX_DECISIONS_READ, _MIN_RESULTS_READ = 200, 50
 _ARCHITECTURE = re.compile(
@@ -101,55 +101,55 @@ class EngineMemory:
         self._engine = engine
         self._lane: Lane = lane
         self._vectors: OrderedDict[str, Sequence[float]] = OrderedDict()
-        self._asking, self._encoding = threading.Lock(), threading.Lock()
+        self._question_lock, self._vectors_lock = threading.Lock(), threading.Lock()
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """How tokens are counted."""
+        """Counts tokens."""
         return self._engine.tokenizer
 
     @property
     def encode(self) -> Encode | None:
-        """What gives vectors, if it is the encoder that the judge of requests was taught with."""
+        """The engine's encoder, if the weights of `request_judge` were fitted with it; else None."""
         encoder = self._engine.kit.encoder
         if encoder is None or encoder.digest != load_weights().encoder:
             return None
         return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
 
     async def search_similar(self, query: str, k: int = 5) -> list[MemoryResult]:
-        """Items of every kind near to a question."""
+        """Items of every kind that are relevant to a question."""
         return await asyncio.to_thread(self._search, query, k)
 
     async def search_decisions(
         self, query: str, filters: Mapping[str, Any] | None = None, k: int = 5
     ) -> list[MemoryResult]:
-        """Decisions near to a question; with `filters`, those whose facts are these."""
+        """Decisions that are relevant to a question; with `filters`, only those with these facts."""
         fits = (lambda item: _has_facts(item, filters)) if filters else None
         return await asyncio.to_thread(self._search, query, k, fits, memory_types=DECISION_TYPES)
 
     async def search_patterns(
         self, query: str, pattern_type: str | None = None, k: int = 5
     ) -> list[MemoryResult]:
-        """Patterns near to a question; of one type, if it is named."""
+        """Patterns that are relevant to a question; of one type, if it is named."""
         types = PATTERN_TYPES if pattern_type is None else (pattern_type,)
         return await asyncio.to_thread(self._search, query, k, None, memory_types=types)
 
     async def search_architecture(self, query: str, k: int = 5) -> list[MemoryResult]:
-        """Decisions on architecture, and constraints: told by type, by path or by heading."""
+        """Architecture decisions and constraints, recognised by type, path or heading."""
         return await asyncio.to_thread(self._search, query, k, _is_architecture)
 
     async def get_decisions_by_agent(self, agent_type: str, limit: int = 10) -> list[MemoryResult]:
-        """What an agent decided, newest first; nothing was asked, so nothing is relevant yet."""
+        """An agent's decisions, newest first; their score is 0, since there is no question."""
         check_whole_number("limit", limit, 1, MAX_LIMIT)
         newest = await asyncio.to_thread(
             self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _MAX_DECISIONS_READ
         )
         agent = agent_type.casefold()
         own = [item for item in newest if agent in (item.source.name.casefold(), _agent_name(item))]
-        return [_memory_result(item, 0.0) for item in own[:limit]]
+        return [_make_memory_result(item, 0.0) for item in own[:limit]]
 
     async def judge(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
-        """The relevance of each text, by its words, and of the most promising by their meaning as well."""
+        """The relevance of each text, by its words; for the most promising texts by their vectors as well."""
         return await asyncio.to_thread(self._rate_texts, query, texts, kinds)
 
     # For the recipe
@@ -163,8 +163,8 @@ class EngineMemory:
         return self._engine.store.shown(self.workspace, self.session) if self.session else frozenset()
 
     def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
-        """Keep a receipt; the session counts as having been shown these items."""
-        pipeline.record(self._engine.store, receipt, shown)
+        """Store a receipt, and mark these items as shown to the session."""
+        pipeline.store_receipt(self._engine.store, receipt, shown)
 
     # Inside
 
@@ -175,56 +175,59 @@ class EngineMemory:
         fits: Callable[[Item], bool] | None = None,
         memory_types: Sequence[str] = (),
     ) -> list[MemoryResult]:
+        """The best results that pass `fits`, with their relevance on the scale of gaps."""
         depth = (
             check_whole_number("k", limit, 1, MAX_LIMIT) if fits is None else max(_MIN_RESULTS_READ, limit)
         )
         options = SearchOptions(limit=depth, memory_types=memory_types, lane=self._lane)
-        with suppress(EmbeddingError):  # the search itself says what is wrong
+        with suppress(EmbeddingError):  # the search notes the same error
             self._question_vector(query)
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
         draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
         return [
-            _memory_result(one.memory, relevance_from_probability(one.score), one) for one in fitting[:limit]
+            _make_memory_result(one.memory, relevance_from_probability(one.score), one)
+            for one in fitting[:limit]
         ]
 
     def _rate_texts(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+        """The relevance of each text; without an encoder, or if it fails, by words alone."""
         shares = question_coverage(query, texts)
         scores = [rate_relevance(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
         undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
-            near = self._cosines(query, [texts[at][:MAX_ENCODED_CHARACTERS] for at in best])
+            near = self._compute_cosines(query, [texts[at][:MAX_ENCODED_CHARACTERS] for at in best])
         except EmbeddingError as error:
             _log.warning("texts are judged by their words alone", problem=str(error))
             return scores
-        for at, cosine in zip(best, near, strict=False):  # where there is no encoder, there are none
+        for at, cosine in zip(best, near, strict=False):  # without an encoder, there are no cosines
             scores[at] = rate_relevance(cosine, shares[at], kinds[at])
         return scores
 
     def _question_vector(self, query: str) -> list[float] | None:
-        """The vector of a question: several ask the same at once, and it is made once."""
-        with self._asking:
+        """The vector of a question, cached; the lock keeps parallel searches from encoding it twice."""
+        with self._question_lock:
             return self._engine.embed_question(query)
 
-    def _cosines(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosine of each text to a question; none where there is no encoder."""
+    def _compute_cosines(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosine of each text to a question; empty if there is no encoder."""
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
-        asked = self._question_vector(query) or ()
-        with self._encoding:
+        question_vector = self._question_vector(query) or ()
+        with self._vectors_lock:
             fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
-            made = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
-            self._vectors.update({text_hash(text): one for text, one in zip(fresh, made, strict=True)})
+            new_vectors = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
+            self._vectors.update({text_hash(text): one for text, one in zip(fresh, new_vectors, strict=True)})
             vectors = [self._vectors[text_hash(text)] for text in texts]
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [rescale_cosine(_cosine(asked, one), strangers) for one in vectors]
+        return [rescale_cosine(_cosine(question_vector, one), strangers) for one in vectors]
 
 
-def _memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
+def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
     facts: dict[str, Any] = {
         "id": item.id,
         "kind": item.kind,

@@ -1,8 +1,8 @@
-"""Before a hand-off: the receiver is given what its task needs, without having to ask first.
+"""Gives the receiver of a hand-off the context that its task needs, before it has to ask.
 
-What it needs is read from the task, from `required_context` (of the hand-off, or passed in) and, through the
-sources that are searched, from the sender's state. A need that names a value of the state is met by that
-value. What is found goes into the state's `handoff_context`, in place of what an earlier receiver was given.
+Its needs are the task and `required_context` (of the hand-off, or passed in). They are searched for in memory
+and in the sender's state; a need that names a value of the state is met by that value. What is found goes
+into the state's `handoff_context`, in place of what an earlier receiver was given.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from foreword.recipes.gap.types import GapOutcome, InjectionResult, MemoryStore
 
 MAX_NEEDS = 12
-"""At most how many things a receiver is given context for."""
+"""At most how many needs of a receiver are searched for."""
 
 MAX_NEED_CHARACTERS = 600
 """At most how much of a task or of a requirement is searched for."""
@@ -52,10 +52,10 @@ _REQUIRED = "required_context"
 
 @dataclass(frozen=True, slots=True)
 class HandoffResult:
-    """What a receiver was given before it starts.
+    """The context that a receiver was given before it starts.
 
-    `needs` is what was searched for, `missing` those needs that nothing known meets. `injection` is what was
-    put into the state; None where nothing is needed.
+    `needs` is what was searched for, `missing` are the needs for which nothing was found. `injection` is what
+    was put into the state; None if there are no needs.
     """
 
     receiver: str
@@ -67,12 +67,12 @@ class HandoffResult:
 
     @property
     def outcome(self) -> GapOutcome:
-        """`none` where nothing is needed, `unfilled` where a need is not met, else `filled`."""
+        """`none` if there are no needs, `unfilled` if one of them is not met, else `filled`."""
         return "unfilled" if self.missing else "filled" if self.needs else "none"
 
     @property
     def receipt_id(self) -> str:
-        """The receipt that says why each context was taken or left; empty without an engine."""
+        """The id of the receipt, which says why each context was injected or not; empty without an engine."""
         return self.injection.receipt_id if self.injection else ""
 
 
@@ -98,7 +98,7 @@ async def prepare_handoff(
     found = [await _find_for_need(need, task, receiver, memory, state, limits) for need in needs]
     # The best for each need first, then the second best: no need takes all the room.
     ordered = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
-    gap = _make_gap(receiver, redact("; ".join(needs))[:MAX_NEED_CHARACTERS])
+    gap = _gap_for_receiver(receiver, redact("; ".join(needs))[:MAX_NEED_CHARACTERS])
     draft = begin_draft(gap, memory, state, limits).with_contexts(ordered)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
     injection = await fit_and_inject(draft, tuple(ordered), started, HANDOFF_CONTEXT)
@@ -120,18 +120,18 @@ async def _find_for_need(
     state: object,
     config: InjectionConfig,
 ) -> list[RetrievedContext]:
-    """What may meet one need, the best first: a value of the state that it names, and what is searched."""
+    """The contexts that may meet one need, the best first: the value of the state it names, then results."""
     short = need != task and len(word_prefixes(need)) < MIN_NEED_WORDS
-    query = f"{_as_words(need)} {task}" if short else _as_words(need)
-    draft = begin_draft(_make_gap(receiver, query[:MAX_NEED_CHARACTERS]), memory, state, config)
+    query = f"{_split_name_into_words(need)} {task}" if short else _split_name_into_words(need)
+    draft = begin_draft(_gap_for_receiver(receiver, query[:MAX_NEED_CHARACTERS]), memory, state, config)
     draft = await run_async(draft, (ask, drop_below(config.min_relevance_score), keep_answers))
-    named = _value_that_is_named(state, need)
+    named = _find_named_value(state, need)
     contexts = [*([named] if named else []), *draft.kept_contexts()]
     return list({context_id(one): one for one in contexts}.values())
 
 
-def _make_gap(receiver: str, query: str) -> ContextGap:
-    """What a receiver needs, as a gap: somebody said so, and nobody had to notice."""
+def _gap_for_receiver(receiver: str, query: str) -> ContextGap:
+    """A receiver's needs as a gap, with full confidence, since they were stated and not detected."""
     sign = GapSign("explicit_flag", 1.0, HANDOFF_EVIDENCE, query, receiver)
     return ContextGap(
         new_gap_id(),
@@ -145,7 +145,7 @@ def _make_gap(receiver: str, query: str) -> ContextGap:
 
 
 def _read_task(state: object, task: str) -> str:
-    """What the receiver is to do: as it was passed, or as the hand-off or the state says."""
+    """The receiver's task: as passed, or from the hand-off, or from the state; without secrets."""
     handed = get_value(state, HANDOFF_CONTEXT)
     places = [(handed, key) for key in _TASK_KEYS] + [(state, key) for key in _TASK_KEYS]
     texts = (value_as_text(get_value(holder, key)) for holder, key in places if holder is not None)
@@ -153,7 +153,7 @@ def _read_task(state: object, task: str) -> str:
 
 
 def _list_needs(state: object, task: str, required_context: Sequence[str]) -> tuple[str, ...]:
-    """The requirements, then the task; each once."""
+    """The required contexts, then the task, each once; without secrets."""
     required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED)
     if required is None or required == ():
         required = get_value(state, _REQUIRED)
@@ -162,13 +162,13 @@ def _list_needs(state: object, task: str, required_context: Sequence[str]) -> tu
     return tuple(dict.fromkeys(text for text in (*texts[: MAX_NEEDS - 1], task) if text))
 
 
-def _as_words(need: str) -> str:
-    """A need as it is searched for: the name of a value, such as `api_contract`, as words."""
+def _split_name_into_words(need: str) -> str:
+    """A need as a query: a name such as `api_contract` is split into words."""
     return need.replace("_", " ").replace(".", " ") if " " not in need else need
 
 
-def _value_that_is_named(state: object, need: str) -> RetrievedContext | None:
-    """The value of the state, or of the hand-off, that a need names."""
+def _find_named_value(state: object, need: str) -> RetrievedContext | None:
+    """The value of the state, or of its hand-off, that a need names; None if it names none."""
     if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED):
         return None
     for place, holder in ((need, state), (f"{HANDOFF_CONTEXT}.{need}", get_value(state, HANDOFF_CONTEXT))):

@@ -1,11 +1,10 @@
-"""The recipe `gap`: an agent lacks context, so it is found and put where the agent will read it.
+"""The recipe `gap`: finds the context that an agent lacks, and puts it where the agent will read it.
 
     detect → load shown → ask → drop below floor → drop said → drop repeats → keep answers → fit → inject
 
-`manage_context_injection` is the whole of it. What is injected is data: attributed, on one line, unable to
-leave its place; never what the state holds already, never what only asks as well, and never more than the
-limits say. The receipt, kept by an `EngineMemory`, says why each context was taken or left, and a log event
-says that it happened.
+`manage_context_injection` does all of this. What is injected is data: attributed, on one line, escaped; never
+what the state holds already, never a mere question, and never more than the limits allow. The receipt, stored
+by an `EngineMemory`, says why each context was injected or not, and a log event records the injection.
 """
 
 from __future__ import annotations
@@ -54,18 +53,18 @@ _audit = logging.getLogger("foreword.gap")
 _RETURN_IT = "return the result's `update` from your node"
 
 DEFAULT_TOKENIZER = "o200k"
-"""How tokens are counted where no engine says."""
+"""The tokenizer that is used without an engine."""
 
 
 def retrieval_stages(config: InjectionConfig) -> tuple[Stage[Any] | AsyncStage[Any], ...]:
-    """What happens until it is known what may fill a gap, in order."""
+    """The stages that find what may fill a gap, in order."""
     return (load_shown, ask, drop_below(config.min_relevance_score), drop_said, drop_repeats, keep_answers)
 
 
 async def retrieve_relevant_context(
     gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig | None = None
 ) -> tuple[RetrievedContext, ...]:
-    """What the enabled sources know about a gap, most relevant first."""
+    """The contexts from the enabled sources that may fill a gap, most relevant first."""
     limits = config or InjectionConfig()
     draft = await run_async(begin_draft(gap, memory, state, limits), retrieval_stages(limits))
     return draft.kept_contexts()
@@ -79,7 +78,7 @@ async def inject_context(
     *,
     memory: MemoryStore | None = None,
 ) -> InjectionResult:
-    """Put contexts into a state, where the agent that needs them reads; with an engine, leave a receipt."""
+    """Put contexts into a state, where the agent that lacks them reads; with an engine, store a receipt."""
     started = time.perf_counter()
     draft = begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
@@ -89,9 +88,9 @@ async def inject_context(
 async def manage_context_injection(
     state: object, memory: MemoryStore | None = None, config: InjectionConfig | None = None
 ) -> InjectionResult | None:
-    """Find out whether the agent lacks context, and give it; None when it lacks none.
+    """Detect whether the agent lacks context, and inject what is found; None when it lacks none.
 
-    What earlier gaps were given leaves the state once they are closed.
+    Contexts that were injected for gaps that are closed now are removed from the state.
     """
     started = time.perf_counter()
     gap = await detect_context_gap(state, memory.encode if isinstance(memory, EngineMemory) else None)
@@ -106,7 +105,7 @@ async def manage_context_injection(
 def begin_draft(
     gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig
 ) -> GapDraft:
-    """The draft for a gap; a memory that is not the engine's own has no receipts to name it."""
+    """The draft for a gap; its query has a workspace only if the memory is an `EngineMemory`."""
     budget = max(0, config.max_context_tokens)
     if isinstance(memory, EngineMemory):
         query, counter = memory.draft(gap.context_query, budget).query, memory.tokenizer
@@ -131,12 +130,12 @@ def begin_draft(
 async def fit_and_inject(
     draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float, target: str = ""
 ) -> InjectionResult:
-    """Fit what was found, put it into the state beside what is there, and leave a receipt and a log event."""
+    """Fit the contexts to the limits, put them into the state, store a receipt, and log the injection."""
     draft = pipeline.run(draft, (fit_budget,))
     given_at = count_messages(draft.state)
     injected = make_payload(draft.gap, draft.kept_contexts(), given_at) if draft.results else {}
-    said = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
-    given_before = find_given_before(draft.gap, draft.state, said)
+    known_texts = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
+    given_before = find_given_before(draft.gap, draft.state, known_texts)
     target = target or _injection_target(draft.gap, draft.state)
     update = _make_update(draft, target, injected, given_before)
     draft = draft.with_notes(*_write_to_state(draft.state, update))
@@ -154,7 +153,7 @@ async def fit_and_inject(
         tokens=draft.tokens,
     )
     if isinstance(draft.memory, EngineMemory):
-        result = await asyncio.to_thread(_keep_receipt, result, draft, draft.memory)
+        result = await asyncio.to_thread(_store_receipt, result, draft, draft.memory)
     result = replace(result, duration_ms=_milliseconds_since(started))
     if draft.config.log_injections:
         _log_injection(result, draft)
@@ -164,7 +163,7 @@ async def fit_and_inject(
 def _make_update(
     draft: GapDraft, target: str, injected: Mapping[str, Any], given_before: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """What the state holds from now on: less what closed gaps needed, and what this one is given."""
+    """The values of the state to change: without contexts of closed gaps, and with those of this gap."""
     gap, state = draft.gap, draft.state
     update: dict[str, Any] = dict(clear_closed_gaps(state, draft.messages, gap))
     if injected or given_before:
@@ -177,9 +176,9 @@ def _make_update(
 
 
 def _injection_target(gap: ContextGap, state: object) -> str:
-    """Where the agent that lacks context will read it: with the work it is about to be handed, or at once.
+    """The key of the state to inject under: the hand-off's if the agent is about to receive one.
 
-    A hand-off that is no mapping has no room for more, and is left as it is.
+    A hand-off that is no mapping cannot hold more, and is left as it is.
     """
     receiver = receiving_agent(state)
     handed = get_value(state, HANDOFF_CONTEXT)
@@ -189,7 +188,7 @@ def _injection_target(gap: ContextGap, state: object) -> str:
 
 
 def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Write into the state itself, where it lets us; where not, a note says what to do instead."""
+    """Write the update into the state; if that is not possible, return a note on what to do instead."""
     try:
         for key, held in update.items():
             if isinstance(state, MutableMapping):
@@ -203,10 +202,10 @@ def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...
     return ()
 
 
-def _keep_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
-    """The result with the id of the receipt that the engine now keeps; one that cannot be kept is a note."""
+def _store_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
+    """Store the receipt, and return the result with its id, or with a note if that failed."""
     indicators = Note("gap", redact("; ".join(draft.gap.indicators)))
-    receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))
+    receipt = pipeline.make_receipt(replace(draft, notes=(indicators, *draft.notes)))
     shown = [line.id for line in draft.lines if line.section in ("memory", "architecture")]
     try:
         memory.record(receipt, shown)
@@ -217,7 +216,7 @@ def _keep_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory
 
 
 def _log_injection(result: InjectionResult, draft: GapDraft) -> None:
-    """One event for whoever audits; it names the gap and holds none of the text."""
+    """Log one event for audits, which names the gap and holds none of the injected text."""
     happened = "context was injected" if result.injected else "nothing was found for a gap"
     if result.given_before and not result.injected:
         happened = "a gap was filled before"

@@ -1,9 +1,9 @@
-"""What is injected, as it lies in a state: made for a gap, merged with what is there, cleared in the end.
+"""The payload of injected contexts in a state: made for a gap, merged with earlier ones, cleared in the end.
 
-A payload is plain JSON. Each of its contexts names, in its metadata, the gaps that it was given for (`gaps`)
-and how many messages the state had then (`given_at`). `open` has the gaps that were filled and are not
-closed, `closed` the keys of the last ones that are, so that whoever merges an older copy does not bring back
-what was cleared. Nothing here searches.
+A payload is plain JSON. The metadata of each of its contexts has the gaps that it was given for (`gaps`) and
+the number of messages that the state had then (`given_at`). `open` has the gaps that were filled and are not
+closed yet, `closed` the keys of the last ones closed, so that merging an older copy does not bring back what
+was cleared. Nothing here searches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
 
 GAPS, GIVEN_AT = "gaps", "given_at"
-"""What the metadata of an injected context says of its gaps, and of when it was given."""
+"""Keys in the metadata of an injected context: its gaps, and the number of messages when it was given."""
 
 MAX_MESSAGES = 500
 """At most how many messages back a state is read."""
@@ -45,22 +45,22 @@ MAX_FACTS, MAX_FACT_CHARACTERS = 12, 200
 """At most how many facts of a context are given with it, and how many characters of each."""
 
 HANDOFF_EVIDENCE = "handoff"
-"""The evidence of a need that was stated before a hand-off."""
+"""The evidence in the sign of a gap that stands for a receiver's needs before a hand-off."""
 
 _SHOWN_BY_MESSAGES = ("clarification_requested", "circular_logic")
-"""The reasons that stand in messages: such a gap closes when its agent has spoken again."""
+"""Reasons that are seen in messages: such a gap closes when its agent has spoken again."""
 
 _KEY_CHARACTERS = 12
 
 
 def gap_key(gap: ContextGap) -> str:
-    """The name of a gap that stays the same while the same agent lacks the same thing."""
+    """A key that is the same for two gaps in which the same agent lacks the same thing."""
     parts = (gap.agent.casefold(), gap.reason, normalise(gap.context_query))
     return text_hash("\0".join(parts)).partition(":")[2][:_KEY_CHARACTERS]
 
 
 def is_handoff(gap: ContextGap) -> bool:
-    """Whether a gap is what somebody needs before a hand-off, rather than what an agent lacks."""
+    """Whether a gap stands for a receiver's needs before a hand-off, not for what an agent lacks."""
     return any(sign.evidence == HANDOFF_EVIDENCE for sign in gap.reasons)
 
 
@@ -70,29 +70,29 @@ def count_messages(state: object) -> int:
     return len(messages) if isinstance(messages, Sized) and not isinstance(messages, str | Mapping) else 0
 
 
-def asked_at(gap: ContextGap, state: object) -> int:
-    """The index of the message that shows a gap; for one that no message shows, of the last."""
+def index_of_gap_message(gap: ContextGap, state: object) -> int:
+    """The index of the message that shows a gap; of the last message if none shows it."""
     position = gap.reasons[0].position if gap.reasons else None
     return count_messages(state) - 1 if position is None else position
 
 
 def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at: int = 0) -> dict[str, Any]:
-    """What is put into a state for a gap: the contexts with their sources, how many, and how large."""
+    """The payload for a gap: its contexts with their sources, their number and size, and the open gap."""
     key = gap_key(gap)
     listed = [
         {
             "source": context.source,
             "content": context.content,
             "relevance": context.relevance_score,
-            "metadata": _plain_facts(context.metadata)
-            | _said_by(context)
+            "metadata": _shorten_facts(context.metadata)
+            | _attribution_fact(context)
             | {GAPS: [key], GIVEN_AT: given_at},
         }
         for context in contexts
     ]
     opened = {"gap_id": gap.gap_id, "agent": gap.agent, "reason": gap.reason}
     facts = {"query": gap.context_query, GIVEN_AT: given_at, "handoff": is_handoff(gap)}
-    return _with_sums(listed) | {
+    return _contexts_with_totals(listed) | {
         "gap": opened,
         "open": {key: opened | facts},
         "closed": [],
@@ -100,10 +100,10 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at
 
 
 def merge_payloads(held: object, new: object) -> dict[str, Any]:
-    """What a state holds after an injection: what it held before, less what was closed, and what is new.
+    """The payload `held` without the gaps that `new` closes, merged with the contexts and gaps of `new`.
 
-    Equal contexts are one, for the gaps of both. None, or nothing, clears everything; a mapping that is no
-    payload takes the place of what was there.
+    Equal contexts become one, for the gaps of both. If `new` is empty or no mapping, the result is empty; a
+    mapping that is no payload replaces what was held.
     """
     if not isinstance(new, Mapping) or "contexts" not in new:
         return dict(new) if isinstance(new, Mapping) else {}
@@ -112,28 +112,28 @@ def merge_payloads(held: object, new: object) -> dict[str, Any]:
     closing = [key for key in _as_list(new.get("closed")) if key not in opened]
     closed = [key for key in dict.fromkeys([*_as_list(before.get("closed")), *closing]) if key not in opened]
     merged: dict[str, dict[str, Any]] = {}
-    for context in _without_gaps(held_contexts(before), closing) + held_contexts(new):
+    for context in _drop_contexts_of_gaps(contexts_in_payload(before), closing) + contexts_in_payload(new):
         name = content_hash(str(context.get("content", "")))
         merged[name] = _merge_contexts(merged.get(name), context)
     still_open = {**_as_mapping(before.get("open")), **opened}
     return {
         **before,
         **new,
-        **_with_sums(list(merged.values())),
+        **_contexts_with_totals(list(merged.values())),
         "open": {key: record for key, record in still_open.items() if key not in closed},
         "closed": closed[-MAX_CLOSED:],
     }
 
 
 def continue_payload(held: object, new: dict[str, Any]) -> dict[str, Any]:
-    """A payload that brings nothing new, with what the state says of the same gap already."""
+    """The payload `new`, which has no contexts, with the state's record of the same gap if it has one."""
     before = _as_mapping(held)
     known = {key: record for key, record in _as_mapping(before.get("open")).items() if key in new["open"]}
     return {**new, "open": new["open"] | known, "gap": before.get("gap", new["gap"]) if known else new["gap"]}
 
 
-def held_contexts(payload: object) -> list[dict[str, Any]]:
-    """The contexts of a payload, or of whatever a state has in its place."""
+def contexts_in_payload(payload: object) -> list[dict[str, Any]]:
+    """The contexts of a payload; empty if the value is no payload."""
     contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
     return [dict(one) for one in _as_list(contexts) if isinstance(one, Mapping)]
 
@@ -141,35 +141,37 @@ def held_contexts(payload: object) -> list[dict[str, Any]]:
 def clear_closed_gaps(
     state: object, conversation: Conversation | None = None, gap: ContextGap | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What to put into a state so that nothing is left for gaps that are closed; empty when all are open.
+    """The update of a state that removes the contexts of closed gaps; empty when all gaps are open.
 
-    `gap` is what is lacking now. The other gaps of its agent stay open. Another agent's is closed when that
-    agent had its turn since, or when no message showed it. What was handed over stays until the work is
-    handed on to somebody else.
+    `gap` is the present one. The other gaps of its agent stay open. A gap of another agent is closed once
+    that agent has spoken since, or if no message had shown it. The contexts of a hand-off stay until the work
+    is handed on to another agent.
     """
-    held = {target: _as_mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)}
-    open_gaps = {target: _as_mapping(payload.get("open")) for target, payload in held.items()}
+    payloads = {
+        target: _as_mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)
+    }
+    open_gaps = {target: _as_mapping(payload.get("open")) for target, payload in payloads.items()}
     if not any(open_gaps.values()):
-        return {}  # as nearly always: then no message has to be read
+        return {}  # the usual case, in which no message needs to be read
     spoken = conversation if conversation is not None else read_messages(state, MAX_MESSAGES)
     update: dict[str, dict[str, Any]] = {}
     for target, records in open_gaps.items():
         if closed := [key for key, record in records.items() if _is_closed(record, spoken, gap)]:
-            closing = {**held[target], "contexts": [], "open": {}, "closed": closed}
-            update[target] = merge_payloads(held[target], closing)
+            closing = {**payloads[target], "contexts": [], "open": {}, "closed": closed}
+            update[target] = merge_payloads(payloads[target], closing)
     return update
 
 
 def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -> list[dict[str, Any]]:
-    """Those of the contents that the state holds since the agent asked, marked as given for this gap too.
+    """The contexts with these contents that the state got after the agent asked, marked for this gap too.
 
-    What it held when the agent asked did not help; that is not among them.
+    Contexts that it had before the agent asked are left out: they did not help.
     """
-    wanted, key, asked = set(map(content_hash, contents)), gap_key(gap), asked_at(gap, state)
+    wanted, key, asked = set(map(content_hash, contents)), gap_key(gap), index_of_gap_message(gap, state)
     held = [
         one
         for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)
-        for one in held_contexts(get_value(state, target))
+        for one in contexts_in_payload(get_value(state, target))
     ]
     since = [
         one for one in held if _given_at(one) > asked and content_hash(str(one.get("content"))) in wanted
@@ -180,11 +182,11 @@ def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -
 def trim_payload(
     payload: dict[str, Any], key: str, config: InjectionConfig, counter: Tokenizer
 ) -> dict[str, Any]:
-    """The payload within the limits on bytes and tokens: the gap that was filled first is given up first.
+    """The payload within the limits on bytes and tokens: while it is over them, its oldest gap is removed.
 
-    It counts as closed, so that merging with an older copy does not bring back what it was given.
+    A removed gap counts as closed, so that merging an older copy does not bring back its contexts.
     """
-    while _is_too_large(held_contexts(payload), config, counter):
+    while _is_too_large(contexts_in_payload(payload), config, counter):
         oldest = next((other for other in payload["open"] if other != key), None)
         if oldest is None:
             break
@@ -194,7 +196,7 @@ def trim_payload(
 
 
 def _is_closed(record: object, conversation: Conversation, gap: ContextGap | None) -> bool:
-    """Whether what a payload's `open` says of a gap is over by now."""
+    """Whether a gap, by its record in a payload's `open`, is closed now."""
     agent = str(get_value(record, "agent") or "").casefold()
     lacking = gap.agent.casefold() if gap is not None else ""
     if get_value(record, "handoff"):
@@ -208,7 +210,7 @@ def _is_closed(record: object, conversation: Conversation, gap: ContextGap | Non
 
 
 def _has_spoken_since(conversation: Conversation, agent: str, given_at: int) -> bool:
-    """Whether an agent had its turn after something was given; also when the messages are gone since."""
+    """Whether an agent has spoken since `given_at`; also if the messages since then were removed."""
     messages = conversation.messages
     if messages and messages[-1].position + 1 < given_at:
         return True
@@ -226,8 +228,8 @@ def _is_too_large(contexts: Sequence[Mapping[str, Any]], config: InjectionConfig
     )
 
 
-def _with_sums(contexts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Contexts with how many there are, from where, and how large."""
+def _contexts_with_totals(contexts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The fields of a payload that hold contexts: these, their sources, their number and their size."""
     return {
         "contexts": contexts,
         "source_summary": dict(Counter(str(context.get("source")) for context in contexts)),
@@ -236,11 +238,11 @@ def _with_sums(contexts: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _without_gaps(contexts: Sequence[dict[str, Any]], closed: Sequence[str]) -> list[dict[str, Any]]:
-    """The contexts that some gap still needs; those that were given for none stay."""
+def _drop_contexts_of_gaps(contexts: Sequence[dict[str, Any]], closed: Sequence[str]) -> list[dict[str, Any]]:
+    """The contexts without those given only for closed gaps; a context without gaps stays."""
     kept = []
     for context in contexts:
-        before = _gaps(context)
+        before = _gap_keys(context)
         after = [key for key in before if key not in closed]
         if after or not before:
             kept.append(
@@ -252,14 +254,14 @@ def _without_gaps(contexts: Sequence[dict[str, Any]], closed: Sequence[str]) -> 
 
 
 def _merge_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
-    """A context for the gaps of both, as it was given first."""
+    """The first of two equal contexts, with the gaps of both; the second if there is no first."""
     if one is None:
         return other
-    gaps = list(dict.fromkeys([*_gaps(one), *_gaps(other)]))
+    gaps = list(dict.fromkeys([*_gap_keys(one), *_gap_keys(other)]))
     return {**one, "metadata": {**_as_mapping(one.get("metadata")), GAPS: gaps}}
 
 
-def _gaps(context: Mapping[str, Any]) -> list[Any]:
+def _gap_keys(context: Mapping[str, Any]) -> list[Any]:
     return _as_list(_as_mapping(context.get("metadata")).get(GAPS))
 
 
@@ -276,8 +278,8 @@ def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a context that are short and plain."""
+def _shorten_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A context's facts that are texts or numbers, shortened, and at most a few of them."""
     plain = {
         str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
         for key, fact in metadata.items()
@@ -286,7 +288,7 @@ def _plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return dict(list(plain.items())[:MAX_FACTS])
 
 
-def _said_by(context: RetrievedContext) -> dict[str, str]:
-    """The attribution as a fact of a context that is not the user's own."""
+def _attribution_fact(context: RetrievedContext) -> dict[str, str]:
+    """The attribution of a foreign context, as a fact; empty for the others."""
     words = context_attribution(context) if is_foreign(context_source(context)) else ""
     return {"said_by": words} if words else {}

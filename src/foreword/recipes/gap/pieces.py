@@ -1,6 +1,6 @@
-"""Splits what a state holds into pieces that may fill a gap.
+"""Splits the values of a state into pieces that may fill a gap.
 
-These are messages, decisions, hand-offs, the sprint and the architecture. A piece knows its place in the
+The values are messages, decisions, hand-offs, the sprint and the architecture. A piece has its place in the
 state, so that a receipt can name it without its text. How relevant it is, is not decided here.
 """
 
@@ -25,13 +25,13 @@ MAX_PIECES = 300
 """At most how many pieces one value of a state is split into."""
 
 MAX_PIECE_CHARACTERS, MAX_QUESTION_CHARACTERS = 1_000, 300
-"""At most how long a piece is, and the question that is put before an answer."""
+"""At most how many characters a piece has, and the question that is put before an answer."""
 
 MAX_DEPTH = 4
 """At most how many levels of a value are split."""
 
 MAX_UNSPLIT_CHARACTERS = 200
-"""At most how many characters a mapping has that is one piece."""
+"""A mapping with at most this many characters is one piece."""
 
 SPRINT_KEYS = ("sprint_plan", "sprint_progress")
 ARCHITECTURE_KEYS = (
@@ -50,7 +50,7 @@ _INJECTED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StatePiece:
-    """A text of a state: its source, the kind of item that it would be in a memory, and its place."""
+    """A text of a state: its source, its place, and the kind of item it would be in a memory."""
 
     source: ContextSource
     text: str
@@ -66,7 +66,7 @@ class StatePiece:
 
 
 def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> list[StatePiece]:
-    """Messages, decisions and hand-offs; not the messages that show the gap."""
+    """Pieces of messages, decisions and hand-offs; not of the messages that show the gap."""
     handoff = get_value(state, "handoff_context")
     values = {"decisions": get_value(state, "decisions")}
     if isinstance(handoff, str):
@@ -78,12 +78,12 @@ def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> 
 
 
 def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
-    """The plan and the progress of the sprint, story by story."""
+    """Pieces of the sprint's plan and progress, story by story."""
     return _split_values_into_pieces("sprint", {key: get_value(state, key) for key in SPRINT_KEYS})
 
 
 def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
-    """Architecture decisions and constraints, as far as the state holds them."""
+    """Pieces of the architecture decisions and constraints that the state holds."""
     values = {key: get_value(state, key) for key in ARCHITECTURE_KEYS}
     return _split_values_into_pieces("architecture", values)
 
@@ -103,14 +103,14 @@ def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Sta
 
 
 def _preceding_question(message: Message, previous: Message | None) -> str:
-    """The question that a message may answer, since an answer often says nothing without it."""
+    """The question that a message may answer, since an answer often says little without it; "" if none."""
     if previous is None or previous.speaker == message.speaker or not previous.text.endswith("?"):
         return ""
     return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
 def _split_values_into_pieces(source: ContextSource, values: Mapping[str, object]) -> list[StatePiece]:
-    """Values of a state, given by their places, in pieces that each say one thing."""
+    """The pieces of some values, given by their places in the state, each about one thing."""
     return [
         StatePiece(source, text[:MAX_PIECE_CHARACTERS], part_place)
         for place, value in values.items()
@@ -119,7 +119,7 @@ def _split_values_into_pieces(source: ContextSource, values: Mapping[str, object
 
 
 def _iterate_texts_with_places(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """The texts of the parts of a value, with their places in the state; not the empty ones."""
+    """The non-empty texts of the parts of a value, with their places in the state."""
     for part_place, part in _iterate_parts_with_places(value, place, MAX_DEPTH):
         message = None if isinstance(part, str) else read_message(part, 0)
         if text := value_as_text(part) if message is None else message.text:
@@ -127,7 +127,7 @@ def _iterate_texts_with_places(value: object, place: str) -> Iterator[tuple[str,
 
 
 def _iterate_parts_with_places(value: object, place: str, depth: int) -> Iterator[tuple[str, object]]:
-    """The parts of a value that say one thing each, with their places in the state."""
+    """The parts of a value that are about one thing each, with their places in the state."""
     if depth and isinstance(value, list | tuple):
         for index, part in enumerate(value):
             yield from _iterate_parts_with_places(part, f"{place}[{index}]", depth - 1)

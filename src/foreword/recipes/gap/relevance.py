@@ -1,12 +1,12 @@
-"""How relevant a text is for filling a gap, on one scale for every source, and whether it can answer at all.
+"""Rates how relevant a text is for filling a gap, on one scale for every source; and whether it can answer.
 
-The scale: the odds of a probability are multiplied by a constant, so that `MIN_SPOKEN_PROBABILITY`, from
-which on the engine speaks, becomes `DEFAULT_MIN_RELEVANCE_SCORE`: the default floor of 0.7 keeps what the
-engine would say and nothing else. A score of .5 is a probability of .018, .9 one of .14, .98 one of a half.
+The scale: the odds of a probability are multiplied by a constant, so that `MIN_SPOKEN_PROBABILITY`, the
+engine's own floor, becomes `DEFAULT_MIN_RELEVANCE_SCORE`: the default floor of 0.7 lets pass what passes the
+engine's floor and nothing else. A score of .5 is a probability of .018, .9 one of .14, .98 one of a half.
 
 A memory comes with the engine's probability. A text of a state gets one from its cosine to the question and
-the part of the question's words that it has; the curves are fitted so that, of the same texts, as many pass
-as the engine would say. Without an encoder the words decide alone: a third of the question must be there.
+its coverage, the share of the question's words that it has; the curves are fitted so that as many texts pass
+as would with the engine. Without an encoder coverage decides alone: a third of the question must be there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MIN_SPOKEN_PROBABILITY = 0.04
-"""At least how probable it must be that an item is relevant for the engine to say it."""
+"""The engine's floor: the least probability of relevance that is worth saying."""
 
 MIN_REPLY_WORDS = 3
 """At least how many content words a spoken reply has that shares none with the question."""
@@ -57,7 +57,7 @@ _ODDS_FACTOR = _odds_from_probability(DEFAULT_MIN_RELEVANCE_SCORE) / _odds_from_
 
 
 def relevance_from_probability(probability: float) -> float:
-    """The relevance, on the scale of `InjectionConfig.min_relevance_score`, of a probability."""
+    """A probability as a relevance, on the scale of `InjectionConfig.min_relevance_score`."""
     if probability >= 1.0:
         return 1.0
     odds = _ODDS_FACTOR * _odds_from_probability(max(0.0, probability))
@@ -82,43 +82,45 @@ def rate_relevance_by_words(question: str, texts: Sequence[str], kinds: Sequence
 
 
 def rescale_cosine(cosine: float, unrelated: float) -> float:
-    """A cosine on the bundled encoder's scale, given what this encoder gives to unrelated texts."""
+    """A cosine on the bundled encoder's scale, given this encoder's cosine of unrelated texts."""
     return 1 - (1 - UNRELATED_COSINE) / (1 - unrelated) * (1 - cosine)
 
 
 def question_coverage(question: str, texts: Sequence[str]) -> list[float]:
-    """The part of a question's words that each text has, 0 to 1; words that few texts have count more."""
-    asked, held = word_prefixes(question), [word_prefixes(text) for text in texts]
-    counts = Counter(word for text in held for word in text & asked)
-    weights = {word: math.log1p((1 + len(held)) / (1 + max(1, counts[word]))) for word in asked}
+    """The share of a question's words that each text has, 0 to 1; words that few texts have count more."""
+    question_words, text_words = word_prefixes(question), [word_prefixes(text) for text in texts]
+    counts = Counter(word for text in text_words for word in text & question_words)
+    weights = {
+        word: math.log1p((1 + len(text_words)) / (1 + max(1, counts[word]))) for word in question_words
+    }
     total = sum(weights.values())
     return [
         sum(weight for word, weight in weights.items() if word in text) / total if total else 0.0
-        for text in held
+        for text in text_words
     ]
 
 
 def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:
-    """Whether a text states anything, sentence by sentence, that is not just the question again.
+    """Whether any sentence of a text is a statement and not just the question again.
 
-    Similarity cannot tell: nothing is more similar to a question than the same question. With `spoken` the
-    text was said in a conversation: "go on" and "no idea" are no answers, and a few words say too little.
+    Similarity does not show this: nothing is more similar to a question than the same question. With `spoken`
+    the text was said in a conversation: "go on" and "no idea" are no answers, and a few words are too little.
     """
-    asked = word_prefixes(question)
+    question_words = word_prefixes(question)
     stated = [
         sentence
         for sentence in split_sentences(text)
-        if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, asked)
+        if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, question_words)
     ]
     if not stated:
         return False
     if not spoken or len(word_prefixes(" ".join(stated))) >= MIN_REPLY_WORDS:
         return True
-    return bool(word_prefixes(text) & asked)
+    return bool(word_prefixes(text) & question_words)
 
 
 def _is_statement(sentence: str, *, spoken: bool) -> bool:
-    """Whether a sentence is no question; if spoken, also no acknowledgement, shrug or request either."""
+    """Whether a sentence is no question and, if spoken, no acknowledgement, evasion or request either."""
     if sentence.rstrip("\"')]*_ ").endswith("?"):
         return False
     if not spoken:
@@ -130,7 +132,7 @@ def _is_statement(sentence: str, *, spoken: bool) -> bool:
 
 
 def _repeats_question(sentence: str, question_prefixes: frozenset[str]) -> bool:
-    """Whether a sentence is the question once more, without its mark."""
+    """Whether a sentence repeats the question, without a question mark."""
     spelled = split_words(sentence)
     is_question = bool(spelled) and word_group(spelled[0]) in ("WH", "WHEN", "IF")
     return is_question and word_prefixes(sentence) <= question_prefixes

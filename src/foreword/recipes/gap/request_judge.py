@@ -1,14 +1,14 @@
-"""Whether a sentence of a message asks for something that its speaker lacks, learned from examples.
+"""Judges, by learned weights, whether a sentence asks for something that its speaker lacks.
 
 Each sentence is judged together with the one before and the one after it, so that a question that is
-answered at once is none. A message asks when one of its sentences does, however long the rest is. The
-features of a sentence are summed with their weights and compared with a threshold; where that is close and
-an encoder is at hand, the vector of the sentence is weighed as well. Many sentences have no word that could
-ask and are passed over at once. `tools/fit_requests.py` writes the weights, which lie beside this module as
-plain JSON; neither a learning library nor an encoder is needed.
+answered at once does not count. A message asks when one of its sentences does, however long the rest is. The
+weights of a sentence's features are summed and compared with a threshold; where the result is close and an
+encoder is passed, the vector of the sentence is weighed as well. Sentences without any word that could ask
+are skipped. `tools/fit_requests.py` writes the weights to a JSON file beside this module; neither a learning
+library nor an encoder is needed.
 
-It hears English best, and German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese from
-fewer examples; `foreword eval --gaps` has the numbers.
+It works best for English; German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese were
+learned from fewer examples; `foreword eval --gaps` has the numbers.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ MAX_ENCODED_SENTENCES = 3
 """At most how many sentences of a message, the likeliest, the encoder is asked about."""
 
 CLEAR_MARGIN = 1.0
-"""At least how far beyond the threshold a sentence lies that clearly asks."""
+"""The least margin over the threshold with which a sentence clearly asks."""
 
 NEVER_ASKS = -9.0
 """The margin of a sentence without any word that could ask."""
 
 MAX_WORDS_IN_ROW, MAX_GROUPS_IN_ROW = 3, 4
 MAX_PAIR_DISTANCE = 6
-"""At most how many places apart two word groups still make a feature together; common groups do not count."""
+"""At most how many places apart two word groups still make a feature; common groups are not counted."""
 
 LONG_MESSAGE = 6
-"""A message of more sentences than this is a long one, in which a bare question is seldom a request."""
+"""A message of more sentences than this is long: in it, a bare question is seldom a request."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _TOKEN = re.compile(rf"[{_CJK}]|@?[^\W\d_{_CJK}](?:[\w'/.-]*\w)?|\d[\d.,:%]*|[?!,;:()—–-]")
@@ -65,12 +65,12 @@ _ASKING_GROUPS = frozenset(
 """A sentence without a question mark and without a word of these groups asks for nothing."""
 
 Encode = Callable[[str], Sequence[float]]
-"""Gives the vector of a text, from the encoder whose digest the weights name."""
+"""From a text to its vector, by the encoder whose digest the weights name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestWeights:
-    """What was learned, as in `request_weights.json`.
+    """The learned weights, as in `request_weights.json`.
 
     A sentence asks when its score, `start` plus its features, is at least `threshold`. With a vector it asks
     when `combined_start`, plus the score times `share`, plus the product with `vector`, is at least
@@ -97,12 +97,12 @@ def load_weights() -> RequestWeights:
 
 
 def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> float:
-    """How far beyond the threshold the surest sentence lies; the message asks if this is 0 or more."""
+    """The largest margin over the threshold of any sentence; the message asks if it is 0 or more."""
     return max(sentence_margins(sentences, encode), default=NEVER_ASKS)
 
 
 def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
-    """For each sentence of a message, how far beyond the threshold it lies."""
+    """The margin of each sentence of a message: its score less the threshold, so that 0 or more asks."""
     weights, scores = load_weights(), sentence_scores(tuple(sentences))
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
@@ -136,14 +136,14 @@ def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
 
 
 def _most_likely_undecided(scores: Sequence[float | None]) -> list[tuple[int, float]]:
-    """The sentences that the encoder is asked about: where they stand, and their scores."""
+    """The indices and scores of the sentences whose vectors are needed, the likeliest to ask first."""
     low, high = UNDECIDED_SCORES
     undecided = [(at, score) for at, score in enumerate(scores) if score is not None and low < score < high]
     return sorted(undecided, key=lambda one: -one[1])[:MAX_ENCODED_SENTENCES]
 
 
 def sum_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
-    """`start` plus the weights of the features that are known, divided by the root of their number."""
+    """`start` plus the sum of the known features' weights divided by the root of their number."""
     known = [weights[feature] for feature in features if feature in weights]
     return start + sum(known) / math.sqrt(len(known) or 1)
 
@@ -158,16 +158,18 @@ def combined_score(weights: RequestWeights, score: float, vector: Sequence[float
 
 
 def features_by_sentence(sentences: Sequence[str]) -> list[frozenset[str] | None]:
-    """The features of each sentence of a message in its place; None for those that cannot ask."""
-    return [_features_in_place(sentences, at) if may_ask(one) else None for at, one in enumerate(sentences)]
+    """The features of each sentence of a message, with its neighbours; None for those that cannot ask."""
+    return [
+        _features_with_neighbours(sentences, at) if may_ask(one) else None for at, one in enumerate(sentences)
+    ]
 
 
-def _features_in_place(sentences: Sequence[str], at: int) -> frozenset[str]:
-    """The features of a sentence and its neighbours together, and which of them are its own.
+def _features_with_neighbours(sentences: Sequence[str], at: int) -> frozenset[str]:
+    """The features of the sentence at an index together with its neighbours; its own are marked `this`.
 
     `?WH BE` is a question in which a form of "to be" follows a question word, `NOT..SAY` a sentence in which
-    a verb of saying comes some way after a negation, `this NOT` a negation in the sentence itself. Numbers,
-    names and identifiers count only as such.
+    a verb of saying comes some way after a negation, `this NOT` a negation in the sentence itself. All
+    numbers are one feature, and so are all names and all identifiers.
     """
     end = len(sentences) - 1
     first, last = max(0, at - 1), min(end, at + 1)
@@ -188,7 +190,7 @@ def _features_in_place(sentences: Sequence[str], at: int) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def may_ask(sentence: str) -> bool:
-    """Whether a sentence has a question mark, or any word with which something can be asked for."""
+    """Whether a sentence has a question mark, or any word that can ask for something."""
     words = split_tokens(sentence)
     return "?" in words or any(
         word_group(word) in _ASKING_GROUPS or "\u3040" <= word[0] <= "\u9fff" for word in words
@@ -197,7 +199,7 @@ def may_ask(sentence: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def own_features(sentence: str) -> frozenset[str]:
-    """The features of a sentence by itself: rows of words and of groups, and pairs of groups."""
+    """The features of a sentence by itself: sequences of words and of groups, and pairs of groups."""
     words = split_tokens(sentence)
     groups, prefix = word_groups(words), "?" if words[-1:] == ("?",) else ""
     rare = [group for group in groups if group not in _COMMON_GROUPS]
@@ -206,14 +208,16 @@ def own_features(sentence: str) -> frozenset[str]:
         for index, group in enumerate(rare, 1)
         for other in rare[index : index + MAX_PAIR_DISTANCE]
     )
-    rows = (_rows(words, MAX_WORDS_IN_ROW), _rows(groups, MAX_GROUPS_IN_ROW), pairs)
+    rows = (_word_sequences(words, MAX_WORDS_IN_ROW), _word_sequences(groups, MAX_GROUPS_IN_ROW), pairs)
     return frozenset(prefix + feature for kind in rows for feature in kind)
 
 
 @lru_cache(maxsize=4096)
 def _group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
-    """The groups of a sentence in rows of up to so many, with its place before each."""
-    return frozenset(f"{place} {row}" for row in _rows(word_groups(split_tokens(sentence)), max_length))
+    """The sequences of up to `max_length` word groups of a sentence, each prefixed with `place`."""
+    return frozenset(
+        f"{place} {row}" for row in _word_sequences(word_groups(split_tokens(sentence)), max_length)
+    )
 
 
 def _is_question(sentence: str) -> bool:
@@ -237,8 +241,8 @@ def word_groups(words: Sequence[str]) -> list[str]:
     return groups
 
 
-def _rows(words: Sequence[str], max_length: int) -> Iterator[str]:
-    """Every row of up to so many neighbours; `<` and `>` stand for the ends of the sentence."""
+def _word_sequences(words: Sequence[str], max_length: int) -> Iterator[str]:
+    """Every sequence of up to `max_length` neighbouring words; `<` and `>` mark the ends of the sentence."""
     bounded = ["<", *words, ">"]
     for length in range(1, max_length + 1):
         for index in range(len(bounded) - length + 1):
@@ -246,7 +250,7 @@ def _rows(words: Sequence[str], max_length: int) -> Iterator[str]:
 
 
 def _expand_token(token: str, index: int) -> list[str]:
-    """The words of a token: a short form spelled out, a name or a number as its kind."""
+    """The words of a token: a short form spelled out, a name or number replaced by a sign for its kind."""
     word = token.casefold()
     if not token[0].isalpha():
         return [_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token]

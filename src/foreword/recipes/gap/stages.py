@@ -1,11 +1,11 @@
-"""The stages of a gap's recipe: from what the sources know to what is put into the agent's state.
+"""The stages of the recipe `gap`: from searching the sources to the contexts put into the agent's state.
 
     load shown → ask → drop below floor → drop said → drop repeats → keep answers → fit
 
-Every enabled source is asked at once, on one scale of relevance; one that fails or is late leaves a note, and
-the others answer. What the state holds already is not said again, nor is what states nothing. The rest is put
-on one line each and taken while bytes and tokens last; only the best of all is cut, when nothing else could
-be said. Counts are exact.
+All enabled sources are searched at once, on one scale of relevance; one that fails or is late leaves a note,
+and the others are used. What the state holds already is dropped, and so is what states nothing. The rest is
+put on one line each and added while bytes and tokens last; only the best context may be cut, if it would not
+fit otherwise. Tokens are counted exactly.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.gap")
 
 MIN_QUOTED_CHARACTERS = 40
-"""A context at least this long that a message repeats word for word is there already."""
+"""A context at least this long counts as known if a message contains it word for word."""
 
 _SAFETY_TOKENS, _MIN_CUT_CHARACTERS = 2, 8
 _CUT_MARK = "…"
@@ -67,7 +67,7 @@ _CUT_MARK = "…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapDraft(Draft):
-    """A gap being filled: the state and its messages, the memory asked, and the contexts found, by id."""
+    """A gap being filled: the state and its messages, the memory to search, and the contexts found, by id."""
 
     gap: ContextGap
     state: object
@@ -96,7 +96,7 @@ class GapDraft(Draft):
         return replace(self, contexts=by_id, results=results)
 
     def kept_contexts(self) -> tuple[RetrievedContext, ...]:
-        """The contexts that are still in the running, in their order."""
+        """The contexts of the results that are left, in their order."""
         return tuple(self.contexts[result.memory.id] for result in self.results)
 
 
@@ -116,8 +116,8 @@ async def load_shown(draft: GapDraft) -> GapDraft:
 
 
 async def ask(draft: GapDraft) -> GapDraft:
-    """Ask every enabled source at once; each context comes once, the most relevant first."""
-    pieces, notes = _pieces_of_state(draft)
+    """Search all enabled sources at once; the results are each context once, the most relevant first."""
+    pieces, notes = _split_state_into_pieces(draft)
     questions = {**_memory_questions(draft), "state": lambda: _rate_pieces(draft, pieces)}
     outcomes = await asyncio.gather(*map(_ask_within_timeout, questions.values()), return_exceptions=True)
     found: list[RetrievedContext] = []
@@ -126,18 +126,18 @@ async def ask(draft: GapDraft) -> GapDraft:
             notes.append(_failure_note(part, outcome))
         else:
             found += outcome
-    return draft.with_notes(*notes).with_contexts(_best_of_each(found))
+    return draft.with_notes(*notes).with_contexts(_keep_best_of_each_id(found))
 
 
 def drop_said(draft: GapDraft) -> GapDraft:
-    """Drop what the session was shown, what the state holds, and what its messages say."""
-    held = _hashes_of_injected_texts(draft.state)
+    """Drop contexts that the session was shown, that the state holds, or that its messages contain."""
+    injected_hashes = _hashes_of_injected_texts(draft.state)
     messages = [normalise(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown or content_hash(context.content) in held
-        if known or _is_quoted(context, messages):
+        known = result.memory.id in draft.shown or content_hash(context.content) in injected_hashes
+        if known or _is_in_messages(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
             kept.append(result)
@@ -145,7 +145,7 @@ def drop_said(draft: GapDraft) -> GapDraft:
 
 
 def keep_answers(draft: GapDraft) -> GapDraft:
-    """Keep the first results that state something, as many as may be injected; few of what tools printed."""
+    """Keep the first results that state something, up to the limit; at most a third from tools and pages."""
     most = max(0, draft.config.max_context_items)
     kept: list[SearchResult] = []
     dropped: list[DroppedResult] = []
@@ -164,7 +164,7 @@ def keep_answers(draft: GapDraft) -> GapDraft:
 
 
 def fit_budget(draft: GapDraft) -> GapDraft:
-    """Word the contexts, and keep what the limits on bytes and tokens hold; the first may be cut."""
+    """Word the contexts, and keep those within the limits on bytes and tokens; the first may be cut."""
     config, counter = draft.config, draft.tokenizer
     lines: list[ContextLine] = []
     dropped: list[DroppedResult] = []
@@ -200,22 +200,22 @@ TIMEOUT_SECONDS = 2.0
 """How many seconds a source may take."""
 
 MIN_ANSWERS = 10
-"""At least how many answers a memory is asked for: some will say the same, some have been said."""
+"""At least how many answers a memory is asked for, since repeats and known ones are dropped later."""
 
 MAX_PIECES = 20
-"""At most how many more pieces of a state than may be injected are looked at."""
+"""How many more pieces of a state than may be injected are kept as results."""
 
-_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[StatePiece]]] = {
+_SPLITTERS: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[StatePiece]]] = {
     "architecture": architecture_pieces,
     "sprint": sprint_pieces,
     "state": state_pieces,
 }
 _ORDER = ("architecture", "sprint", "state", "memory")
-"""Of two that are as relevant, the one whose source says more of what it is comes first."""
+"""The order of sources among equally relevant contexts: the most specific first."""
 
 
 def context_source(context: RetrievedContext) -> Source:
-    """Who wrote a context: what its memory says, or its role in the state; else the user's own graph."""
+    """The source of a context, from its metadata; the user's own graph if that has none."""
     facts = context.metadata
     name, trust = str(facts.get("author") or ""), facts.get("trust")
     if facts.get("role") == "tool":
@@ -224,25 +224,26 @@ def context_source(context: RetrievedContext) -> Source:
 
 
 def context_id(context: RetrievedContext) -> str:
-    """The name of a context in a receipt: the id of an item, or where in the state it stands."""
+    """The id of a context in a receipt: that of its item, or its place in the state."""
     known = context.metadata.get("id") or context.metadata.get("key")
     return str(known or f"{context.source}:{context.metadata.get('place') or text_hash(context.content)}")
 
 
-def _pieces_of_state(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
+def _split_state_into_pieces(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
+    """The pieces of the state from the enabled sources, and notes on sources that could not be split."""
     pieces: list[StatePiece] = []
     notes: list[Note] = []
-    for source, cut in _PIECES.items():
+    for source, split in _SPLITTERS.items():
         if source in draft.config.enabled_sources:
             try:
-                pieces += cut(draft.gap, draft.state, draft.messages)
+                pieces += split(draft.gap, draft.state, draft.messages)
             except Exception as error:  # noqa: BLE001  (anybody's state; the other sources go on)
                 notes.append(_failure_note(source, error))
     return pieces, notes
 
 
 def _memory_questions(draft: GapDraft) -> dict[str, Question]:
-    """What is asked of a memory, by the name under which a failure is noted."""
+    """The searches of a memory, by the name under which a failure is noted."""
     memory, sources = draft.memory, draft.config.enabled_sources
     questions: dict[str, Question] = {}
     if memory is None:
@@ -269,7 +270,7 @@ async def _ask_within_timeout(question: Question) -> Sequence[RetrievedContext]:
 async def _answers_as_contexts(
     source: ContextSource, answer: Awaitable[Sequence[MemoryResult]]
 ) -> list[RetrievedContext]:
-    """A memory's answers, as contexts; one whose score is no number counts as irrelevant."""
+    """A memory's results as contexts; a score that is no number becomes 0."""
     return [
         RetrievedContext(
             source, result.content, _clamp_score(result.score), {"key": result.key, **result.metadata}
@@ -280,7 +281,7 @@ async def _answers_as_contexts(
 
 
 async def _rate_pieces(draft: GapDraft, pieces: Sequence[StatePiece]) -> list[RetrievedContext]:
-    """The best pieces of a state: rated by meaning where the memory can do that, else by words."""
+    """The best pieces of a state as contexts, rated by the memory if it can do that, else by their words."""
     texts, kinds = [piece.text for piece in pieces], [piece.kind for piece in pieces]
     query, memory = draft.gap.context_query, draft.memory
     scores = (
@@ -298,7 +299,7 @@ async def _rate_pieces(draft: GapDraft, pieces: Sequence[StatePiece]) -> list[Re
     ]
 
 
-def _best_of_each(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:
+def _keep_best_of_each_id(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:
     """Every context once, with the best relevance that any question gave it; the most relevant first."""
     ordered = sorted(found, key=lambda one: (-one.relevance_score, _ORDER.index(one.source)))
     best: dict[str, RetrievedContext] = {}
@@ -308,15 +309,16 @@ def _best_of_each(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:
 
 
 def _clamp_score(score: object) -> float:
-    """A score within 0 and 1; 0 for what is no number."""
+    """The score brought between 0 and 1; 0 if it is no number."""
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         return 0.0
     return min(1.0, max(0.0, float(score)))
 
 
 def _failure_note(part: str, failure: BaseException) -> Note:
+    """The note for a source that failed or was late, which is also logged; a cancellation is raised again."""
     if not isinstance(failure, Exception):
-        raise failure  # somebody wants this process, or this task, to end
+        raise failure  # a cancellation or an interrupt, which must end this task
     late = isinstance(failure, TimeoutError)
     problem = f"late: no answer within {TIMEOUT_SECONDS:g} s" if late else f"failed: {failure!r}"
     _log.warning("a source of context did not answer", source=part, problem=problem)
@@ -327,15 +329,15 @@ def _failure_note(part: str, failure: BaseException) -> Note:
 
 
 def content_hash(content: str) -> str:
-    """What a content is known by after it was injected: the hash of what it says."""
+    """The hash by which a content is recognised after it was injected, whatever its case and spacing."""
     return text_hash(normalise(escape_entry(content)))
 
 
 def _hashes_of_injected_texts(state: object) -> frozenset[str]:
-    """The hashes of what earlier injections put into a state and is still there."""
-    held = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
+    """The hashes of the contents that earlier injections put into a state and that are still there."""
+    payloads = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
     hashes: set[str] = set()
-    for payload in held:
+    for payload in payloads:
         contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
         listed = contexts if isinstance(contexts, list | tuple) else ()
         contents = (get_value(context, "content") for context in listed)
@@ -343,8 +345,8 @@ def _hashes_of_injected_texts(state: object) -> frozenset[str]:
     return frozenset(hashes)
 
 
-def _is_quoted(context: RetrievedContext, messages: Sequence[str]) -> bool:
-    """Whether a message already says this. What is itself a message may be pointed to once more."""
+def _is_in_messages(context: RetrievedContext, messages: Sequence[str]) -> bool:
+    """Whether a message contains this context; False for a context from the state, which may be a message."""
     if context.source == "state":
         return False
     text = normalise(context.content)
@@ -353,7 +355,7 @@ def _is_quoted(context: RetrievedContext, messages: Sequence[str]) -> bool:
 
 
 def _is_spoken(context: RetrievedContext) -> bool:
-    """Whether this was said in a conversation: a turn that is remembered, or a message of the state."""
+    """Whether a context was said in a conversation: a stored turn, or a message of the state."""
     return context.metadata.get("kind") == "turn" or "role" in context.metadata
 
 
@@ -385,16 +387,16 @@ def payload_text(contexts: Sequence[object]) -> str:
 
 
 def contexts_text(contexts: Sequence[RetrievedContext]) -> str:
-    """Contexts as a model reads them: framed as data, a line each, with whose words they are."""
+    """Contexts as a model reads them: framed as data, a line each, with source and author."""
     return wrap_in_frame(
-        "\n".join(f"- [{_source_and_author(context)}] {_context_words(context)}" for context in contexts)
+        "\n".join(f"- [{_source_and_author(context)}] {_escape_or_quote(context)}" for context in contexts)
     )
 
 
 def _shorten_to_limits(
     context: RetrievedContext, config: InjectionConfig, counter: Tokenizer
 ) -> RetrievedContext:
-    """The best context, cut at its end if it would not fit otherwise; empty when not even that would."""
+    """The context, cut at its end if it would not fit otherwise; with no content if even that is too long."""
     content, uncut = context.content, context.content
     if len(content.encode()) > config.max_context_size_bytes:
         room = max(0, config.max_context_size_bytes - len(_CUT_MARK.encode()))
@@ -408,7 +410,7 @@ def _shorten_to_limits(
 
 
 def _source_and_author(context: RetrievedContext) -> str:
-    """Where a context comes from, and whose words it holds."""
+    """The label of a context's line: its source, its type or place, and its attribution."""
     facts = context.metadata
     parts = [
         context.source,
@@ -419,7 +421,7 @@ def _source_and_author(context: RetrievedContext) -> str:
 
 
 def context_attribution(context: RetrievedContext) -> str:
-    """Whose words a context holds; "" for the user's own, and where nobody says."""
+    """Whose words a context holds; "" for the user's own, or if that is not known."""
     facts = context.metadata
     if facts.get("role") != "tool" and facts.get("trust") not in TRUSTS:
         author = str(facts.get("author") or "")
@@ -428,6 +430,7 @@ def context_attribution(context: RetrievedContext) -> str:
     return attribution(Item(context.content, "", kind=kind, source=context_source(context), metadata=facts))
 
 
-def _context_words(context: RetrievedContext) -> str:
+def _escape_or_quote(context: RetrievedContext) -> str:
+    """The content of a context for its line: quoted if it is foreign, else only escaped."""
     foreign = is_foreign(context_source(context))
     return quote_entry(context.content) if foreign else escape_entry(context.content)

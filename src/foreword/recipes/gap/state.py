@@ -2,7 +2,7 @@
 
 A state is a mapping or an object with attributes. A message is an object like LangChain's, a dict with text
 or parts, a pair of role and text, or a string. Nothing here raises: what cannot be read is skipped and noted.
-What the messages mean is for other modules.
+Other modules interpret the messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMED_STRING = re.compile(r"(?P<name>[A-Za-z][\w .-]{0,40}):\s+(?P<text>\S.*)",
 _NOT_IN_NAMES = frozenset(
     ("I", "WE", "YOU", "NOT", "NO", "NOTHING", "WITHOUT", "WH", "VAGUE", "LACK", "ENOUGH", "ASK", "HOLD")
 )
-"""What stands before a colon is no speaker's name if one of its words is in these groups."""
+"""Words before a colon are no speaker's name if one of them is in these groups."""
 
 _FLAG_KEYS = ("clarification_needed", "missing_context")
 _METADATA_KEYS = ("additional_kwargs", "metadata", "response_metadata")
@@ -57,7 +57,7 @@ class Message:
 
     @property
     def speaker(self) -> str:
-        """What tells this speaker from others: the name, or else the role, in lower case."""
+        """The speaker's name, or else the role, in lower case; it identifies the speaker."""
         return (self.name or self.role).casefold()
 
 
@@ -71,7 +71,7 @@ class Conversation:
 
 def get_value(state: object, key: str) -> Any:  # noqa: ANN401  (a state holds anything)
     """The value of a key of a mapping, or of an attribute; None when there is none."""
-    if type(state) is dict or isinstance(state, Mapping):  # the first is the usual case, and quick to check
+    if type(state) is dict or isinstance(state, Mapping):  # the first test is fast, and usually enough
         return state.get(key)
     return getattr(state, key, None)
 
@@ -182,9 +182,9 @@ def _build_message(
     *,
     calls_tools: bool = False,
 ) -> Message | None:
-    """The message; None when it has neither text nor flags and calls no tools.
+    """A message; None when it has neither text nor flags and calls no tools.
 
-    A role that is not known is taken for the name of an agent: graphs often put it there.
+    An unknown role is taken for the name of an agent, since graphs often put it there.
     """
     text = _read_content_text(content)
     if not text and not flags and not calls_tools:
@@ -218,5 +218,5 @@ def _read_message_flags(value: object, places: Sequence[object]) -> dict[str, ob
 
 
 def _first_value_under_names(value: object, names: Sequence[str]) -> object:
-    """The first of these keys or attributes that is there."""
+    """The value of the first of these keys or attributes that is not None; None without one."""
     return next((found for name in names if (found := get_value(value, name)) is not None), None)

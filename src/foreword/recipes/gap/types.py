@@ -1,8 +1,8 @@
 """The values passed around when an agent lacks context, and what a memory must offer to fill the gap.
 
-The values are frozen and check themselves. A field that makes no sense is logged as a warning and the value
-is made all the same, because the graph that it belongs to must go on. Only an `InjectionConfig` whose limits
-have the wrong type raises. Nothing here reads a state or searches.
+The values are frozen and check themselves. An invalid field is logged as a warning and the value is created
+all the same, because the graph that it belongs to must go on. Only an `InjectionConfig` whose limits have the
+wrong type raises. Nothing here reads a state or searches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GapReason = Literal[
 """What shows that an agent lacks context."""
 
 GapOutcome = Literal["none", "filled", "unfilled"]
-"""What came of looking for a gap: there is none, it was filled, or nothing that is known fills it."""
+"""The result of looking for a gap: there is none, it was filled, or nothing was found that fills it."""
 
 VALID_CONTEXT_SOURCES: frozenset[str] = frozenset(get_args(ContextSource))
 VALID_GAP_REASONS: frozenset[str] = frozenset(get_args(GapReason))
@@ -134,9 +134,9 @@ class InjectionResult:
     """What was done about a gap.
 
     `contexts_retrieved` is all that was found for it, `payload` the part of it that was injected. `update` is
-    what a node of a graph returns, for states that cannot be written in place: what was injected beside what
-    the state holds already. `given_before` says that the state has held an answer since the agent asked. The
-    receipt, if an engine keeps one, says why each context was injected or not.
+    what a node of a graph returns, for states that cannot be written in place: the injected contexts merged
+    with those the state holds. `given_before` says that the state got an answer after the agent asked. The
+    receipt, if an engine stores one, says why each context was injected or not.
     """
 
     gap: ContextGap
@@ -154,7 +154,7 @@ class InjectionResult:
 
     @property
     def outcome(self) -> GapOutcome:
-        """Whether the agent has, in its state, something that may fill the gap."""
+        """`filled` if the agent's state now has something that may fill the gap, else `unfilled`."""
         return "filled" if self.injected or self.given_before else "unfilled"
 
     def __post_init__(self) -> None:
@@ -217,7 +217,7 @@ class MemoryResult:
 
 @runtime_checkable
 class MemoryStore(Protocol):
-    """A memory that can be searched; results come best first, and their scores are taken as they are."""
+    """A memory that can be searched; results come best first, with scores from 0 to 1."""
 
     async def search_similar(self, query: str, k: int = 5) -> Sequence[MemoryResult]:
         """Anything similar to a question."""

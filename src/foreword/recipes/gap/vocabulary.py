@@ -1,7 +1,7 @@
 """The English words and phrases in which agents ask, lack something, answer, and report progress.
 
-Also takes a text apart: without quotations, into sentences, into words. What any of it says about a message
-is decided by other modules.
+Also removes quotations from a text and splits it into sentences and words. Other modules decide what these
+say about a message.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXPLICIT_REQUEST = re.compile(
     r"(?:\W*$| (?:to me|which|what|whether|how|who|whose|when|where|why|if)\b)"
     r"|\b(?:remains?|(?:is|are) still) unclear(?: to me)?\W*$"
 )
-"""A request for clarification in so many words, in upper or lower case; it counts whatever else is said."""
+"""An explicit request for clarification, in upper or lower case; it counts whatever else is said."""
 
 PREFIX_CHARACTERS = 6
 """Words that share this many letters at their start count as the same: retry, retries; migrate, migration."""
@@ -86,7 +86,7 @@ def word_prefixes(text: str) -> frozenset[str]:
 
 
 def text_similarity(one: str, other: str) -> float:
-    """How many of the words of two texts are in both, 0 to 1; 0 when their numbers differ."""
+    """The share of two texts' words that both have, 0 to 1; 0 if one has a number that the other has not."""
     first, second = word_prefixes(one), word_prefixes(other)
     union = first | second
     if not union or any(character.isdigit() for word in first ^ second for character in word):
@@ -107,7 +107,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def word_group(word: str) -> str | None:
-    """The group of a word, given in lower case, whatever its endings; None when it has none."""
+    """The group of a word, given in lower case and with any ending; None when it has none."""
     by_word, by_stem = _read_word_groups()
     return by_word.get(word) or (by_stem.get(stem(word)) if len(word) > 3 else None)
 
@@ -118,7 +118,7 @@ def _read_word_groups() -> tuple[dict[str, str], dict[str, str]]:
     read = tomllib.loads(Path(__file__).with_name("word_groups.toml").read_text(encoding="utf-8"))
     english = {name: words for name, words in read.items() if isinstance(words, str)}
     languages = [english, *(table for table in read.values() if not isinstance(table, str))]
-    # In reverse, so that the first group of a word is the one that stays.
+    # In reverse, so that of several groups of a word the first is used.
     members = [
         (word, name) for groups in languages for name, words in groups.items() for word in words.split()
     ][::-1]
