@@ -34,6 +34,7 @@ def excludes(*patterns):
         ("prod-[12].yml", "prod-3.yml", False),
         ("prod-[!12].yml", "prod-3.yml", True),
         ("./secrets", "secrets/x", True),
+        ("/..drafts", "..drafts/x", True),
         ("a.b", "axb", False),
         ("work", "src/main.py", False),
         ("**", "anything/at/all", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.secrets.tables import load_table, read_contexts, read_formats, read_words
+from foreword.capture.secrets.tables import load_table, read_contexts, read_formats, read_words_by_role
 from foreword_measure.quality.secret_texts import FIRST, SECOND, make_secret_text, read_secret_formats
 from foreword_measure.quality.secrets import MIN_RECALL, is_missed
 
@@ -86,7 +86,7 @@ def test_the_tables_can_be_read_and_a_wrong_row_is_named():
     assert len(read_formats(load_table("formats.txt"))) > 150
     assert len(read_contexts(load_table("contexts.txt"))) > 150
     assert {"password", "is", "before", "own", "code", "state", "small"} == set(
-        read_words(load_table("words.txt"))
+        read_words_by_role(load_table("words.txt"))
     )
     with pytest.raises(ValueError, match="line 1 of the secret contexts has 2 columns"):
         read_contexts("password  mysql\n")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.store.postgres.arrays import bytes_array, numbers_array, texts_array
+from foreword.store.postgres.arrays import bytes_array_literal, number_array_literal, text_array_literal
 
 _TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
@@ -20,7 +20,7 @@ def connection(postgres):
 
 @given(texts=st.lists(st.none() | _TEXTS | st.sampled_from(["", "NULL", "null", '"', "\\", "{a,b}", ","])))
 def test_texts_are_read_as_they_are(connection, texts):
-    assert connection.execute("SELECT %s::text[]", (texts_array(texts),)).fetchone() == (texts,)
+    assert connection.execute("SELECT %s::text[]", (text_array_literal(texts),)).fetchone() == (texts,)
 
 
 @given(
@@ -31,11 +31,11 @@ def test_texts_are_read_as_they_are(connection, texts):
 def test_numbers_and_bytes_are_read_as_they_are(connection, whole, fractions, strings):
     row = connection.execute(
         "SELECT %s::bigint[], %s::float8[], %s::bytea[]",
-        (numbers_array(whole), numbers_array(fractions), bytes_array(strings)),
+        (number_array_literal(whole), number_array_literal(fractions), bytes_array_literal(strings)),
     ).fetchone()
     assert row == (whole, fractions, strings)
 
 
 def test_a_text_with_nul_is_refused():
     with pytest.raises(psycopg.DataError, match="NUL"):
-        texts_array(["fine", "a\0b"])
+        text_array_literal(["fine", "a\0b"])

@@ -41,9 +41,9 @@ class Pattern(NamedTuple):
     is_absolute: bool
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern excludes an absolute path or a folder above it."""
+        """Whether the pattern excludes an absolute path, by itself or by a folder that contains it."""
         below = os.path.relpath(path, self.base)
-        if not below.startswith(".."):
+        if below.partition("/")[0] != "..":
             return self.expression.match(below) is not None
         if self.is_anchored:
             return self.is_absolute and self.expression.match(path) is not None

@@ -114,7 +114,7 @@ def openai_messages(content: ContextContent) -> list[Message]:
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
     messages += _openai_turn_messages(content.history.recent_turns)
-    question = _final_user_message(content)
+    question = _query_after_context(content)
     asked = openai_parts(content.asked, question) if content.asked and content.asked.parts else question
     return [*messages, {"role": "user", "content": asked}, *_openai_turn_messages(content.since)]
 
@@ -140,7 +140,7 @@ def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
     _append_anthropic_turns(messages, content.history.recent_turns)
     if messages and messages[0][0] == "assistant":
         messages.insert(0, ("user", _text_as_content_blocks(_EARLIER_LEFT_OUT)))
-    question = _final_user_message(content)
+    question = _query_after_context(content)
     asked = anthropic_parts(content.asked, question) if content.asked and content.asked.parts else []
     _append_blocks(messages, "user", asked or [{"type": "text", "text": question}])
     _append_anthropic_turns(messages, content.since)
@@ -207,7 +207,7 @@ def _openai_call(call: ToolCall) -> Message:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _final_user_message(content: ContextContent) -> str:
+def _query_after_context(content: ContextContent) -> str:
     """The query after the context that was found for it; the query alone, as it came, if none was."""
     history = content.history
     told = history_text(history.summary, history.recalled, (), history.template)

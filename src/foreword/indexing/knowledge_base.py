@@ -128,7 +128,7 @@ class KnowledgeBase:
         A file comes back when its folder is indexed again, as long as it is there.
         """
         self._require_document(doc_id)
-        return self._engine.forget(self.workspace, source=_source_name(doc_id), verify=verify)
+        return self._engine.forget(self.workspace, source=_document_source_name(doc_id), verify=verify)
 
     def list_documents(self) -> list[KnownDocument]:
         """Every document and every indexed document file of the workspace, in the order of storing."""
@@ -147,7 +147,7 @@ class KnowledgeBase:
 
     def _find_first_chunk(self, doc_id: str) -> Item | None:
         """The first stored item of a document, if any."""
-        scan = Scan(self.workspace, Filters(source=_source_name(doc_id)), limit=1)
+        scan = Scan(self.workspace, Filters(source=_document_source_name(doc_id)), limit=1)
         found = self._engine.store.run(scan)
         return found[0] if found else None
 
@@ -192,7 +192,7 @@ class KnowledgeBase:
         }
         common = {name: fact for name, fact in common.items() if fact is not None}
         now = self._engine.clock()
-        source = Source(_source_name(doc_id), "web" if document.url else "repository")
+        source = Source(_document_source_name(doc_id), "web" if document.url else "repository")
         for number, chunk in enumerate(chunks, 1):
             # A heading that repeats the title is left out.
             path = (document.title, *(name for name in chunk.headings if name != document.title))
@@ -222,7 +222,8 @@ class KnowledgeBase:
             yield replace(item, tokens=counter.count(item.text))
 
 
-def _source_name(doc_id: str) -> str:
+def _document_source_name(doc_id: str) -> str:
+    """The source name of a document: its id if that names a file, else the id marked as handed over."""
     return doc_id if doc_id.startswith(_FILE) else f"{HANDED_OVER}{doc_id}"
 
 

@@ -102,7 +102,7 @@ def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) ->
         superseded.setdefault(item.superseded_by or "", []).insert(0, item)
     standing = [
         replace(fact, before=fact.before or tuple(superseded.get(fact.item.id, ())))
-        for fact in _drop_replaced(store, workspace, _keep_one_value(facts))
+        for fact in _exchange_replaced_for_newer(store, workspace, _keep_one_value(facts))
     ]
     newest = sorted(standing, key=lambda fact: fact.item.created_at, reverse=True)
     return sorted(newest, key=lambda fact: not fact.attribute)
@@ -249,8 +249,8 @@ def _is_repeated_by(older: Fact, newer: Fact) -> bool:
     )
 
 
-def _drop_replaced(store: Store, workspace: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts without those whose statement was replaced; they are the history of what replaced them."""
+def _exchange_replaced_for_newer(store: Store, workspace: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts, each replaced one exchanged for what replaced it, which has the old one as `before`."""
     replacing = find_replacing_items(store, workspace, list({fact.item.id for fact in facts}))
     replaced: dict[str, list[Item]] = {}
     for fact in facts:

@@ -99,7 +99,7 @@ class SearchRows(ABC):
         """The best items for any of the words, by the BM25 of FTS5; of equals the one stored first."""
 
     @abstractmethod
-    def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
+    def count_items_per_stem(self, stems: Iterable[str]) -> dict[str, int]:
         """The number of items that have each stem; a stem that no item has may be left out."""
 
     @abstractmethod
@@ -346,7 +346,7 @@ def _stem_of_each_word(words: tuple[str, ...]) -> dict[str, str]:
 
 def _count_items_with_each_word(rows: SearchRows, stem_by_word: Mapping[str, str]) -> dict[str, int]:
     """The number of items that have each word, in any form with the same stem."""
-    counts = rows.count_items_with_stems(stem_by_word.values())
+    counts = rows.count_items_per_stem(stem_by_word.values())
     return {word: counts.get(stem, 0) for word, stem in stem_by_word.items()}
 
 

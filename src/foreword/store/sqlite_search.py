@@ -87,7 +87,7 @@ class _SqliteRows(SearchRows):
         ).fetchall()
         return rows
 
-    def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
+    def count_items_per_stem(self, stems: Iterable[str]) -> dict[str, int]:
         """The number of items that have each stem."""
         wanted = tuple(stems)
         marks = ", ".join("?" * len(wanted))

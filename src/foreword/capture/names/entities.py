@@ -54,7 +54,7 @@ def find_entities(text: str) -> tuple[Mention, ...]:
     shaped = drop_overlaps([*find_shapes(text), *_find_date_mentions(text)])
     covered = _cover_mentions(text, shaped)
     found = sorted((*shaped, *_find_names_in_text(covered)), key=lambda mention: mention.start)
-    return tuple(drop_overlaps(_add_model(mention, covered) for mention in found))
+    return tuple(drop_overlaps(_extend_with_product_model(mention, covered) for mention in found))
 
 
 def _find_date_mentions(text: str) -> Iterator[Mention]:
@@ -87,7 +87,7 @@ def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
     return "".join((*parts, text[end:]))
 
 
-def _add_model(mention: Mention, covered: str) -> Mention:
+def _extend_with_product_model(mention: Mention, covered: str) -> Mention:
     """A product with the model after its name (`AirHub 200`, `Galaxy S22 Ultra`); others are unchanged."""
     is_product = mention.entity_type == "thing" or (
         mention.entity_type == "code" and mention.text.isalpha() and mention.text[0].isupper()

@@ -202,12 +202,12 @@ def _keys_of_named_tests_and_files(text: str) -> set[str]:
 def _covers_prediction(run: RunResult, predicted_keys: set[str], other_keys: set[str]) -> bool:
     """Whether the run covered what the prediction names or, if it names nothing, one of the other keys."""
     if not predicted_keys:
-        return not other_keys or any(map(run.scope.covers, other_keys))
+        return not other_keys or any(map(run.scope.includes_subject, other_keys))
     if run.passed:
-        return all(map(run.scope.covers, predicted_keys))
+        return all(map(run.scope.includes_subject, predicted_keys))
     if failed := run.scope.failed | subject_keys_in(run.failing):
         return bool(predicted_keys & failed)
-    return any(map(run.scope.covers, predicted_keys))
+    return any(map(run.scope.includes_subject, predicted_keys))
 
 
 def _is_run_of_named_command(run: RunResult, prediction: str, action: str) -> bool:

@@ -67,8 +67,8 @@ class RunScope:
     left_out: frozenset[str] = frozenset()
     command: str = ""
 
-    def covers(self, key: str) -> bool:
-        """Whether the subject with this key was run."""
+    def includes_subject(self, key: str) -> bool:
+        """Whether the run included the subject, such as a test, that has this key."""
         return key not in self.left_out and (self.everything or key in self.keys)
 
 

@@ -87,8 +87,8 @@ def read_contexts(table: str) -> list[Context]:
     ]
 
 
-def read_words(table: str) -> dict[str, tuple[str, ...]]:
-    """The words of a table by their role, those of all languages together."""
+def read_words_by_role(table: str) -> dict[str, tuple[str, ...]]:
+    """The words of a table of words for secrets, by their role; those of all languages together."""
     words: dict[str, tuple[str, ...]] = {}
     for role, _language, listed in (row[:3] for row in _read_rows(table, "words", 3, "")):
         words[role] = (*words.get(role, ()), *(word.strip() for word in listed.split(",")))
@@ -147,4 +147,4 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-WORDS = read_words(load_table("words.txt"))
+WORDS = read_words_by_role(load_table("words.txt"))

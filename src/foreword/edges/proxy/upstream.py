@@ -34,7 +34,7 @@ class Upstream:
     """One API, by its base URL. `timeout_seconds` is how long it may send nothing."""
 
     def __init__(self, url: str, timeout_seconds: float = 600.0) -> None:
-        self.url = check_upstream(url)
+        self.url = check_upstream_url(url)
         path = urlsplit(self.url).path
         self._has_path = bool(path.strip("/"))
         timeout = httpx2.Timeout(timeout_seconds, connect=_CONNECT_SECONDS)
@@ -62,7 +62,7 @@ class Upstream:
         await self._client.aclose()
 
 
-def check_upstream(url: str) -> str:
+def check_upstream_url(url: str) -> str:
     """The URL without a slash at its end; ValidationError if it is not the base of an API."""
     try:
         parts = urlsplit(url)

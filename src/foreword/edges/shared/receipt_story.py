@@ -418,5 +418,5 @@ def _join(words: Sequence[str]) -> str:
 
 
 def _ordinal(number: int) -> str:
-    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

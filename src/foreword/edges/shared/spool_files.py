@@ -83,7 +83,7 @@ def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> 
             os.unlink(path)
         _take_from_reserve(folder, path, len(content), error)
         _write_and_sync(path, content)
-        return take_notice(home, _FULL_NOTICE)
+        return take_notice_once(home, _FULL_NOTICE)
     return ""
 
 
@@ -193,14 +193,14 @@ def describe_loss(home: str, error: Exception) -> str:
     """
     number = error.errno if isinstance(error, OSError) else None
     if number in _NO_ROOM:
-        return take_notice(home)
+        return take_notice_once(home)
     if number not in _DISK_FAILS:
         return ""
     return f"Foreword: what was just said is not remembered: {os.strerror(number)}. See: foreword doctor"
 
 
-def take_notice(home: str, name: str = _LOST_NOTICE) -> str:
-    """The text of a notice, which is shown once; empty if it was shown since the disk last had room."""
+def take_notice_once(home: str, name: str = _LOST_NOTICE) -> str:
+    """The text of a notice that waits to be shown, once: it waits no more; empty if none waits."""
     try:
         os.unlink(os.path.join(home, "spool", _RESERVE_FOLDER, name))
     except OSError:

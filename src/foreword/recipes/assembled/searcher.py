@@ -185,8 +185,16 @@ class EngineSearcher:
         """The draft after a search whose relevances can be compared across sources."""
         kit = replace(draft.kit, blends=_blends_on_one_scale(draft.kit.blends))
         if self._options.lane == "fast":
-            return pipeline.run(replace(draft, kit=kit), (*SEARCH, drop_superseded, weigh_code))
-        stages: tuple[Stage[Any], ...] = (*SEARCH, drop_superseded, compare_code, weigh_code, read_leading)
+            return pipeline.run(
+                replace(draft, kit=kit), (*SEARCH, drop_superseded, lower_code_without_definitions)
+            )
+        stages: tuple[Stage[Any], ...] = (
+            *SEARCH,
+            drop_superseded,
+            compare_code,
+            lower_code_without_definitions,
+            read_leading,
+        )
         return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
 
 
@@ -227,7 +235,7 @@ def compare_code(draft: SearchDraft) -> SearchDraft:
     return replace(draft, results=tuple(add_to_blends(draft.results, draft.found, added, draft.kit.blends)))
 
 
-def weigh_code(draft: SearchDraft) -> SearchDraft:
+def lower_code_without_definitions(draft: SearchDraft) -> SearchDraft:
     """A stage that lowers the probability of code that defines nothing."""
     weighed = [lower_if_defines_nothing(one) if one.memory.kind == "code" else one for one in draft.results]
     return replace(draft, results=tuple(sort_by_probability(weighed)))

@@ -212,7 +212,9 @@ def _failed_tests_that_pass_now(run: RunResult, earlier: Evidence | None) -> tup
     """The tests that failed earlier and that this run, which passed, covered."""
     if earlier is None or earlier.passed:
         return ()
-    return tuple(name for name in earlier.names if run.scope.covers(subject_key(name.rpartition("::")[2])))
+    return tuple(
+        name for name in earlier.names if run.scope.includes_subject(subject_key(name.rpartition("::")[2]))
+    )
 
 
 def _describe_proof(

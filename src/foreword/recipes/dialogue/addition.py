@@ -85,8 +85,8 @@ def find_addition(
 ) -> AddedContext:
     """The text to put before a query that an application sends with the turns `sent`.
 
-    The query may itself be the last user turn of `sent`, as it is in the middle of a loop of tools. With
-    `keep`, the receipt is stored.
+    The query may also be the last user turn of `sent`, as when a model is still calling tools. With `keep`,
+    the receipt is stored.
     """
     check_whole_number("max_tokens", max_tokens, 1, 10_000_000)
     draft = pipeline.run(_begin_draft(query, session, sent, max_tokens), ADDITION)

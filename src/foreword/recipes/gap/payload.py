@@ -16,7 +16,7 @@ from foreword.recipes.gap.stages import (
     content_hash,
     context_attribution,
     context_source,
-    normalise,
+    fold_case_and_spaces,
     payload_text,
 )
 from foreword.recipes.gap.state import get_value, read_messages
@@ -55,7 +55,7 @@ _KEY_CHARACTERS = 12
 
 def gap_key(gap: ContextGap) -> str:
     """A key that is the same for two gaps in which the same agent lacks the same thing."""
-    parts = (gap.agent.casefold(), gap.reason, normalise(gap.context_query))
+    parts = (gap.agent.casefold(), gap.reason, fold_case_and_spaces(gap.context_query))
     return text_hash("\0".join(parts)).partition(":")[2][:_KEY_CHARACTERS]
 
 

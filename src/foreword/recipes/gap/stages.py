@@ -132,7 +132,7 @@ async def ask(draft: GapDraft) -> GapDraft:
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop contexts that the session was shown, that the state holds, or that its messages contain."""
     injected_hashes = _hashes_of_injected_texts(draft.state)
-    messages = [normalise(one.text) for one in draft.messages.messages]
+    messages = [fold_case_and_spaces(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
@@ -330,7 +330,7 @@ def _failure_note(part: str, failure: BaseException) -> Note:
 
 def content_hash(content: str) -> str:
     """The hash by which a content is recognised after it was injected, whatever its case and spacing."""
-    return text_hash(normalise(escape_entry(content)))
+    return text_hash(fold_case_and_spaces(escape_entry(content)))
 
 
 def _hashes_of_injected_texts(state: object) -> frozenset[str]:
@@ -349,7 +349,7 @@ def _is_in_messages(context: RetrievedContext, messages: Sequence[str]) -> bool:
     """Whether a message contains this context; False for a context from the state, which may be a message."""
     if context.source == "state":
         return False
-    text = normalise(context.content)
+    text = fold_case_and_spaces(context.content)
     long = len(text) >= MIN_QUOTED_CHARACTERS
     return any(text == message or (long and text in message) for message in messages)
 
@@ -359,8 +359,8 @@ def _is_spoken(context: RetrievedContext) -> bool:
     return context.metadata.get("kind") == "turn" or "role" in context.metadata
 
 
-def normalise(text: str) -> str:
-    """A text without case, accents and spacing."""
+def fold_case_and_spaces(text: str) -> str:
+    """The text with case and accents folded, and each run of spaces made one."""
     return " ".join(fold_case(text).split())
 
 

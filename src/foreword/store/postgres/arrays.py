@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-def numbers_array(values: Iterable[float | None]) -> str:
+def number_array_literal(values: Iterable[float | None]) -> str:
     """Numbers as the literal of an array of any type of number; None is NULL."""
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
-def texts_array(values: Sequence[str | None]) -> str:
+def text_array_literal(values: Sequence[str | None]) -> str:
     """Texts as the literal of an array; None is NULL. Raises `DataError` for a text with a NUL character."""
     if not values:
         return "{}"
@@ -27,7 +27,7 @@ def texts_array(values: Sequence[str | None]) -> str:
     return "{" + _quote_texts(values) + "}"  # type: ignore[arg-type]
 
 
-def bytes_array(values: Iterable[bytes]) -> str:
+def bytes_array_literal(values: Iterable[bytes]) -> str:
     """Byte strings as the literal of an array of bytea."""
     return "{" + ",".join(rf'"\\x{value.hex()}"' for value in values) + "}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import Problem
 from foreword.store.indexes import distinct_words_of_item
-from foreword.store.postgres.arrays import numbers_array, texts_array
+from foreword.store.postgres.arrays import number_array_literal, text_array_literal
 from foreword.store.rows import raise_damaged_if_malformed
 from foreword.store.stems import split_for_index
 from foreword.types import content_hash
@@ -74,8 +74,8 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
         "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
         *(
             tx.ws,
-            texts_array([name for name, _ in mentions]),
-            numbers_array(number for _, number in mentions),
+            text_array_literal([name for name, _ in mentions]),
+            number_array_literal(number for _, number in mentions),
         ),
     )
     _add_vocabulary(tx, _count_items_with_each_word(item for _, item, _ in items))
@@ -103,7 +103,7 @@ def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Coun
     tx.execute(
         "INSERT INTO postings(stem, ws, no, length, frequency) SELECT s, ?, n, l, f "
         "FROM unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[]) AS p(s, n, l, f)",
-        *(tx.ws, *map(numbers_array, _rows_to_columns(rows, 4))),
+        *(tx.ws, *map(number_array_literal, _rows_to_columns(rows, 4))),
     )
 
 
@@ -126,7 +126,7 @@ def _increase_item_counts(
         tx.execute(
             f"UPDATE {table} t SET items = t.items + n.items FROM unnest(?::text[], ?::integer[]) "
             f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id",
-            *(texts_array(words), numbers_array(spread[word] for word in words), *values),
+            *(text_array_literal(words), number_array_literal(spread[word] for word in words), *values),
         ).fetchall()
     )
     missing = [word for word in words if word not in ids]
@@ -135,7 +135,7 @@ def _increase_item_counts(
     rows = tx.execute(
         f"INSERT INTO {table}({names}) SELECT {marks}, n.word, n.items "
         f"FROM unnest(?::text[], ?::integer[]) AS n(word, items) RETURNING {column}, id",
-        *(*values, texts_array(missing), numbers_array(spread[word] for word in missing)),
+        *(*values, text_array_literal(missing), number_array_literal(spread[word] for word in missing)),
     )
     return ids | dict(rows.fetchall()), missing
 
@@ -155,7 +155,7 @@ def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
     grams, lengths, words = _rows_to_columns(rows, 3)
     tx.execute(
         "INSERT INTO trigrams SELECT ?, * FROM unnest(?::text[], ?::integer[], ?::bigint[])",
-        *(tx.ws, texts_array(grams), numbers_array(lengths), numbers_array(words)),
+        *(tx.ws, text_array_literal(grams), number_array_literal(lengths), number_array_literal(words)),
     )
 
 
@@ -178,7 +178,7 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
         tx.execute(
             "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
             "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
-            *(*map(numbers_array, _rows_to_columns(rows, 2)), tx.ws),
+            *(*map(number_array_literal, _rows_to_columns(rows, 2)), tx.ws),
         )
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
     tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
@@ -197,7 +197,7 @@ def _decrease_item_counts(
     rows = tx.execute(
         f"UPDATE {table} t SET items = t.items - n.items FROM unnest(?::text[], ?::integer[]) "
         f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id, t.items",
-        *(texts_array(list(spread)), numbers_array(spread.values()), *values),
+        *(text_array_literal(list(spread)), number_array_literal(spread.values()), *values),
     ).fetchall()
     unused = [number for _, number, left in rows if left <= 0]
     tx.execute(f"DELETE FROM {table} WHERE ws = ? AND id = ANY(?)", tx.ws, unused)

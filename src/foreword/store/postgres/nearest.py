@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.store.base import Problem
-from foreword.store.postgres.arrays import numbers_array, texts_array
+from foreword.store.postgres.arrays import number_array_literal, text_array_literal
 from foreword.store.postgres.connections import EF_SEARCH
 from foreword.store.postgres.schema import make_nearest_table_if_missing
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
@@ -53,7 +53,11 @@ class NearestTables(VectorPart[Transaction]):
         tx.execute(
             f"INSERT INTO {table} SELECT ?, n, e::halfvec FROM unnest(?::integer[], ?::text[]) AS t(n, e) "
             "ON CONFLICT(ws, no) DO UPDATE SET embedding = excluded.embedding",
-            *(tx.ws, numbers_array(codes), texts_array([_code_to_halfvec(code) for code in codes.values()])),
+            *(
+                tx.ws,
+                number_array_literal(codes),
+                text_array_literal([_code_to_halfvec(code) for code in codes.values()]),
+            ),
         )
 
     def note_changed_items(self, tx: Transaction, numbers: Sequence[int]) -> None:

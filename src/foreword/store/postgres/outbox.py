@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from foreword.store.exchange import Outbox, Point
-from foreword.store.postgres.arrays import numbers_array
+from foreword.store.postgres.arrays import number_array_literal
 from foreword.store.postgres.transaction import filters_to_sql
 
 if TYPE_CHECKING:
@@ -40,7 +40,11 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     return tx.execute(
         "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
         "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change",
-        *(numbers_array(n for n, _ in op.changes), numbers_array(c for _, c in op.changes), tx.ws),
+        *(
+            number_array_literal(n for n, _ in op.changes),
+            number_array_literal(c for _, c in op.changes),
+            tx.ws,
+        ),
     ).rowcount
 
 
@@ -55,7 +59,7 @@ def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     tx.execute(
         "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
         "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
-        *(tx.ws, numbers_array(sorted(set(numbers)))),
+        *(tx.ws, number_array_literal(sorted(set(numbers)))),
     )
 
 

@@ -147,7 +147,7 @@ class _PostgresRows(SearchRows):
             *(question.average_length, *question.values, *values, limit),
         ).fetchall()
 
-    def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
+    def count_items_per_stem(self, stems: Iterable[str]) -> dict[str, int]:
         """The number of items that have each stem."""
         wanted = [stem for stem in stems if stem not in self._counts]
         if wanted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import ValidationError
 from foreword.store.base import Stored
 from foreword.store.indexes import IndexQueue
-from foreword.store.postgres.arrays import numbers_array, texts_array
+from foreword.store.postgres.arrays import number_array_literal, text_array_literal
 from foreword.store.postgres.indexing import add_items_to_indexes
 from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
 
@@ -116,10 +116,10 @@ class Transaction:
         numbers = list(range(last - len(fresh) + 1, last + 1))
         columns = zip(*(item_to_row(item) for item, _ in fresh), strict=True)
         literals = (
-            texts_array(column) if kind == "text" else numbers_array(column)
+            text_array_literal(column) if kind == "text" else number_array_literal(column)
             for kind, column in zip(_COLUMN_TYPES, columns, strict=True)
         )
-        self.execute(_INSERT_ITEMS, self.ws, numbers_array(numbers), *literals)
+        self.execute(_INSERT_ITEMS, self.ws, number_array_literal(numbers), *literals)
         for number, (item, views) in zip(numbers, fresh, strict=True):
             self.unindexed.add(number, item, views)
         self.has_new_items = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.store.postgres.arrays import bytes_array, numbers_array, texts_array
+from foreword.store.postgres.arrays import bytes_array_literal, number_array_literal, text_array_literal
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.vector_part import vector_from_code, vector_to_code
 from foreword.types import Filters
@@ -95,9 +95,9 @@ def put_codes_by_number(
         *(
             tx.ws,
             generation,
-            numbers_array(rows),
-            texts_array([text_hash for text_hash, _ in rows.values()]),
-            bytes_array(code for _, code in rows.values()),
+            number_array_literal(rows),
+            text_array_literal([text_hash for text_hash, _ in rows.values()]),
+            bytes_array_literal(code for _, code in rows.values()),
         ),
     ).fetchall()
     tx.vectors.put_vectors(tx, space, digest, {number: rows[number][1] for (number,) in changed})
@@ -188,9 +188,9 @@ def put_token_codes_by_number(tx: Transaction, rows: Mapping[int, tuple[str, byt
         "INSERT INTO token_codes SELECT ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
         "ON CONFLICT(ws, no) DO UPDATE SET digest = excluded.digest, codes = excluded.codes",
         tx.ws,
-        numbers_array(rows),
-        texts_array([digest for digest, _ in rows.values()]),
-        bytes_array(codes for _, codes in rows.values()),
+        number_array_literal(rows),
+        text_array_literal([digest for digest, _ in rows.values()]),
+        bytes_array_literal(codes for _, codes in rows.values()),
     )
 
 
