@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import UnknownId, ValidationError
-from foreword.knowledge.decisions import KINDS, Decision, list_decisions, may_replace, read_settled_kind
+from foreword.knowledge.decisions import KINDS, Decision, list_decisions, read_settled_kind
 from foreword.knowledge.facts import Fact, list_facts
 from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_open_end
 from foreword.knowledge.progress_cues import task_words
 from foreword.options import check_workspace
 from foreword.store.base import Amend, ListRecent, PutRelations
+from foreword.text.provenance import is_trusted_as_much
 from foreword.text.statements import only_asks
 from foreword.types import DISPUTES, REPLACES, Filters, Relation, Source
 
@@ -123,8 +124,8 @@ class Ledger:
         It replaces the item unless the item's author is trusted more; then it only disputes it, unless the
         user has said the same since. `fields` are those of `remember`.
         """
-        backing = None if may_replace(source, older.source) else self._find_user_statement(text, older)
-        is_replaced = backing is not None or may_replace(source, older.source)
+        backing = None if is_trusted_as_much(source, older.source) else self._find_user_statement(text, older)
+        is_replaced = backing is not None or is_trusted_as_much(source, older.source)
         supersedes = older.id if is_replaced else None
         item = self._engine.remember(text, self.workspace, source=source, supersedes=supersedes, **fields)
         newer = [(item, REPLACES if is_replaced else DISPUTES), *([(backing, REPLACES)] if backing else [])]
@@ -144,7 +145,7 @@ class Ledger:
         A task can be closed by any source; any other line only by a source trusted at least as much.
         """
         item = self.find_item(item_id)
-        if read_open_end(item) is None and not may_replace(source, item.source):
+        if read_open_end(item) is None and not is_trusted_as_much(source, item.source):
             raise ValidationError(
                 f"{item.id!r} is the {item.source.trust}'s own word; only they can close it"
             )

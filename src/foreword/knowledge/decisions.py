@@ -19,16 +19,17 @@ from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
 from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent
+from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
-from foreword.types import DISPUTES, REPLACES, TRUSTS, Filters
+from foreword.types import DISPUTES, REPLACES, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from foreword.knowledge.settled import Settled
     from foreword.store.base import Store
-    from foreword.types import Item, Source
+    from foreword.types import Item
 
 KINDS = ("turn", "memory", "commit")
 """The kinds of items that hold statements."""
@@ -126,11 +127,6 @@ def settled_text(item: Item) -> str:
     return "\n".join(one for one in statements if read_settled(one, by_agent=by_agent)) or item.text.strip()
 
 
-def may_replace(newer: Source, older: Source) -> bool:
-    """Whether a newer statement may replace an older one: not if the older one's source is trusted more."""
-    return TRUSTS.index(newer.trust) <= TRUSTS.index(older.trust)
-
-
 def _still_holds(item: Item) -> bool:
     """Whether an item was neither superseded nor closed by hand."""
     return not (item.superseded_by or item.metadata.get(CLOSED))
@@ -199,7 +195,7 @@ class _Changes:
                 relation = one.relationship
                 if relation.to_id != name or relation.confidence < _MIN_REPLACED:
                     continue
-                if relation.type == REPLACES and may_replace(one.memory.source, older.source):
+                if relation.type == REPLACES and is_trusted_as_much(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)
                     self.others[one.memory.id] = one.memory
                 elif relation.type in (REPLACES, DISPUTES):
@@ -214,7 +210,7 @@ class _Changes:
             turns = said.setdefault(item.session or "", [])
             if item.kind == "turn" and item.session:
                 for corrected in find_corrected(item, turns[: -MAX_TURNS_BACK - 1 : -1]):
-                    if corrected.item.id in found and may_replace(item.source, corrected.item.source):
+                    if corrected.item.id in found and is_trusted_as_much(item.source, corrected.item.source):
                         self.successors.setdefault(corrected.item.id, item.id)
                         standing.pop(corrected.item.id, None)
             for name in _find_revoked(item, standing):

@@ -1,9 +1,9 @@
 """Facts about a person or thing: an attribute with its value where one can be read, else a whole sentence.
 
 Facts are read from the stored statements whenever they are asked for, and not stored themselves. Where an
-attribute has one value at a time, such as an address or a title, the newest value holds whose source may
-replace the others (`decisions.may_replace`); the older ones are its history. Any other statement holds until
-another replaces it. Questions and doubts are no facts. The caller passes in what finds names in a text.
+attribute has one value at a time, such as an address or a title, the newest value holds whose source is
+trusted as much as the others'; the older ones are its history. Any other statement holds until another
+replaces it. Questions and doubts are no facts. The caller passes in what finds names in a text.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.attribute_values import read_subject_and_value
 from foreword.knowledge.claims import SPEAKER, MentionLike, doubtful_spans, read_claims
 from foreword.knowledge.command_results import is_tool_output
-from foreword.knowledge.decisions import KINDS, may_replace
+from foreword.knowledge.decisions import KINDS
 from foreword.knowledge.open_ends import CLOSED, find_replacing_items, read_open_end
 from foreword.knowledge.progress_cues import is_question, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent, Search
+from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
 from foreword.text.words import split_words
 from foreword.types import Filters, WordsProbe
@@ -229,7 +230,7 @@ def _merge_values(older: Sequence[Fact], newer: Fact) -> list[Fact]:
     """
     if any(_have_same_value(one, newer) for one in older):
         return [one for one in older if _have_same_value(one, newer)]
-    gone = [one for one in older if may_replace(newer.item.source, one.item.source)]
+    gone = [one for one in older if is_trusted_as_much(newer.item.source, one.item.source)]
     if not gone:
         return [replace(one, beside=(newer.item, *one.beside)) for one in older]
     history = tuple(item for one in reversed(gone) for item in (one.item, *one.before))
@@ -255,7 +256,7 @@ def _exchange_replaced_for_newer(store: Store, workspace: str, facts: Sequence[F
     replaced: dict[str, list[Item]] = {}
     for fact in facts:
         for newer in replacing.get(fact.item.id, ()):
-            if may_replace(newer.source, fact.item.source):
+            if is_trusted_as_much(newer.source, fact.item.source):
                 replaced.setdefault(fact.item.id, []).append(newer)
     by_newer: dict[str, dict[str, Item]] = {}
     for fact in facts:

@@ -50,6 +50,11 @@ def least_trust(sources: Iterable[Source], otherwise: Trust = "agent") -> Trust:
     return TRUSTS[max(ranks)] if ranks else otherwise
 
 
+def is_trusted_as_much(source: Source, other: Source) -> bool:
+    """Whether a source is trusted at least as much as another one."""
+    return TRUSTS.index(source.trust) <= TRUSTS.index(other.trust)
+
+
 def may_replace(newer: Source, older: Source) -> bool:
     """Whether a later statement from one source may replace an earlier one from the other.
 

@@ -16,9 +16,9 @@ from foreword.edges.mcp import wire
 from foreword.edges.shared.calls import amend_item, find_ids_to_forget, get_item, get_receipt
 from foreword.engine.ledger import Ledger
 from foreword.errors import ValidationError
-from foreword.knowledge.decisions import may_replace
 from foreword.options import check_workspace
 from foreword.text.frame import remove_frames, wrap_in_frame
+from foreword.text.provenance import is_trusted_as_much
 from foreword.types import Kind, Source
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class MemoryTools(EngineTools):
     def _check_may_replace(self, where: str, newer: str, older: str) -> None:
         """Raise ValidationError if the newer item's source is less trusted than that of the older one."""
         sources = [get_item(self.engine(), where, item_id).source for item_id in (newer, older)]
-        if not may_replace(*sources):
+        if not is_trusted_as_much(*sources):
             raise ValidationError(f"{older!r} is the {sources[1].trust}'s own word; only they can replace it")
 
     def memory_forget(
