@@ -165,7 +165,7 @@ def _find_corrected_by_value(
         candidates = near[:1]
         new = {sort: values for sort, values in new.items() if sort != "name"}
     for older in candidates:
-        change = _changed_values(new, denied, _read_values(older.text))
+        change = _changed_values(new, denied, read_values(older.text))
         if change is not None:
             sort, gone, fresh = change
             alike = [one for one in near if _has_value(one, sort, gone) and not _has_value(one, sort, fresh)]
@@ -179,8 +179,8 @@ def _read_new_values(said: str, speakers: frozenset[str]) -> dict[str, frozenset
     A name counts in the first sentence only, since words that begin others are capitalised ("No, thanks. Let
     me know"), and not if it is that of somebody who is spoken to ("That's great, Sam!").
     """
-    values = dict(_read_values(said))
-    names = _read_values(next(iter(split_sentences(said)), "")).get("name", frozenset())
+    values = dict(read_values(said))
+    names = read_values(next(iter(split_sentences(said)), "")).get("name", frozenset())
     values["name"] = frozenset(name for name in names if not _is_address(name, speakers))
     return values
 
@@ -215,11 +215,11 @@ def _changed_values(
 
 def _has_value(item: Item, sort: str, values: frozenset[str]) -> bool:
     """Whether an item names one of these values of a sort."""
-    return bool(_read_values(item.text).get(sort, frozenset()) & values)
+    return bool(read_values(item.text).get(sort, frozenset()) & values)
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _read_values(text: str) -> dict[str, frozenset[str]]:
+def read_values(text: str) -> dict[str, frozenset[str]]:
     """The values that a text names, by sort; a time is not also a number, nor a day a name."""
     folded = fold_case(text)
     found: dict[str, frozenset[str]] = {}
@@ -247,7 +247,7 @@ def _denied_words(said: str) -> frozenset[str]:
     return frozenset(
         value
         for match in _DENIED.finditer(folded)
-        for values in (*_read_values(match["rest"]).values(), frozenset(match["rest"].split()))
+        for values in (*read_values(match["rest"]).values(), frozenset(match["rest"].split()))
         for value in values
     )
 
