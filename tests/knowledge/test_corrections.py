@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,25 @@ def test_a_revocation_puts_nothing_in_the_place_of_what_goes():
     assert not is_revocation("scrap that, blue")
     assert not is_revocation("forget it, we stay with Postgres")
     assert not is_revocation("We stay with Postgres.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No problem! Let me know how the trip goes.",
+        "Not a problem at all. Have fun in Bergen!",
+        "It's lovely!",
+        "Should be fun, thanks!",
+        "Wow, did you make that? It looks so real.",
+        "Let's make it a trip to remember!",
+    ],
+)
+def test_courtesy_and_praise_correct_nothing(said):
+    assert corrected("user: We take the ferry to Oslo on Friday.", f"user: {said}") == set()
+
+
+def test_the_name_of_who_is_spoken_to_is_no_value():
+    earlier, last = turns("user: Dana leads the tour.", "user: That's a great choice, Sam.")
+    named = [replace(one, metadata={"name": name}) for one, name in ((earlier, "Samuel"), (last, "Ines"))]
+    assert find_corrected(named[1], named[:1]) == []
+    assert corrected("user: Dana leads the tour.", "user: no, Sam") == {0}

@@ -112,6 +112,46 @@ def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
     assert newer.endswith("(after agent: Shall the API listen on port 4000?)")
 
 
+LONG = (
+    "Pottery keeps me sane in these long weeks and the people in the studio have become friends of mine "
+    "over the winter"
+)
+TALK = [
+    ("I went to the pottery class in Lund.", "The pottery class in Lund was about glazes."),
+    ("The pottery class is a great way to relax.", "The pottery class is a way to learn."),
+    ("Thanks, the pottery wheel is in the shed.", "The pottery wheel in the shed is heavy."),
+    ("The pottery wheel is in the shed.", "Hey, the pottery wheel in the shed is blue."),
+    (f"{LONG}, which helps.", f"{LONG}, and nobody asks me about work."),
+    ("The pottery market was packed!", "The pottery market was loud!"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), TALK)
+def test_in_talk_only_a_sure_reader_is_believed(open_engine, clock, older, newer):
+    for chance, count in ((0.75, 0), (0.85, 1)):
+        engine = open_engine(PairReader(lambda newer, older, chance=chance: chance))
+        workspace = f"talk-{count}"
+        for text in (older, newer):
+            clock.advance(days=1)
+            engine.remember(text, workspace, kind="turn", source=USER)
+        engine.embed_pending(workspace)
+        assert len(engine.store.run(ListRelations(workspace))) == count
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We had 12 people in the pottery class!", "The pottery class is down to 9 people!"),
+        ("I love the pottery class.", "The pottery class is cancelled."),
+        ("The pottery class is on Mondays.", "The pottery class is on Tuesdays now."),
+    ],
+)
+def test_another_number_or_a_cancellation_counts_in_talk_too(open_engine, clock, older, newer):
+    engine = open_engine(PairReader(lambda newer, older: 0.4))
+    old, new = say(engine, clock, older), say(engine, clock, newer)
+    assert list(replaced(engine)) == [(new.id, old.id)]
+
+
 @pytest.mark.parametrize("source", [TOOL, WEB])
 def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(open_engine, clock, source):
     engine = open_engine(PairReader())

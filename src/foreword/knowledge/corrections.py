@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
 from foreword.knowledge.settled import read_settled
+from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks
 from foreword.text.words import STOPWORDS, content_words, fold_case
 
@@ -62,6 +63,11 @@ _NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
 _IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b")
 _DENIED = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
 _MARKS = " ,.!;:–—-"
+_WEAK_MARKS = re.compile(
+    r"(?:(?:ah|oh|hm+|well|its|it's|it is|that's|just|only)\b[\s,.!:–—-]*)+", re.IGNORECASE
+)
+"""Words before a value that as often begin praise: "it's Maja", "it's lovely"."""
+
 _CLAUSE_END = re.compile(r"[,;.!:–—]\s+|\s-\s|\s(?:and|but|und|et|y)\s")
 
 
@@ -98,7 +104,7 @@ def _line_of_possible_correction(text: str) -> str:
     """The text of a turn on one line, if it may be a bare correction; else ""."""
     if len(text) > MAX_CHARACTERS or is_question(text):
         return ""
-    said = plain_line(text)
+    said = plain_line(" ".join(one for one in split_sentences(text) if not is_question(one)))
     words = len(said.split())
     marked = cue("contradicts").match(said) or any(
         cue(name).search(said) for name in ("corrects", "revokes", "cancels")
@@ -152,19 +158,41 @@ def _find_corrected_by_value(
     marked = corrects_own or bool(cue("contradicts").match(said))
     if not marked and (is_answer or len(said.split()) > _MAX_WORDS_UNMARKED):
         return []
-    new = _read_values(_drop_correction_words(said))
+    new = _read_new_values(_drop_correction_words(said), _names_of_speakers(item, near))
     denied = _denied_words(said)
     candidates = _sort_own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
         new = {sort: values for sort, values in new.items() if sort != "name"}
     for older in candidates:
-        change = _changed_values(new, denied, _read_values(older.text))
+        change = _changed_values(new, denied, read_values(older.text))
         if change is not None:
             sort, gone, fresh = change
             alike = [one for one in near if _has_value(one, sort, gone) and not _has_value(one, sort, fresh)]
             return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
     return []
+
+
+def _read_new_values(said: str, speakers: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The values that a correction names, by sort.
+
+    A name counts in the first sentence only, since words that begin others are capitalised ("No, thanks. Let
+    me know"), and not if it is that of somebody who is spoken to ("That's great, Sam!").
+    """
+    values = dict(read_values(said))
+    names = read_values(next(iter(split_sentences(said)), "")).get("name", frozenset())
+    values["name"] = frozenset(name for name in names if not _is_address(name, speakers))
+    return values
+
+
+def _is_address(name: str, speakers: frozenset[str]) -> bool:
+    """Whether a name, or the short form of one, is that of a speaker."""
+    return any(speaker.startswith(name) for speaker in speakers)
+
+
+def _names_of_speakers(item: Item, near: Sequence[Item]) -> frozenset[str]:
+    """Who speaks in these turns, as far as they have names."""
+    return frozenset(fold_case(str(one.metadata["name"])) for one in (item, *near) if "name" in one.metadata)
 
 
 def _sort_own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
@@ -187,11 +215,11 @@ def _changed_values(
 
 def _has_value(item: Item, sort: str, values: frozenset[str]) -> bool:
     """Whether an item names one of these values of a sort."""
-    return bool(_read_values(item.text).get(sort, frozenset()) & values)
+    return bool(read_values(item.text).get(sort, frozenset()) & values)
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _read_values(text: str) -> dict[str, frozenset[str]]:
+def read_values(text: str) -> dict[str, frozenset[str]]:
     """The values that a text names, by sort; a time is not also a number, nor a day a name."""
     folded = fold_case(text)
     found: dict[str, frozenset[str]] = {}
@@ -219,7 +247,7 @@ def _denied_words(said: str) -> frozenset[str]:
     return frozenset(
         value
         for match in _DENIED.finditer(folded)
-        for values in (*_read_values(match["rest"]).values(), frozenset(match["rest"].split()))
+        for values in (*read_values(match["rest"]).values(), frozenset(match["rest"].split()))
         for value in values
     )
 
@@ -253,9 +281,9 @@ def _is_bare_revocation(said: str) -> bool:
 
 
 def _names_bare_value(said: str) -> bool:
-    """Whether nothing but a word or two follows a word that contradicts: "no, lyon"."""
+    """Whether nothing but a word or two follows a word that plainly contradicts: "no, lyon"."""
     match = cue("contradicts").match(said)
-    if match is None:
+    if match is None or not cue("contradicts").match(_WEAK_MARKS.sub("", said, count=1)):
         return False
     left = _drop_correction_words(said).split()
     return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(said[match.end() :])

@@ -11,10 +11,12 @@ found by `corrections`, with or without a reader.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
+from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected, read_values
+from foreword.knowledge.progress_cues import cue, plain_line
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import may_replace
@@ -34,6 +36,14 @@ MIN_CHANCE = 0.3
 
 _MIN_SURE = 0.7
 """The least confidence of a relation that surely is a replacement."""
+
+_MIN_CHANCE_IN_TALK = 0.8
+"""The least probability in talk: the reader was taught on terse statements and is too sure of others."""
+
+_MAX_TERSE_WORDS = 20
+_EXCLAMATION = re.compile(r"!(?=[\s\"')”’]|\Z)")
+_MEASURED, _SCHEDULED = ("number", "time"), ("day", "month")
+"""The sorts of values that change; days and months as often only say when something happened."""
 
 _KINDS = ("turn", "memory", "commit")
 _MAX_COMPARED = 6
@@ -80,7 +90,6 @@ class ReplacementJudge:
         return tuple(
             Relation(newer, older, REPLACES, round(chance, 3), said_at[newer])
             for (newer, older), chance in chances.items()
-            if chance >= MIN_CHANCE
         )
 
     def _chances_by_reader(
@@ -91,7 +100,10 @@ class ReplacementJudge:
         new: Sequence[Item],
         values: Mapping[str, tuple[float, ...]],
     ) -> dict[tuple[str, str], float]:
-        """The reader's probability that each item replaces those nearest to it, by the ids of the two."""
+        """The reader's probability that each item replaces those nearest to it, by the ids of the two.
+
+        Pairs are left out of which the reader is not sure enough.
+        """
         pairs: list[_Pair] = []
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
@@ -101,7 +113,11 @@ class ReplacementJudge:
             pairs += [_Pair(item, one, before) for one in older]
         reader = self._reader
         chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
-        return {(pair.newer.id, pair.older.id): chance for pair, chance in zip(pairs, chances, strict=True)}
+        return {
+            (pair.newer.id, pair.older.id): chance
+            for pair, chance in zip(pairs, chances, strict=True)
+            if chance >= _least_chance(pair.newer.text, pair.older.text)
+        }
 
     def _chances_by_correction(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
         """The probability that bare corrections among these items correct others, by the ids of the two."""
@@ -150,6 +166,58 @@ def _are_of_different_users(newer: Item, older: Item) -> bool:
     """Whether two users said the two: where one lives has nothing to do with where the other does."""
     users = [item.metadata.get("user") or item.metadata.get("name") for item in (newer, older)]
     return all(item.metadata.get("role") == "user" for item in (newer, older)) and users[0] != users[1]
+
+
+def _least_chance(newer: str, older: str) -> float:
+    """The probability from which the newer of two texts is taken to replace the older one.
+
+    It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies.
+    It is low all the same where a number or a time differs, or something is taken back.
+    """
+    if _changes_value(newer, older) or _takes_back(newer):
+        return MIN_CHANCE
+    is_talk = (_is_talkative(older) and _is_talkative(newer)) or (_is_long(newer) and _is_personal(older))
+    is_courtesy = any(cue("courtesies").match(text) for text in (newer, older))
+    is_doubtful = is_talk or is_courtesy or _cannot_become_untrue(older)
+    return _MIN_CHANCE_IN_TALK if is_doubtful else MIN_CHANCE
+
+
+def _changes_value(newer: str, older: str) -> bool:
+    """Whether the newer text has a number, or a time of day, that the older one has otherwise."""
+    new, old = read_values(newer), read_values(older)
+    return any(sort in old and new.get(sort, frozenset()) - old[sort] for sort in _MEASURED)
+
+
+def _takes_back(text: str) -> bool:
+    said = plain_line(text)
+    return bool(cue("revokes").search(said) or cue("cancels").search(said))
+
+
+def _is_talkative(text: str) -> bool:
+    """Whether a text is long or exclaims, as friends talk; notes, orders and reports seldom do."""
+    return _is_long(text) or _EXCLAMATION.search(text) is not None
+
+
+def _is_long(text: str) -> bool:
+    return len(text.split()) > _MAX_TERSE_WORDS
+
+
+def _is_personal(text: str) -> bool:
+    """Whether somebody speaks of themselves and names no value."""
+    return bool(cue("speakers").search(plain_line(text))) and not _has_value(text)
+
+
+def _cannot_become_untrue(text: str) -> bool:
+    """Whether a text tells what somebody lived through, or how they feel about something without a value."""
+    said = plain_line(text)
+    if cue("events").search(said):
+        return True
+    return bool(cue("moods").search(said)) and not _has_value(text)
+
+
+def _has_value(text: str) -> bool:
+    """Whether a text has a number, a time, a day or a month."""
+    return not read_values(text).keys().isdisjoint(_MEASURED + _SCHEDULED)
 
 
 def _choose_nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:
