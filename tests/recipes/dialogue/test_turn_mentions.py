@@ -99,6 +99,14 @@ def test_a_turn_from_which_a_secret_was_taken_has_its_names_all_the_same(engine)
     assert "Carlos Ruiz" in [entity.canonical_name for entity in again.entity_registry.entities()]
 
 
+def test_a_turn_with_very_many_names_is_stored_and_known_again(engine):
+    names = " ".join(f"PB-{number}" for number in range(2000))
+    session = Session(engine, "bakery", "c-1")
+    session.add(Turn(f"These are late: {names}."))
+    again = ConversationTurns(engine.store, "bakery", "c-1", find_entities).state()
+    assert len(again.entity_registry.entities()) == len(session.state.entity_registry.entities()) == 2000
+
+
 @settings(max_examples=settings().max_examples // 5)
 @given(talks, st.sampled_from(SENTENCES))
 def test_a_session_opened_again_makes_the_same_prompt_as_the_one_that_stayed_open(

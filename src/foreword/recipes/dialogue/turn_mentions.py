@@ -10,27 +10,29 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from foreword.capture.names.entities import FINDER_VERSION, Mention
+from foreword.capture.names.entities import FINDER_VERSION
+from foreword.capture.names.shapes import Mention
 from foreword.types import ENTITY_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from foreword.knowledge.claims import MentionLike
     from foreword.knowledge.registry import Finder
 
 _GENDERS = ("", "female", "male")
+_MAX_STORED = 1000
+"""Of a turn with more mentions, such as a pasted log, none are stored: metadata has its limits."""
 
 
-def mentions_to_json(text: str, mentions: Iterable[MentionLike]) -> list[object]:
-    """The mentions in a text as JSON: the mark, then start, end, type and gender of each, as numbers."""
-    return [
-        _mark(text),
-        *(
-            [one.start, one.end, ENTITY_TYPES.index(one.entity_type), _GENDERS.index(_gender(one))]
-            for one in mentions
-        ),
-    ]
+def mentions_to_json(text: str, mentions: Sequence[MentionLike]) -> list[object] | None:
+    """The mentions in a text as JSON: the mark, then start, end, type and gender of each, as numbers.
+
+    Returns None for more mentions than are stored.
+    """
+    if len(mentions) > _MAX_STORED:
+        return None
+    return [_mark(text), *map(_place_of_mention, mentions)]
 
 
 def mentions_of_turn(text: str, stored: object, find: Finder) -> Iterable[MentionLike]:
@@ -50,8 +52,9 @@ def _read_mention(text: str, start: int, end: int, entity_type: int, gender: int
     return Mention(text[start:end], ENTITY_TYPES[entity_type], start, end, attributes)
 
 
-def _gender(mention: MentionLike) -> str:
-    return mention.attributes.get("gender", "")
+def _place_of_mention(mention: MentionLike) -> list[int]:
+    gender = mention.attributes.get("gender", "")
+    return [mention.start, mention.end, ENTITY_TYPES.index(mention.entity_type), _GENDERS.index(gender)]
 
 
 def _mark(text: str) -> int:
