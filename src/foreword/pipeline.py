@@ -36,7 +36,7 @@ from foreword.recall.history import MAX_SUCCESSORS, find_contradictions, find_su
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
-from foreword.recall.token_match import match_tokens
+from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
 from foreword.text.statements import only_asks
 from foreword.types import (
@@ -212,7 +212,7 @@ def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
 
 def retrieve(draft: _SearchDraft) -> _SearchDraft:
     """Search in all spaces, in one round trip to the store, while the question's tokens are encoded."""
-    if draft.kit.token_space is not None:
+    if draft.kit.token_space is not None and can_match_tokens(draft.query.filters.kinds, draft.kit.blends):
         draft.kit.token_space.encode_soon(draft.query.text)
     depth = max(DEPTH, draft.query.limit)
     found = retrieve_found(draft.query, draft.kit.store, draft.kit.spaces, depth)

@@ -31,6 +31,16 @@ class Slow(WordMatch):
         return None
 
 
+class Noting(WordMatch):
+    """A token space that notes which questions it was told to begin with."""
+
+    def __init__(self):
+        self.begun = []
+
+    def encode_soon(self, question):
+        self.begun.append(question)
+
+
 def make_engine(home, clock, space, **options):
     return ContextEngine(
         embedding_provider=HashEmbeddings(),
@@ -132,3 +142,15 @@ def test_the_default_engine_compares_tokens_unless_it_is_told_not_to(home):
     assert has_token_space()
     assert not has_token_space(late_interaction="none")
     assert not has_token_space(embedding="none")
+
+
+def test_tokens_of_a_question_are_encoded_early_only_where_they_may_be_compared(home, clock):
+    space = Noting()
+    with make_engine(home, clock, space) as engine:
+        engine.remember("The lamp is in the hall.", HERE, kind="document")
+        engine.search("Where are documents?", HERE, kinds=("document",))
+        engine.search("Where is code?", HERE, kinds=("code", "document"))
+        assert space.begun == []
+        engine.search("Where is talk?", HERE, kinds=("document", "turn"))
+        engine.search("Where is anything?", HERE)
+    assert space.begun == ["Where is talk?", "Where is anything?"]

@@ -239,6 +239,23 @@ def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
     assert in_other_words > does_not
 
 
+@pytest.mark.parametrize(
+    ("count", "sizes"), [(1, [1]), (5, [2, 3]), (8, [4, 4]), (12, [6, 6]), (13, [1, 6, 6])]
+)
+def test_few_statements_are_read_in_two_batches_of_the_same_size(count, sizes, monkeypatch):
+    reader, read = BundledReader(threads=1), []
+    reader.load()
+    run = bundled.run_session
+
+    def note(loaded, inputs, *output):
+        read.append(len(inputs["statements"]))
+        return run(loaded, inputs, *output)
+
+    monkeypatch.setattr("foreword.spaces.reader.run_session", note)
+    reader.scores("Which port?", [f"user, today: {'port ' * (number + 1)}" for number in range(count)])
+    assert sorted(read) == sizes
+
+
 def test_a_statement_that_makes_another_untrue_is_told_from_one_that_does_not(reader):
     said = "user, 9 days ago: We deploy to staging with Jenkins."
     replaces, adds, strange = reader.replacement_chances(

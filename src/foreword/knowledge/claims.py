@@ -206,18 +206,35 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
         SPEAKER: "person",
         **{at: mention.entity_type for at, mention in enumerate(mentions)},
     }
-    doubtful = doubtful_spans(text) if names else []
-    for name, following in zip(names, [*names[1:], None], strict=False):
-        start, end, who = name
+    read = [
+        (name[0], _read_claims_of_name(text, name, following, kinds))
+        for name, following in zip(names, [*names[1:], None], strict=False)
+    ]
+    said = [(start, claims) for start, claims in read if claims != Claims()]
+    doubtful = doubtful_spans(text) if said else []  # few texts claim anything, and this takes longest
+    for start, claims in said:
         span = bisect_right(doubtful, start, key=itemgetter(0)) - 1
-        if span >= 0 and start < doubtful[span][1]:
-            continue
-        if kinds[who] in ("person", "thing"):
-            _read_claims_around_name(text, name, found, kinds[who])
-        if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
-            relation = _relation_between(text, name, following)
-            if relation and _is_possible_relation(relation[1], kinds[relation[0]], kinds[relation[2]]):
-                found.relations.append(relation)
+        if span < 0 or start >= doubtful[span][1]:
+            found.attributes += claims.attributes
+            found.relations += claims.relations
+            found.own_names += claims.own_names
+    return found
+
+
+def _read_claims_of_name(
+    text: str,
+    name: tuple[int, int, int],
+    following: tuple[int, int, int] | None,
+    kinds: Mapping[int, EntityType],
+) -> Claims:
+    """What the words around a name claim of it, and what it has to do with the following one."""
+    found, (_, end, who) = Claims(), name
+    if kinds[who] in ("person", "thing"):
+        _read_claims_around_name(text, name, found, kinds[who])
+    if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
+        relation = _relation_between(text, name, following)
+        if relation and _is_possible_relation(relation[1], kinds[relation[0]], kinds[relation[2]]):
+            found.relations.append(relation)
     return found
 
 

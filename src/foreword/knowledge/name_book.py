@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Rank = Callable[["EntityRecord"], Any]
 
 _NICKNAMES = frozenset(tuple(pair.split("=")) for pair in word_list("nicknames"))
+_FORMS_OF_NAME: dict[str, set[str]] = {}
+for _pair in _NICKNAMES:
+    for _name in _pair:
+        _FORMS_OF_NAME.setdefault(_name, set()).update(_pair)
 _LEGAL_FORMS = frozenset(
     {"ab", "ag", "bv", "co", "company", "corp", "corporation", "gmbh", "group", "holding", "holdings", "inc"}
     | {"incorporated", "kg", "limited", "llc", "llp", "ltd", "nv", "oy", "plc", "pty", "sa", "se", "srl"}
@@ -35,7 +39,9 @@ _HOUSES = frozenset({"bar", "cafe", "camp", "casa", "club", "hotel", "option", "
 _SMALL_WORDS = frozenset({"of", "the", "and", "for", "de"})
 _FIRM: tuple[EntityType, ...] = ("organisation", "thing")
 _MIN_PREFIX, _MIN_LETTERS_CUT = 3, 3  # `jon` may be jonathan, but `dan` is not dana
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_CAPITALISED_WORD = re.compile(r"(?:[a-z][\w'’-]*+|[\W\d_]++)*+([^\W\d_a-z][\w'’-]*)?")
+"""The next word that does not begin with a small letter, if there is one, and all before it."""
+
 _NUMBER = re.compile(r"\d+")
 
 
@@ -109,7 +115,7 @@ def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
     """The keys under which a name is indexed; names that may mean the same entity share a key."""
     if kind == "person":
         parts = _split_name_words(name)
-        forms = [other for pair in _NICKNAMES if parts and parts[0] in pair for other in pair]
+        forms = (form for part in parts[:1] for form in _FORMS_OF_NAME.get(part, ()))
         return frozenset({*parts, *(part[:_MIN_PREFIX] for part in parts[:1]), *forms})
     if kind in _FIRM:
         parts = _split_name_words(name) if kind == "thing" else []
@@ -229,15 +235,16 @@ class NameBook:
     def find_known_names(self, text: str, found: Sequence[MentionLike]) -> Iterator[KnownName]:
         """The known names in a text, as they are spelled, in the places that no mention in `found` covers."""
         place = 0
-        for match in _WORD.finditer(text):
-            name = match.group().removesuffix("'s").removesuffix("’s")
+        for match in _CAPITALISED_WORD.finditer(text):
+            name = (match[1] or "").removesuffix("'s").removesuffix("’s")
             record = self.records.get(self._by_spelling.get(name, ""))
             if record is None:
                 continue
-            while place < len(found) and found[place].end <= match.start():
+            start, end = match.span(1)
+            while place < len(found) and found[place].end <= start:
                 place += 1
-            if place == len(found) or found[place].start >= match.end():
-                yield KnownName(name, record.kind, match.start(), match.start() + len(name))
+            if place == len(found) or found[place].start >= end:
+                yield KnownName(name, record.kind, start, start + len(name))
 
     def find_by_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:
         """The entities that have this name; a `thing` may turn out to be of any kind."""

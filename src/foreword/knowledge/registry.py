@@ -102,14 +102,19 @@ class EntityRegistry:
 
     # Turns in
 
-    def observe(self, turn: Turn, index: int) -> tuple[Entity, ...]:
-        """Register the entities that a turn mentions and return each once; `index` counts turns from 0."""
+    def observe(
+        self, turn: Turn, index: int, mentions: Iterable[MentionLike] | None = None
+    ) -> tuple[Entity, ...]:
+        """Register the entities that a turn mentions and return each once; `index` counts turns from 0.
+
+        `mentions` are those in its text where they are known already; without them they are found.
+        """
         if index < 0:
             raise ValidationError(f"turns are counted from 0, not {index}")
         self._copy_book_if_shared()
         self._now = max(self._now, index)
         text, speaker = turn.text, self._register_speaker(turn)
-        found = sorted(self._find(text), key=lambda mention: mention.start)
+        found = sorted(self._find(text) if mentions is None else mentions, key=lambda one: one.start)
         ids = {mention.start: self._register_mention(mention).id for mention in found}
         known = list(self._book.find_known_names(text, found))
         ids.update((mention.start, self._register_mention(mention).id) for mention in known)

@@ -27,6 +27,11 @@ _USUAL_FIT = 0.86
 """The usual fit of a good candidate's tokens: it adds nothing, so that kinds stay comparable."""
 
 
+def can_match_tokens(kinds: Sequence[str], blends: Mapping[str, Blend]) -> bool:
+    """Whether tokens of any of these kinds of items are compared; no kinds means all."""
+    return any(blends.get(kind, DEFAULT_BLEND).token_match for kind in kinds or blends)
+
+
 def match_tokens(
     hits: Sequence[SearchResult],
     found: Findings,

@@ -233,12 +233,14 @@ class BundledReranker:
         """The places of texts by batches, each with the number of its tokens, padding included.
 
         Texts of like length are together, which wastes least; in their order if there is not time for all.
+        What would be one or two batches is two of the same size, so that two threads are done together.
         """
 
         def count_tokens(places: Sequence[int]) -> tuple[Sequence[int], int]:
             return places, len(places) * max(lengths[at] for at in places)
 
-        by_length = group_by_length(lengths, BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS)
+        most = min(BATCH_PAIRS, (len(lengths) + 1) // 2)
+        by_length = group_by_length(lengths, most, BATCH_PAIRS * MAX_PAIR_TOKENS)
         batches = [count_tokens(places) for places in by_length]
         if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
             return batches
@@ -255,13 +257,12 @@ class BundledReranker:
                     return
                 self._score_batch(batch)
 
-        workers = min(self._threads, len(batches))
-        if workers == 1:
+        helpers = min(self._threads, len(batches)) - 1
+        with ThreadPoolExecutor(max(1, helpers), thread_name_prefix="foreword-scores") as pool:
+            work = [pool.submit(score_next_batches) for _ in range(helpers)]
             score_next_batches()
-            return
-        with ThreadPoolExecutor(workers, thread_name_prefix="foreword-scores") as pool:
-            for work in [pool.submit(score_next_batches) for _ in range(workers)]:
-                work.result()
+            for helped in work:
+                helped.result()
 
     def _expected_seconds(self, tokens: int) -> float:
         """How many seconds this many tokens take, with some slowdown allowed for."""

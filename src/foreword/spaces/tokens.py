@@ -17,7 +17,7 @@ import string
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -76,6 +76,7 @@ class TokenEncoder:
         self._lock = threading.Lock()
         self._model: LoadedModel | None = None
         self._questions: OrderedDict[str, Future[Any]] = OrderedDict()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="foreword-tokens")
 
     @cached_property
     def digest(self) -> str:
@@ -146,11 +147,10 @@ class TokenEncoder:
 
     def encode_soon(self, question: str) -> None:
         """Begin to encode a question in a thread, so that `compare` finds it, if the model is loaded."""
-        if (model := self._model) is not None and question.strip():
-            # No daemon: a process that ends within a native encoder aborts.
-            threading.Thread(
-                target=self._try_to_encode, args=(model, question), name="foreword-tokens"
-            ).start()
+        is_known = text_hash(question) in self._questions
+        if (model := self._model) is not None and question.strip() and not is_known:
+            # Its thread stays for the next question: starting one means waiting until it runs.
+            self._thread.submit(self._try_to_encode, model, question)
 
     def _try_to_encode(self, model: LoadedModel, question: str) -> None:
         with suppress(EmbeddingError):  # `compare` will try again, and raise it

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MAX_CHARACTERS_READ = 1_000_000
 """At most this many characters of a text are read."""
 
+FINDER_VERSION = 1
+"""Raised whenever other mentions are found in the same text: those that were stored are then found again."""
+
 _COVER = "|"
 """Replaces every character of a mention that was found, so that no name reaches across it."""
 
@@ -169,15 +172,23 @@ def _split_into_words(text: str) -> list[_Word]:
     found: list[_Word] = []
     end = 0
     for match in _WORD.finditer(text):
-        value, gap = match.group(), text[end : match.start()]
+        value, start = match.group(), match.start()
+        gap = text[end:start]
         name = value[:-2] if value.endswith(("'s", "’s")) else value
-        abbreviated = bool(found) and gap == ". " and _is_abbreviated(found[-1])
-        opens_sentence = not found or (not abbreviated and bool(_SENTENCE_START.search(gap)))
-        is_joined = bool(found) and found[-1].end == end and (gap in (" ", " & ") or abbreviated)
+        abbreviated = gap == ". " and bool(found) and _is_abbreviated(found[-1])
+        ends_sentence = gap != " " and not abbreviated and bool(_SENTENCE_START.search(gap))
+        is_joined = (gap in (" ", " & ") or abbreviated) and bool(found) and found[-1].end == end
         is_capitalised = name[0].isupper() or name[:3] in ("al-", "el-")
-        start = match.start()
         found.append(
-            _Word(name, fold_case(name), start, start + len(name), opens_sentence, is_capitalised, is_joined)
+            _Word(
+                name,
+                fold_case(name),
+                start,
+                start + len(name),
+                ends_sentence or not found,
+                is_capitalised,
+                is_joined,
+            )
         )
         end = match.end()
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -164,27 +165,25 @@ class RAGSystem:
 
     def _search_angles(self, angles: Sequence[Angle], budget: int) -> list[SearchDraft]:
         """A draft for each angle with the chunks that it found, the best of them judged by the reader."""
-        drafts: list[SearchDraft] = []
-        for angle in angles:
-            draft = self._search(angle.text, budget, drafts[0].query.expires if drafts else None)
-            drafts.append(replace(draft, notes=tuple(n for n in draft.notes if n.part != "limit")))
+        begun = [self._begin_search(angle.text, budget) for angle in angles]
+        expires = begun[0].query.expires  # all angles have one deadline
+        begun = [replace(draft, query=replace(draft.query, expires=expires)) for draft in begun]
+        with ThreadPoolExecutor(len(begun), thread_name_prefix="foreword-angles") as pool:
+            others = [pool.submit(_search, draft) for draft in begun[1:]]
+            drafts = [_search(begun[0]), *(other.result() for other in others)]
         kit = drafts[0].kit.with_reader(None if self.config.enable_reranking else self._engine.reader)
         if kit.reader is None:
             return drafts
         return _read_from_angles(angles, [replace(draft, kit=kit) for draft in drafts])
 
-    def _search(self, query: str, budget: int, expires: float | None) -> SearchDraft:
+    def _begin_search(self, query: str, budget: int) -> SearchDraft:
         options = SearchOptions(
             limit=self.config.initial_retrieval_count,
             kinds=("document",),
             lane="full" if self.config.enable_reranking else "fast",
             deadline_ms=self.config.deadline_ms,
         )
-        draft = self._engine.draft(query, self.workspace, options, "rag", budget)
-        if expires is not None:  # all angles have one deadline
-            draft = replace(draft, query=replace(draft.query, expires=expires))
-        stages = tuple(stage for stage in pipeline.SEARCH if stage is not pipeline.rerank)
-        return pipeline.run(draft, (*stages, pipeline.drop_superseded))
+        return self._engine.draft(query, self.workspace, options, "rag", budget)
 
     def _choose_relevant(self, weighed: Sequence[SearchResult]) -> list[SearchResult]:
         """The chunks that are relevant enough, without repeats; a threshold of 0 lets all of them pass."""
@@ -213,6 +212,13 @@ class RAGSystem:
         while chosen and counter.count(knowledge_text(chosen)) > most:
             chosen.pop()  # tokens do not add up exactly
         return chosen, len(relevant) - len(chosen)
+
+
+def _search(draft: SearchDraft) -> SearchDraft:
+    """What one angle finds."""
+    stages = tuple(stage for stage in pipeline.SEARCH if stage is not pipeline.rerank)
+    found = pipeline.run(draft, (*stages, pipeline.drop_superseded))
+    return replace(found, notes=tuple(note for note in found.notes if note.part != "limit"))
 
 
 def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:

@@ -5,8 +5,8 @@
     session.add(Turn("When can I pick up my cake?"))
     session.add(Turn(answer, role="assistant"))
 
-Turns are durable when `add` returns. The entities are worked out from the turns and not stored: a session
-that is opened again reads its turns and finds them again. With a `user`, it also knows what this user, and
+Turns are durable when `add` returns, and stored with the places where they mention something. The entities
+are worked out from these whenever a session is opened again. With a `user`, it also knows what this user, and
 nobody else, said about themselves in other sessions of the workspace. A session never knows more than the
 workspace stores: no secrets, and nothing that was forgotten.
 """

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from foreword.capture.names.entities import find_entities
 from foreword.compose.content_parts import has_more_than_text, part_text
 from foreword.compose.turns import tool_calls
 from foreword.errors import ValidationError
@@ -23,6 +24,7 @@ from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
+from foreword.recipes.dialogue.turn_mentions import mentions_of_turn, mentions_to_json
 from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "us
 _ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
 _MAX_PARTS_CHARACTERS = 750_000
 """At most how long the stored parts of one turn are, as JSON: about half a megabyte of images."""
+
+_MENTIONS = "mentions"
+"""Where the metadata of an item has the mentions in its turn."""
 
 _TEXTS = ("raw_text", "turn_id", "name", "call_id", "user")
 
@@ -160,7 +165,8 @@ class ConversationTurns:
         if item.kind == "turn":
             turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
-            self._registry.observe(turn, len(self._turns))
+            mentions = mentions_of_turn(turn.text, item.metadata.get(_MENTIONS), self._find)
+            self._registry.observe(turn, len(self._turns), mentions)
             self._turns.append(turn)
             self._tokens += item.tokens
             self._last_act = turn.speech_act
@@ -226,6 +232,7 @@ def item_from_turn(turn: Turn, workspace: str, session_id: str) -> Item:
         "tool_calls": [dict(call) for call in turn.tool_calls] or None,
         "call_id": turn.call_id or None,
         "parts": storable_parts(turn.parts) or None,
+        _MENTIONS: mentions_to_json(turn.text, find_entities(turn.text)),
     }
     calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
     return Item(
