@@ -474,3 +474,9 @@ def test_the_recall_notice_can_be_switched_off(home, project, clock):
             asked = json.dumps({**body, "prompt": "Which database has the billing service?"}).encode()
             answer = json.loads(responder.respond(asked, clock.now, None))
             assert answer.get("systemMessage") == expected
+
+
+def test_words_are_looked_for_in_what_was_stored_and_not_in_the_names_of_its_fields(engine):
+    kept = engine.remember("Deploys happen on Tuesdays.", "w", metadata={"owner": "Bettina"})
+    assert [item.id for item in engine.find_by_words("w", "Bettina")] == [kept.id]
+    assert engine.find_by_words("w", "owner") == []

@@ -103,15 +103,16 @@ def _wait_for_late_spaces() -> None:
 
 
 def find_by_words(store: Store, workspace: str, words: str) -> list[Item]:
-    """Every item that has all the words: in its text, in what surrounds it or in its metadata.
+    """Every item that has all the words: in its text, in what surrounds it or in the values of its metadata.
 
     Reads all items of the workspace; ValidationError if there is no word to look for.
     """
     wanted = content_words(words)
     if not wanted:
         raise ValidationError(f"{words!r} has no word to look for")
-    return [
-        item
-        for item in store.scan(workspace)
-        if has_all_words(f"{item.text}\n{item.about}\n{item.type}\n{dict(item.metadata)}", wanted)
-    ]
+    return [item for item in store.scan(workspace) if has_all_words(_all_words_of_item(item), wanted)]
+
+
+def _all_words_of_item(item: Item) -> str:
+    values = (str(value) for value in item.metadata.values())  # not the keys, which are ours
+    return "\n".join((item.text, item.about, item.type, *values))

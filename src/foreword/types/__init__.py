@@ -140,6 +140,9 @@ class Relation:
     created_at: datetime = _EPOCH
 
 
+MENTIONS = "mentions"
+"""The key in an item's metadata for the places in its text that mention somebody or something."""
+
 REPLACES = "replaces"
 """The type of the relation from a newer statement to the one that it makes untrue."""
 

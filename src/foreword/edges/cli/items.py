@@ -23,7 +23,7 @@ from foreword.edges.cli.common import (
 from foreword.engine.browsing import Browser
 from foreword.errors import ValidationError
 from foreword.text.provenance import attribution
-from foreword.types import KINDS, TRUSTS, Filters
+from foreword.types import KINDS, MENTIONS, TRUSTS, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         "about": item.about,
         "session": item.session or "",
         "last shown": f"{story.last_shown.astimezone():%Y-%m-%d %H:%M}" if story.last_shown else "never",
-        "metadata": ", ".join(f"{name}={value}" for name, value in item.metadata.items()),
+        "metadata": ", ".join(f"{name}={value}" for name, value in item.metadata.items() if name != MENTIONS),
     }
     for name, value in facts.items():
         if value:

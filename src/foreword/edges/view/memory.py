@@ -23,7 +23,7 @@ from foreword.edges.view.receipts import load_stories
 from foreword.engine.browsing import CONFIRMED
 from foreword.store.browsing import CountBy
 from foreword.text.provenance import attribution
-from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
+from foreword.types import KINDS, MENTIONS, TRUSTS, Filters, Kind, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -205,7 +205,7 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
     )
     shown = time_element(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
     confirmed = item.metadata.get(CONFIRMED)
-    ours = (CONFIRMED, "derived_from", "turns")
+    ours = (CONFIRMED, MENTIONS, "derived_from", "turns")
     other = {key: value for key, value in item.metadata.items() if key not in ours}
     return section(
         "Where it comes from",

@@ -25,7 +25,7 @@ from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.recipes.dialogue.turn_mentions import mentions_of_turn, mentions_to_json
-from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
+from foreword.types import MENTIONS, ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,9 +42,6 @@ _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "us
 _ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
 _MAX_PARTS_CHARACTERS = 750_000
 """At most how long the stored parts of one turn are, as JSON: about half a megabyte of images."""
-
-_MENTIONS = "mentions"
-"""Where the metadata of an item has the mentions in its turn."""
 
 _TEXTS = ("raw_text", "turn_id", "name", "call_id", "user")
 
@@ -165,7 +162,7 @@ class ConversationTurns:
         if item.kind == "turn":
             turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
-            mentions = mentions_of_turn(turn.text, item.metadata.get(_MENTIONS), self._find)
+            mentions = mentions_of_turn(turn.text, item.metadata.get(MENTIONS), self._find)
             self._registry.observe(turn, len(self._turns), mentions)
             self._turns.append(turn)
             self._tokens += item.tokens
@@ -232,7 +229,7 @@ def item_from_turn(turn: Turn, workspace: str, session_id: str) -> Item:
         "tool_calls": [dict(call) for call in turn.tool_calls] or None,
         "call_id": turn.call_id or None,
         "parts": storable_parts(turn.parts) or None,
-        _MENTIONS: mentions_to_json(turn.text, find_entities(turn.text)),
+        MENTIONS: mentions_to_json(turn.text, find_entities(turn.text)),
     }
     calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
     return Item(
