@@ -253,7 +253,7 @@ life.engine.close()
 )
 
 
-@pytest.mark.parametrize("steps", [30, pytest.param(SOAK_STEPS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("steps", [12, pytest.param(SOAK_STEPS, marks=pytest.mark.soak)])
 def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path, steps, report_fault):
     folder = tmp_path / "data"
     roles = ["writer"] * 4 + ["reader"] * 4
@@ -516,11 +516,11 @@ def test_when_the_encoder_hangs_the_deadline_holds_and_the_other_spaces_answer(t
     with _engine(tmp_path, provider) as engine:
         try:
             kept = engine.remember("The harbour gate opens at dawn.", W)
-            result = engine.build_context("harbour gate", W, deadline_ms=5_000)
+            result = engine.build_context("harbour gate", W, deadline_ms=2_000)
             assert [memory.memory.id for memory in result.memories] == [kept.id]
             assert [note.part for note in result.receipt.notes] == ["semantic"]
             assert "late" in result.receipt.notes[0].message
-            assert engine.search("harbour", W, deadline_ms=5_000)[0].memory.id == kept.id
+            assert engine.search("harbour", W, deadline_ms=2_000)[0].memory.id == kept.id
         finally:
             provider.let_go.set()
 

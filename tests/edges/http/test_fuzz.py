@@ -17,8 +17,8 @@ from foreword.edges.service.__main__ import build_application
 pytestmark = pytest.mark.slow
 
 PORT = 8765
-EXAMPLES = settings().max_examples // 20
-"""How many examples of each operation are sent, right and wrong ones."""
+FEW, MANY = settings().max_examples // 33, settings().max_examples // 20
+"""How many examples of each operation are sent, right and wrong ones: in every run, and in the long runs."""
 
 SEED = 20260115
 
@@ -45,7 +45,7 @@ def api_schema(engine, project):
         headers={"Authorization": f"Bearer {token}"},
         continue_on_failure=True,
     )
-    schema.config.generation.update(max_examples=EXAMPLES, database="none")
+    schema.config.generation.update(database="none")
     schema.config.output.sanitization.update(enabled=False)
     # A text beyond its length may make the whole request too large, which is a refusal too.
     rejection = schema.config.checks.negative_data_rejection
@@ -65,15 +65,16 @@ def api_schema(engine, project):
 
 
 @pytest.mark.parametrize(
-    "phases",
+    ("phases", "examples"),
     [
-        ["examples", "fuzzing"],
+        (["examples", "fuzzing"], FEW),
         # Every edge of every schema, which are always the same.
-        pytest.param(["examples", "coverage", "fuzzing", "stateful"], marks=pytest.mark.soak),
+        pytest.param(["examples", "coverage", "fuzzing", "stateful"], MANY, marks=pytest.mark.soak),
     ],
     ids=["some", "every edge"],
 )
-def test_the_document_is_the_truth_whatever_is_sent(api_schema, phases):
+def test_the_document_is_the_truth_whatever_is_sent(api_schema, phases, examples):
+    api_schema.config.generation.update(max_examples=examples)
     api_schema.config.phases.update(phases=phases)
     failures, sent = [], 0
     for event in from_schema(api_schema).execute():

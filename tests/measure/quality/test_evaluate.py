@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -252,8 +253,23 @@ def data(monkeypatch):
     return folder
 
 
+@pytest.fixture
+def first_sessions(data, tmp_path, write_set):
+    """The first four sessions of one conversation, and its first questions, which these answer."""
+
+    def read(name):
+        return map(json.loads, (data / "locomo" / name).read_text(encoding="utf-8").splitlines())
+
+    sessions = {f"conv-26/S{number}" for number in range(1, 5)}
+    queries = list(islice(read("queries.jsonl"), 6))
+    wanted = {query["id"] for query in queries}
+    qrels = [line.split("\t") for line in (data / "locomo" / "qrels.tsv").read_text().splitlines()[1:]]
+    turns = [turn for turn in read("corpus.jsonl") if turn["session"] in sessions]
+    return write_set(tmp_path / "locomo", turns, queries, [row for row in qrels if row[0] in wanted])
+
+
 @pytest.mark.slow
-def test_the_bundled_model_finds_evidence_in_a_conversation(data):
-    report = evaluate(data / "locomo", limit=10, lanes=("full",))
-    assert report.data["runs"]["semantic"]["R@50"] > 0.5
-    assert report.data["runs"]["foreword full"]["R@50"] > 0.5
+def test_the_bundled_model_finds_evidence_in_a_conversation(first_sessions):
+    report = evaluate(first_sessions, lanes=("full",))
+    assert report.data["runs"]["semantic"]["R@10"] > 0.5
+    assert report.data["runs"]["foreword full"]["R@10"] > 0.5

@@ -8,15 +8,17 @@ from __future__ import annotations
 import runpy
 import sys
 
-from foreword_measure.speed import assemble, corpus, gap, proxy, searching
+from foreword_measure.speed import assemble, corpus, dialogue, gap, proxy, searching
 
-QUESTIONS = 2
+QUESTIONS = 1
 """How many questions of each shape are asked."""
 
 
 def main():
     searching._ROUNDS = assemble._ROUNDS = assemble._FIRST_CALLS = 1
     assemble._QUESTIONS, assemble._COMPARED, assemble._REPEATED = QUESTIONS, 40, 2
+    # Twenty exchanges leave a part of every prompt empty.
+    dialogue._RUNS, dialogue._WARM_UP_RUNS, dialogue._OPENINGS = 40, 1, 2
     gap._RUNS, gap._WARM_UP_RUNS, gap._MESSAGES = 3, 1, 100
     proxy._RUNS, proxy._WARM_UP_RUNS = 4, 1
     ask = corpus.questions

@@ -221,7 +221,7 @@ def crowded_engine(tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(max_examples=settings().max_examples // 8)  # each makes three contexts
+@settings(max_examples=settings().max_examples // 16)  # each makes three contexts
 @given(total=BUDGETS, query=st.sampled_from(["deploy deadlock", "harbour 漢字 🚢", "parse_http_date retry"]))
 def test_the_exact_count_never_exceeds_the_budget(crowded_engine, total, query):
     coding, tokenizer = crowded_engine

@@ -36,6 +36,8 @@ _log = logging.getLogger("foreword.team")
 
 _MAX_CONNECTIONS = 1_000
 _FINISH_SECONDS = 20
+_GOODBYE_SECONDS = 0.5
+"""For how many seconds, once every request is answered, clients are given to close their connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class _TeamService:
             stopping.cancel()
             if not serving.done():
                 await asyncio.sleep(self._options.drain_seconds)
-                server.should_exit = True
+                await _finish(server, serving)
             await serving
         return 0
 
@@ -168,6 +170,19 @@ class _TeamService:
         scheme = "http" if self._options.certificate is None else "https"
         host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
         return f"{scheme}://{host}:{listening.getsockname()[1]}"
+
+
+async def _finish(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    """Let requests end, then drop what is left: over TLS, idle clients do not close their connections."""
+    server.should_exit = True
+    was_idle = False
+    while not serving.done():
+        await asyncio.wait({serving}, timeout=_GOODBYE_SECONDS)
+        is_idle = not server.server_state.tasks
+        if is_idle and was_idle:  # the last answers have had time to leave
+            for connection in tuple(server.server_state.connections):
+                cast("Any", connection).transport.abort()
+        was_idle = is_idle
 
 
 def _listen(host: str, port: int) -> socket.socket:
