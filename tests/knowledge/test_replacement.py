@@ -100,6 +100,18 @@ def test_a_memory_is_read_as_something_its_author_said(open_engine, clock):
     assert set(reader.pairs) == {(f"user, today: {NEW}", f"agent, yesterday: {OLD}")}
 
 
+def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
+    reader = PairReader()
+    engine = open_engine(reader)
+    say(engine, clock, OLD, session="s")
+    engine.remember("Shall the API listen on port 4000?", "w", kind="turn", source=AGENT, session="s")
+    clock.advance(minutes=1)
+    engine.remember("no, the API of the shop listens on 5000", "w", kind="turn", source=USER, session="s")
+    engine.embed_pending("w")
+    newer, _ = reader.pairs[-1]
+    assert newer.endswith("(after agent: Shall the API listen on port 4000?)")
+
+
 LONG = (
     "Pottery keeps me sane in these long weeks and the people in the studio have become friends of mine "
     "over the winter"

@@ -12,7 +12,7 @@ found by `corrections`, with or without a reader.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected, read_values
@@ -20,13 +20,12 @@ from foreword.knowledge.progress_cues import cue, plain_line
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import may_replace
-from foreword.text.statements import describe_statement, only_asks, split_statements
+from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from foreword.spaces.base import ReplacementReader
     from foreword.store.base import Store, Vector
@@ -54,7 +53,17 @@ _MIN_COSINE = 0.5
 _MAX_STATEMENTS = 2
 """An item of more statements than this is about several things; none of them replaces it as a whole."""
 
-_MAX_CHARACTERS = 400
+_MAX_CHARACTERS, _MAX_CHARACTERS_BEFORE = 400, 160
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A new statement and an earlier one that it may replace."""
+
+    newer: Item
+    older: Item
+    before: Item | None
+    """The item before the newer one in its session: "no, Thursday" means nothing without it."""
 
 
 class ReplacementJudge:
@@ -95,18 +104,19 @@ class ReplacementJudge:
 
         Pairs are left out of which the reader is not sure enough.
         """
-        pairs: list[tuple[Item, Item]] = []
+        pairs: list[_Pair] = []
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
             older = [one for one in _choose_nearest(stored + beside) if _may_contradict(item, one)]
-            pairs += [(item, one) for one in older]
+            before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
+            pairs += [_Pair(item, one, before) for one in older]
         reader = self._reader
-        chances = reader.replacement_chances([_describe_pair(*pair) for pair in pairs]) if reader else []
+        chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
         return {
-            (newer.id, older.id): chance
-            for (newer, older), chance in zip(pairs, chances, strict=True)
-            if chance >= _least_chance(newer.text, older.text)
+            (pair.newer.id, pair.older.id): chance
+            for pair, chance in zip(pairs, chances, strict=True)
+            if chance >= _least_chance(pair.newer.text, pair.older.text)
         }
 
     def _chances_by_correction(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
@@ -220,13 +230,13 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def _describe_pair(newer: Item, older: Item) -> tuple[str, str]:
+def _describe_pair(pair: _Pair) -> tuple[str, str]:
     """The newer and the older statement, worded as those that the reader was taught with."""
-    return _describe_statement(newer, newer.created_at), _describe_statement(older, newer.created_at)
-
-
-def _describe_statement(item: Item, now: datetime) -> str:
-    return describe_statement(_as_turn(item), item.text[:_MAX_CHARACTERS], now)
+    now = pair.newer.created_at
+    newer = describe_statement(_as_turn(pair.newer), pair.newer.text[:_MAX_CHARACTERS], now)
+    if pair.before is not None:
+        newer += f" (after {speaker_word(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
+    return newer, describe_statement(_as_turn(pair.older), pair.older.text[:_MAX_CHARACTERS], now)
 
 
 def _as_turn(item: Item) -> Item:
