@@ -195,10 +195,10 @@ def test_what_another_process_stored_is_embedded_in_the_background_when_asked_ag
     embedder = Embedder(store, DenseSpace(encoder))
     embedder.embed_missing(HERE)
     embedder.embed_soon(HERE)
-    put(store, "stored by another process", kind="memory")
     done = threading.Event()
     plain = encoder.embed_batch
     encoder.embed_batch = lambda texts: (plain(texts), done.set())[0]
+    put(store, "stored by another process", kind="memory")
     assert embedder.embed_missing(HERE, wait=False) == 0
     assert done.wait(120)
     embedder.close()

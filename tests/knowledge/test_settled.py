@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.knowledge.settled import load_weights, read_settled, statement_features, weigh_statement
+from foreword.knowledge.settled import load_settled_weights, read_settled, statement_features, weigh_statement
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_agent_is_believed_only_in_what_was_agreed():
 
 def test_a_terse_statement_is_weighed_by_its_words():
     statement = "shadows: 4 cascades max, 2048 each, only for the sun"
-    assert weigh_statement(statement) >= load_weights().threshold
+    assert weigh_statement(statement) >= load_settled_weights().threshold
     assert read_settled(statement) == "decision"
     assert weigh_statement("ok") == float("-inf")
 

@@ -86,7 +86,10 @@ class FittedDocument:
 def fit_document(
     pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool
 ) -> FittedDocument:
-    """The document of the pieces that fit; `pieces` has those of each source in order of importance."""
+    """The document of the pieces that fit the budget. Of each source, `pieces` has the most important first.
+
+    With `hard` the budget is never exceeded; without, the best piece is shown even if there is no room.
+    """
     guessed = [replace(piece, tokens=_estimate_tokens(piece)) for piece in pieces]
     tokenizer = _CachingTokenizer(tokenizer)
     page = _Page(guessed, layout, budget, tokenizer)

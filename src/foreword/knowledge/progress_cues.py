@@ -83,12 +83,12 @@ def task_words(text: str) -> frozenset[str]:
 
 def translate_times(text: str) -> str:
     """The text with past times of other languages ("gestern") in English, for the grammar of dates."""
-    times = _read_time_words()
+    times = _read_english_of_time_words()
     return _any_time_pattern().sub(lambda match: times[match.group().lower()], text)
 
 
 @cache
-def _read_time_words() -> dict[str, str]:
+def _read_english_of_time_words() -> dict[str, str]:
     """The words for past times in other languages, each with its English."""
     return {
         said: english
@@ -99,7 +99,7 @@ def _read_time_words() -> dict[str, str]:
 
 @cache
 def _any_time_pattern() -> re.Pattern[str]:
-    longest_first = sorted(_read_time_words(), key=len, reverse=True)
+    longest_first = sorted(_read_english_of_time_words(), key=len, reverse=True)
     return _compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
 

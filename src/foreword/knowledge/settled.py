@@ -63,7 +63,7 @@ def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
     if by_agent or not sentences:
         return ""
     words = " ".join(sentences)
-    return "decision" if weigh_statement(words) >= load_weights().threshold else ""
+    return "decision" if weigh_statement(words) >= load_settled_weights().threshold else ""
 
 
 def _may_settle(sentence: str) -> bool:
@@ -90,14 +90,14 @@ def _settled_by_cue(said: str, *, by_agent: bool) -> Settled:
 
 
 @cache
-def load_weights() -> Weights:
-    """The weights that come with Foreword; read once."""
+def load_settled_weights() -> Weights:
+    """The weights that decide whether a statement settles something; read once from the package."""
     return Weights(**json.loads(WEIGHTS_FILE.read_text(encoding="utf-8")))
 
 
 def weigh_statement(statement: str) -> float:
     """The sum of the weights of a statement's features; minus infinity if it is too short or too long."""
-    weights = load_weights()
+    weights = load_settled_weights()
     if not _MIN_WORDS <= len(statement.split()) <= _MAX_WORDS:
         return float("-inf")
     features = weights.features

@@ -15,7 +15,7 @@ import apsw
 from foreword.store.base import Problem
 from foreword.store.rows import IN_LIST, raise_damaged_if_malformed
 from foreword.store.schema import DERIVED_NAMES, DERIVED_TABLES, write_transaction
-from foreword.store.vectors import CodeFile, last_sequence_number, vector_rows_reader
+from foreword.store.vectors import CodeFile, highest_vector_number, vector_rows_reader
 from foreword.text.words import split_words
 from foreword.types import content_hash
 
@@ -223,7 +223,7 @@ def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
         known.add(file.path.name)
         if file.is_damaged:
             yield Problem(file.path.name, "the vector file cannot be used")
-        elif file.last_row > last_sequence_number(tx) or not _file_agrees_with_rows(
+        elif file.last_row > highest_vector_number(tx) or not _file_agrees_with_rows(
             file, vector_rows_reader(tx, space, digest)(0), to_erase
         ):
             yield Problem(file.path.name, "the vector file disagrees with the rows")

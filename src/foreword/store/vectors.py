@@ -160,14 +160,14 @@ def update_code_file(tx: Transaction, space: str, digest: str) -> None:
     if dimensions is None:
         return
     file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows_reader(tx, space, digest)
-    if file.last_row > last_sequence_number(tx):
+    if file.last_row > highest_vector_number(tx):
         file.rebuild(rows_after)
     newest = tx.select_value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
     file.append_missing_rows(newest or 0, rows_after)
 
 
-def last_sequence_number(tx: Transaction) -> int:
-    """The highest sequence number ever given to a row; a file with a higher one is of another database."""
+def highest_vector_number(tx: Transaction) -> int:
+    """The highest number ever given to a vector, even if deleted; a file with a higher one is not ours."""
     return tx.select_value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
 
 

@@ -23,7 +23,7 @@ from foreword.recipes.gap.detect import (
     read_request,
     receiving_agent,
 )
-from foreword.recipes.gap.request_judge import MAX_ENCODED_SENTENCES, load_weights
+from foreword.recipes.gap.request_judge import MAX_ENCODED_SENTENCES, load_request_weights
 from foreword.recipes.gap.state import read_message, read_messages
 
 MEANINGLESS = ("", "   ", None, 0, [], {}, False)
@@ -362,7 +362,7 @@ def test_only_the_newest_messages_are_encoded():
 
     def encode(text):
         encoded.append(text)
-        return [0.0] * len(load_weights().vector)
+        return [0.0] * len(load_request_weights().vector)
 
     find_unanswered_request(said(*["Which branch? `main` or the other one."] * 6), encode)
     assert len(encoded) <= MAX_ENCODED_MESSAGES * MAX_ENCODED_SENTENCES

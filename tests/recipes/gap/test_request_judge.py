@@ -18,7 +18,7 @@ from foreword.recipes.gap.request_judge import (
     UNDECIDED_SCORES,
     combined_score,
     features_by_sentence,
-    load_weights,
+    load_request_weights,
     may_ask,
     sentence_margins,
     sentence_scores,
@@ -130,7 +130,7 @@ def test_the_encoder_is_asked_about_what_is_undecided_and_about_nothing_else():
 
     def encode(text):
         shown.append(text)
-        return [0.0] * len(load_weights().vector)
+        return [0.0] * len(load_request_weights().vector)
 
     asks("All 48 tests pass and the branch is merged.", encode)
     assert shown == []
@@ -151,7 +151,7 @@ def test_an_encoder_that_fails_leaves_the_decision_to_the_words():
 
 
 def test_the_weights_are_for_the_bundled_encoder_and_small():
-    known = load_weights()
+    known = load_request_weights()
     assert known.encoder == DenseSpace(BundledEmbeddingProvider()).digest
     assert len(known.vector) == BundledEmbeddingProvider.dimensions
     assert 1000 < len(known.features) <= 7000
@@ -164,7 +164,7 @@ def test_weights_are_divided_by_the_root_of_their_number():
 
 
 def test_features_and_vector_are_added_up():
-    known = load_weights()
+    known = load_request_weights()
     nothing = [0.0] * len(known.vector)
     assert combined_score(known, 0.0, nothing) == known.combined_start
     assert combined_score(known, 1.0, nothing) == pytest.approx(known.combined_start + known.share)

@@ -17,7 +17,7 @@ from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
-from foreword.capture.folder.storable import storable_text, storable_time
+from foreword.capture.folder.storable import storable_file_time, storable_text
 from foreword.capture.redact import redact
 from foreword.config import load_project_settings
 from foreword.errors import ValidationError
@@ -173,9 +173,9 @@ def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
     """A commit without its files, from its SHA and the next five fields."""
     parents, author, email, seconds, message = (_decode_field(next(fields, b"")) for _ in _HEADER[1:])
     try:
-        committed_at = storable_time(int(seconds))
+        committed_at = storable_file_time(int(seconds))
     except ValueError:
-        committed_at = storable_time(0)
+        committed_at = storable_file_time(0)
     return _Commit(
         _decode_field(sha).strip(), len(parents.split()), author, email, committed_at, message.strip()
     )

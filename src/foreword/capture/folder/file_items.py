@@ -21,7 +21,7 @@ from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.code.units import cut_code
 from foreword.capture.documents.chunking import cut_document
 from foreword.capture.excludes import Excludes
-from foreword.capture.folder.storable import decode_text, storable_path, storable_time
+from foreword.capture.folder.storable import decode_text, storable_file_time, storable_path
 from foreword.capture.folder.walk import SourceFile, read_file
 from foreword.capture.item_checks import have_no_secrets, redact_item
 from foreword.capture.redact import has_private_mark, redact_file_text
@@ -69,7 +69,7 @@ def cut_file(
 
     The secrets of the file are removed, but each item must still be checked.
     """
-    created_at = storable_time(file.mtime_ns / 1e9)
+    created_at = storable_file_time(file.mtime_ns / 1e9)
     language = language_of(file.path, data)
     if language == "pdf":
         return FileItems(cut_document(path, data, workspace, created_at, skipped))

@@ -72,6 +72,6 @@ def file_source(path: str) -> Source:
     return Source(f"file:{display_path(path)}", "repository")
 
 
-def storable_time(seconds: float) -> datetime:
-    """The time this many seconds after 1970, or the nearest one in the calendar."""
+def storable_file_time(seconds: float) -> datetime:
+    """This many seconds after 1970 as a time, or the earliest or latest that a datetime can hold."""
     return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)

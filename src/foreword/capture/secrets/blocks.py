@@ -88,15 +88,15 @@ def _find_keys_by_foot(text: str) -> Iterator[Secret]:
     while at >= 0:
         foot = _FOOT.search(text, max(0, at - 2), at + 100)
         if foot:
-            start = _find_body_start(text, read_to, foot.start())
+            start = _find_base64_start(text, read_to, foot.start())
             read_to = foot.end()
             if _BODY.search(text, start, foot.start()):
                 yield Secret("private-key", start, foot.end())
         at = text.find("---END ", at + 7)
 
 
-def _find_body_start(text: str, after: int, foot: int) -> int:
-    """The start of the lines of base64 just before a foot, not before `after`; the foot if there are none."""
+def _find_base64_start(text: str, after: int, foot: int) -> int:
+    """Where the base64 lines above a key's last line (`foot`) begin, `after` at the earliest; else `foot`."""
     begin = max(after, foot - _MAX_CHARACTERS)
     breaks = [match.span() for match in re.finditer(r"\r?\n|\\r\\n|\\n", text[begin:foot])]
     edges = [0, *(end for _, end in breaks)]

@@ -47,6 +47,6 @@ def results_over_budget(draft: DialogueDraft, lines: Sequence[ContextLine]) -> I
             yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
 
 
-def _result_without_text(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
-    """A search result for a turn or a chunk with its id alone, since receipts hold no text."""
-    return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)
+def _result_without_text(draft: DialogueDraft, item_id: str, kind: Kind, score: float) -> SearchResult:
+    """A search result that names a turn or a chunk by its id alone, for the receipt, which holds no text."""
+    return SearchResult(Item("", draft.query.workspace, kind=kind, id=item_id), score)

@@ -25,7 +25,7 @@ from foreword.recipes.gap.relevance import (
     relevance_from_probability,
     rescale_cosine,
 )
-from foreword.recipes.gap.request_judge import load_weights
+from foreword.recipes.gap.request_judge import load_request_weights
 from foreword.recipes.gap.types import MemoryResult
 from foreword.types import Filters, Item, text_hash
 
@@ -112,7 +112,7 @@ class EngineMemory:
     def encode(self) -> Encode | None:
         """The engine's encoder, if the weights of `request_judge` were fitted with it; else None."""
         encoder = self._engine.kit.encoder
-        if encoder is None or encoder.digest != load_weights().encoder:
+        if encoder is None or encoder.digest != load_request_weights().encoder:
             return None
         return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
 

@@ -289,6 +289,6 @@ def _shorten_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attribution_fact(context: RetrievedContext) -> dict[str, str]:
-    """The attribution of a foreign context, as a fact; empty for the others."""
+    """`{"said_by": …}` for a context from a foreign source; empty for others."""
     words = context_attribution(context) if is_foreign(context_source(context)) else ""
     return {"said_by": words} if words else {}

@@ -90,7 +90,7 @@ class RequestWeights:
 
 
 @cache
-def load_weights() -> RequestWeights:
+def load_request_weights() -> RequestWeights:
     """The weights that come with Foreword; read once."""
     file = resources.files("foreword.recipes.gap").joinpath(WEIGHTS_FILE)
     return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
@@ -103,7 +103,7 @@ def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> flo
 
 def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
     """The margin of each sentence of a message: its score less the threshold, so that 0 or more asks."""
-    weights, scores = load_weights(), sentence_scores(tuple(sentences))
+    weights, scores = load_request_weights(), sentence_scores(tuple(sentences))
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
     margins = [NEVER_ASKS if score is None else score - threshold for score in scores]
@@ -128,7 +128,7 @@ def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> 
 @lru_cache(maxsize=1024)
 def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
     """The score of each sentence by its features; None for those that cannot ask."""
-    weights = load_weights()
+    weights = load_request_weights()
     return tuple(
         None if features is None else sum_features(weights.features, weights.start, features)
         for features in features_by_sentence(sentences)

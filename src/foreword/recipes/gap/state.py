@@ -142,10 +142,10 @@ def read_message(value: object, position: int) -> Message | None:
         is_pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str)
         return _build_message(position, value[0], "", value[1]) if is_pair else None
     places = [value, *(get_value(value, extra) for extra in _METADATA_KEYS)]
-    content, flags = _first_value_under_names(value, _TEXT_KEYS), _read_message_flags(value, places)
+    content, flags = _value_under_first_name_present(value, _TEXT_KEYS), _read_message_flags(value, places)
     if content is None and not flags:
         return None
-    role, calls = _first_value_under_names(value, ("role", "type")), get_value(value, "tool_calls")
+    role, calls = _value_under_first_name_present(value, ("role", "type")), get_value(value, "tool_calls")
     names = (get_value(place, name) for place in places if place is not None for name in _NAME_KEYS)
     return _build_message(
         position,
@@ -217,6 +217,6 @@ def _read_message_flags(value: object, places: Sequence[object]) -> dict[str, ob
     }
 
 
-def _first_value_under_names(value: object, names: Sequence[str]) -> object:
+def _value_under_first_name_present(value: object, names: Sequence[str]) -> object:
     """The value of the first of these keys or attributes that is not None; None without one."""
     return next((found for name in names if (found := get_value(value, name)) is not None), None)

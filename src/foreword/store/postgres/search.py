@@ -189,7 +189,7 @@ class _PostgresRows(SearchRows):
     def items_with_names(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
-        """For each name, how many items mention it, and the numbers of those that pass; in one round trip."""
+        """For each name, how many items mention it and which of the newest pass; in one round trip."""
         clause, values = filters_to_sql(filters)
         join = "" if filters.empty else "JOIN items i ON i.ws = m.ws AND i.no = m.no"
         keys = {name: to_index_key(name) for name in names}
