@@ -23,7 +23,7 @@ from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
 from foreword.recall.dedupe import (
     FileLookup,
-    find_containing_result,
+    find_results_in_context,
     insert_successors,
     put_successors_first,
     refresh_from_files,
@@ -473,8 +473,7 @@ def drop_shown(draft: _Draft) -> _Draft:
     if not known:
         return draft
     fresh = [result for result in draft.results if result.memory.id not in draft.shown]
-    holders = {result.memory.id: find_containing_result(result, known) for result in fresh}
-    twins = {name: holder.memory.id for name, holder in holders.items() if holder is not None}
+    twins = {name: holder.memory.id for name, holder in find_results_in_context(fresh, known).items()}
     dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [
         DroppedResult(r, "already in context", f"as {twins[r.memory.id]}")

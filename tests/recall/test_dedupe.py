@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.recall.dedupe import (
     find_containing_result,
+    find_results_in_context,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,
@@ -158,6 +159,17 @@ def test_what_says_more_than_what_is_known_has_no_holder():
     known = [result("a", text=TTL)]
     assert find_containing_result(result("b", text="cache TTL is 60 s"), known) is known[0]
     assert find_containing_result(result("c", text=f"{TTL} Ana chose it."), known) is None
+
+
+def test_what_a_context_holds_in_other_words_is_found_and_strangers_are_not():
+    known = [result("a", text=TTL)]
+    fresh = [
+        result("b", text="cache TTL is 60 s"),
+        result("c", text="The museum opens at nine."),
+        result("d", text=f"{TTL} Ana chose it."),
+    ]
+    assert find_results_in_context(fresh, known) == {"b": known[0]}
+    assert find_results_in_context(fresh, []) == {}
 
 
 @given(st.lists(st.sampled_from([TTL, "Cache TTL is 60s", WEEK, "So Nov 13, merges by Nov 11."]), max_size=6))

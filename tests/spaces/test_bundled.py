@@ -190,7 +190,7 @@ def test_a_pair_that_was_read_before_is_not_read_again(monkeypatch):
     monkeypatch.setattr(bundled, "run_batch", lambda *given: runs.append(1) or run(*given))
     first = reranker.scores("why", ["because"])
     assert reranker.scores("why", ["because"]) == first
-    assert len(runs) == 3, "one to warm up, one to see the pace, one to read"
+    assert len(runs) == 5, "one to warm up, three to see the pace, one to read"
 
 
 def test_time_that_is_up_leaves_what_was_read_in_time():
@@ -209,6 +209,25 @@ def test_time_that_is_up_leaves_what_was_read_in_time():
     assert 0 < len(read) < 64
     assert len(read) % bundled.BATCH_PAIRS == 0
     assert reranker.scores("another", texts, expires=clock.now - 1) == []
+
+
+def test_a_moment_in_which_the_machine_stood_still_does_not_keep_texts_from_being_read():
+    class Clock:
+        now, step = 0.0, 0.001
+
+        def __call__(self):
+            self.now += self.step
+            return self.now
+
+    clock = Clock()
+    reranker = BundledReranker(clock=clock)
+    reranker.load()
+    clock.step = 60.0
+    assert reranker.scores("which", ["a text that takes a minute"])
+    clock.step = 0.001
+    read = [reranker.scores(f"which {n}", ["one text"], expires=clock.now + 0.2) for n in range(20)]
+    assert read[0] == [], "at first there seems to be no time"
+    assert read[-1] != []
 
 
 @pytest.mark.parametrize("model", [MINILM, READER], ids=lambda model: model.name)

@@ -25,9 +25,12 @@ from typing import TYPE_CHECKING, Any
 import foreword
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
+from foreword.engine.embedder import TALK
 from foreword.errors import ForewordError
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
+from foreword.spaces.tokens import TokenEncoder
+from foreword.store.base import ListWithoutTokenCodes, PutTokenCodes
 from foreword.testing import FixedClock
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
@@ -181,13 +184,23 @@ def _time_start(hooks: Hooks) -> float:
 
 
 def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
-    """Store `size` items in the project's workspace, with synthetic vectors of the bundled encoder."""
+    """Store `size` items in the project's workspace, with synthetic vectors and the codes of their tokens.
+
+    The codes are real: synthetic ones would let talk rank below everything else.
+    """
     space = DenseSpace(BundledEmbeddingProvider())
     workspace = str(hooks.project.resolve())
     clock = FixedClock(corpus.time_after(size))
     with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
         for done in corpus.fill(engine, space, size, workspace=workspace):
             progress("hooks: fill", done, size)
+        tokens, encoded = TokenEncoder(), 0
+        missing = ListWithoutTokenCodes(workspace, tokens.digest, corpus.BATCH, TALK)
+        while items := engine.store.run(missing):
+            codes = dict(zip((item.id for item in items), tokens.encode_items(items), strict=True))
+            engine.store.run(PutTokenCodes(workspace, tokens.digest, codes))
+            encoded += len(items)
+            progress("hooks: encode tokens", encoded, size)
 
 
 @contextmanager

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from foreword.recall.same import Gist
     from foreword.types import SearchResult
 
+_MIN_SHARED_WORDS, _MAX_SHORT_WORD = 1 / 3, 3
+"""What says the same shares at least this many of its words; those of few letters say little."""
+
 _NEAR_TIE = 0.8
 """Of two that say the same, the worse one may be shown if its score is at least this share of the other's."""
 
@@ -101,9 +104,34 @@ def find_containing_result(result: SearchResult, others: Sequence[SearchResult])
     return containing
 
 
+def find_results_in_context(
+    fresh: Sequence[SearchResult], known: Sequence[SearchResult]
+) -> dict[str, SearchResult]:
+    """By the ids of results whose content a context holds already in other words: the result that has it."""
+    words = frozenset().union(*map(_word_beginnings, map(_shown_text, known)))
+    found: dict[str, SearchResult] = {}
+    for result in fresh:
+        # Reading the gist of every candidate would take longer than all other stages but the reader's.
+        own = _word_beginnings(_shown_text(result))
+        if len(own & words) >= len(own) * _MIN_SHARED_WORDS:
+            containing = find_containing_result(result, known)
+            if containing is not None:
+                found[result.memory.id] = containing
+    return found
+
+
+def _word_beginnings(text: str) -> frozenset[str]:
+    """The first letters of the longer words of a text: most are the same in whatever says the same."""
+    return frozenset(word[:4] for word in text.casefold().split() if len(word) > _MAX_SHORT_WORD)
+
+
 def _shown_gist(result: SearchResult) -> Gist:
-    """The gist of what is shown of a result: of its excerpt, or of its whole text if it has none."""
-    return read_gist(result.excerpt or result.memory.text)
+    return read_gist(_shown_text(result))
+
+
+def _shown_text(result: SearchResult) -> str:
+    """What is shown of a result: its excerpt, or its whole text if it has none."""
+    return result.excerpt or result.memory.text
 
 
 def _is_preferred(result: SearchResult, better: SearchResult) -> bool:
@@ -115,7 +143,7 @@ def _is_preferred(result: SearchResult, better: SearchResult) -> bool:
 
 def _says_more_than(result: SearchResult, better: SearchResult) -> bool:
     """Whether a result says all that a better one says, and is short and trusted enough to replace it."""
-    is_short = len(result.excerpt or result.memory.text) <= MAX_STATEMENT_CHARACTERS
+    is_short = len(_shown_text(result)) <= MAX_STATEMENT_CHARACTERS
     is_trusted = _trust_and_time(result)[0] >= _trust_and_time(better)[0]
     return is_short and is_trusted and contains(_shown_gist(result), _shown_gist(better))
 

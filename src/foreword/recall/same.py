@@ -57,7 +57,7 @@ class Gist:
     keys: frozenset[tuple[str, ...]]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def read_gist(text: str) -> Gist:
     """The gist of a text; one without fact words is compared letter by letter."""
     read = (tuple(fact_words(part)) for part in _split_sentences_and_lines(text[:_MAX_READ_CHARACTERS]))

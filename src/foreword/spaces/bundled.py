@@ -143,7 +143,8 @@ _SLOWDOWN_ALLOWED = 1.4
 """A batch is started only if it would be done in time even if it took this much longer than the last."""
 
 _PACE_QUESTION, _PACE_TEXTS = "How fast is this machine?", ("It is as fast as it is. " * 8,) * 4
-"""A question and texts that are scored once after loading, to see how fast this machine is."""
+_PACE_RUNS = 3
+"""A question and texts that are scored after loading, this often, to see how fast this machine is."""
 
 _MIN_SECONDS_PER_TOKEN = 1e-6
 
@@ -189,12 +190,15 @@ class BundledReranker:
             return self._loaded
 
     def _measure_pace(self, loaded: LoadedModel) -> float:
-        """How many seconds a token takes on this machine; with too cautious a guess nothing would be read."""
+        """How many seconds a token takes on this machine, at best: while it starts, much else is loaded."""
         lengths, run = self._prepare_scoring(loaded, _PACE_QUESTION, _PACE_TEXTS)
         run([0])  # the first run is slow, and shows no usual pace
-        started = self._clock()
-        run(range(len(lengths)))
-        return max((self._clock() - started) / sum(lengths), _MIN_SECONDS_PER_TOKEN)
+        times = []
+        for _ in range(_PACE_RUNS):
+            started = self._clock()
+            run(range(len(lengths)))
+            times.append(self._clock() - started)
+        return max(min(times) / sum(lengths), _MIN_SECONDS_PER_TOKEN)
 
     def _prepare_scoring(
         self, loaded: LoadedModel, query: str, texts: Sequence[str]
@@ -263,6 +267,9 @@ class BundledReranker:
             score_next_batches()
             for helped in work:
                 helped.result()
+        if batches and batches[0].keys[0] not in self._score_cache and self._has_time_for(0, expires):
+            # Perhaps the pace was that of a busy moment. Without a batch it would never be measured again.
+            self._seconds_per_token /= 2
 
     def _expected_seconds(self, tokens: int) -> float:
         """How many seconds this many tokens take, with some slowdown allowed for."""
