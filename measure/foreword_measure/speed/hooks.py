@@ -1,8 +1,8 @@
 """How many milliseconds a hook adds to a prompt: its process, with the service and a search behind it.
 
 Bare interpreters and hooks run in turn, alone and four at once, so that other load on the machine affects all
-of them. The service is the real one, with the bundled encoder. The data are synthetic: the vectors of the
-items mean nothing, those of the prompts are real; both cost as much as for a user.
+of them. The service is the real one, with the bundled models. What is stored and asked is such as people
+write; only the vectors of the stored statements mean nothing, and cost as much as others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,9 @@ from foreword_measure.speed.clock import milliseconds, spread
 from foreword_measure.speed.parts import cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from foreword.types import Item
     from foreword_measure.speed.clock import Progress, Spread
 
 RUNS = 100
@@ -51,6 +52,8 @@ _START_RUNS = 3
 _PROMPTS_A_SESSION = 10
 _TIMEOUT_SECONDS = 60.0
 _BARE, _HOOK = "bare interpreter", "hook"
+_LESSONS = Path(__file__).parents[2] / "lessons"
+_PROMPTS_SKIPPED = 20
 _CLIENT = Path(foreword.__file__).parent / "edges" / "hook_client.py"
 _INTERPRETER = os.path.realpath(sys.executable)
 
@@ -98,13 +101,12 @@ def measure(
     size = min(max(sizes), SIZE)
     hooks = Hooks(folder / "hooks", folder / "project")
     (hooks.project / ".git").mkdir(parents=True)
-    _fill(hooks, size, progress)
+    statements, prompts = _read_lessons()
+    _fill(hooks, statements[:size], progress)
     try:
         starts = [_time_start(hooks) for _ in range(_START_RUNS)]
         with _run_service(hooks) as pid:
-            # No prompt is asked twice: the encoders and the reader remember what they were asked.
-            prompts = iter([question.text for question in corpus.questions(size, runs)])
-            times, answered = _time_in_turn(hooks, prompts, runs, progress)
+            times, answered = _time_in_turn(hooks, iter(prompts), runs, progress)
             os.kill(pid, signal.SIGSTOP)
             faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
             os.kill(pid, signal.SIGCONT)
@@ -183,16 +185,29 @@ def _time_start(hooks: Hooks) -> float:
 # Data, the service and its processes ---------------------------------------------------------------------
 
 
-def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
-    """Store `size` items in the project's workspace, with synthetic vectors and the codes of their tokens.
+def _read_lessons() -> tuple[list[str], list[str]]:
+    """The statements and the prompts of the histories in `measure/lessons`, each once.
 
-    The codes are real: synthetic ones would let talk rank below everything else.
+    How long a statement is read depends on its length and its words, so they must be such as people write. No
+    prompt is asked twice, since the encoders and the reader cache what they were asked.
     """
-    space = DenseSpace(BundledEmbeddingProvider())
+    lines = (line for path in sorted(_LESSONS.glob("h*.jsonl")) for line in path.read_text().splitlines())
+    histories = [json.loads(line) for line in lines]
+    statements = [one["text"] for history in histories for one in history["statements"]]
+    prompts = [one["text"] for history in histories for one in history["prompts"]]
+    return list(dict.fromkeys(statements)), list(dict.fromkeys(prompts))[::_PROMPTS_SKIPPED]
+
+
+def _fill(hooks: Hooks, statements: Sequence[str], progress: Progress) -> None:
+    """Store statements as turns of the project's workspace, with synthetic vectors and real codes of tokens.
+
+    Synthetic codes would let talk rank below everything else.
+    """
+    space, size = DenseSpace(BundledEmbeddingProvider()), len(statements)
     workspace = str(hooks.project.resolve())
     clock = FixedClock(corpus.time_after(size))
     with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
-        for done in corpus.fill(engine, space, size, workspace=workspace):
+        for done in corpus.fill(engine, space, size, lambda at: _make_turn(at, statements[at]), workspace):
             progress("hooks: fill", done, size)
         tokens, encoded = TokenEncoder(), 0
         missing = ListWithoutTokenCodes(workspace, tokens.digest, corpus.BATCH, TALK)
@@ -201,6 +216,11 @@ def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
             engine.store.run(PutTokenCodes(workspace, tokens.digest, codes))
             encoded += len(items)
             progress("hooks: encode tokens", encoded, size)
+
+
+def _make_turn(at: int, text: str) -> Item:
+    session = corpus.session_name(at)
+    return replace(corpus.item(at), text=text, kind="turn", about="", session=session)
 
 
 @contextmanager
