@@ -172,6 +172,15 @@ def test_what_a_context_holds_in_other_words_is_found_and_strangers_are_not():
     assert find_results_in_context(fresh, []) == {}
 
 
+def test_what_a_context_holds_is_found_where_a_script_has_no_blanks():
+    known = [result("a", text="菜单由罗小军维护。未付款订单保留二十分钟。然后自动取消。")]
+    fresh = [
+        result("b", text="未付款订单保留二十分钟。然后自动取消。"),
+        result("c", text="博物馆周六上午九点开门。"),
+    ]
+    assert find_results_in_context(fresh, known) == {"b": known[0]}
+
+
 @given(st.lists(st.sampled_from([TTL, "Cache TTL is 60s", WEEK, "So Nov 13, merges by Nov 11."]), max_size=6))
 def test_of_any_results_nothing_is_lost_and_nothing_told_twice(texts):
     results = [result(str(at), 1 - at / 10, text, day=1 + at % 3) for at, text in enumerate(texts)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
-from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
+from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS, MIN_REPLACED
 from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent
@@ -41,7 +41,6 @@ _SETTLED_TYPES: dict[str, Settled] = {
 }
 """The kind of decision that a memory of each type is, whatever its words."""
 
-_MIN_REPLACED = 0.5
 _MAX_STEPS = 20
 _MIN_REVOKED, _MIN_REVOKED_WORDS = 0.5, 2
 """A statement takes a decision back if it has at least this share of its words, and this many of them."""
@@ -193,7 +192,7 @@ class _Changes:
             name = older.id
             for one in related.get(name, ()):
                 relation = one.relationship
-                if relation.to_id != name or relation.confidence < _MIN_REPLACED:
+                if relation.to_id != name or relation.confidence < MIN_REPLACED:
                     continue
                 if relation.type == REPLACES and is_trusted_as_much(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)

@@ -44,7 +44,7 @@ has at least the second share of the words of one of the sentence's clauses."""
 _SAME_SHARE = 0.6
 """Two ends of one session are the same if the shorter has at least this share of its words in the other."""
 
-_MIN_REPLACED = 0.5
+MIN_REPLACED = 0.5
 """The least confidence of a relation by which a statement is replaced."""
 
 _MAX_CACHED_SENTENCES = 8_192
@@ -125,7 +125,7 @@ def find_replacing_items(store: Store, workspace: str, ids: Sequence[str]) -> di
             one.memory
             for one in found
             if (one.relationship.type, one.relationship.to_id) == (REPLACES, name)
-            and one.relationship.confidence >= _MIN_REPLACED
+            and one.relationship.confidence >= MIN_REPLACED
         ]
         for name, found in related.items()
     }

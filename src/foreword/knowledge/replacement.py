@@ -183,7 +183,7 @@ def _least_chance(newer: str, older: str) -> float:
 
 
 def _changes_value(newer: str, older: str) -> bool:
-    """Whether the newer text has a number, or a time of day, that the older one has otherwise."""
+    """Whether the newer text names another number, or another time of day, than the older one."""
     new, old = read_values(newer), read_values(older)
     return any(sort in old and new.get(sort, frozenset()) - old[sort] for sort in _MEASURED)
 
@@ -203,12 +203,12 @@ def _is_long(text: str) -> bool:
 
 
 def _is_personal(text: str) -> bool:
-    """Whether somebody speaks of themselves and names no value."""
+    """Whether a text is about its speaker and names no number, time, day or month."""
     return bool(cue("speakers").search(plain_line(text))) and not _has_value(text)
 
 
 def _cannot_become_untrue(text: str) -> bool:
-    """Whether a text tells what somebody lived through, or how they feel about something without a value."""
+    """Whether a text reports a past event, or a feeling without any number, time, day or month."""
     said = plain_line(text)
     if cue("events").search(said):
         return True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from foreword.recall.same import contains, join_gists, read_gist
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS
+from foreword.text.words import letter_pairs
 from foreword.types import TRUSTS, DroppedResult, Item, Note
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def find_containing_result(result: SearchResult, others: Sequence[SearchResult])
 def find_results_in_context(
     fresh: Sequence[SearchResult], known: Sequence[SearchResult]
 ) -> dict[str, SearchResult]:
-    """By the ids of results whose content a context holds already in other words: the result that has it."""
+    """The results that repeat what a context holds, perhaps in other words: by id, what each repeats."""
     words = frozenset().union(*map(_word_beginnings, map(_shown_text, known)))
     found: dict[str, SearchResult] = {}
     for result in fresh:
@@ -121,8 +122,12 @@ def find_results_in_context(
 
 
 def _word_beginnings(text: str) -> frozenset[str]:
-    """The first letters of the longer words of a text: most are the same in whatever says the same."""
-    return frozenset(word[:4] for word in text.casefold().split() if len(word) > _MAX_SHORT_WORD)
+    """The first letters of the longer words of a text; where a script has no blanks, its pairs of letters.
+
+    Texts that say the same share most of them.
+    """
+    beginnings = frozenset(word[:4] for word in text.casefold().split() if len(word) > _MAX_SHORT_WORD)
+    return beginnings | letter_pairs(text)
 
 
 def _shown_gist(result: SearchResult) -> Gist:
