@@ -26,7 +26,7 @@ from foreword.spaces.providers import check_vectors
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
     from types import ModuleType
 
@@ -137,7 +137,10 @@ MINILM = BundledModel(
     },
 )
 MAX_PAIR_TOKENS = 256
-BATCH_PAIRS = 6
+BATCH_PAIRS, BATCH_PAIR_TOKENS = 6, 512
+"""At most how many texts, and how many of their tokens, are scored in one batch. A deadline can be kept only
+as exactly as a batch is short."""
+
 _MAX_CACHED_SCORES = 4096
 _SLOWDOWN_ALLOWED = 1.4
 """A batch is started only if it would be done in time even if it took this much longer than the last."""
@@ -244,12 +247,12 @@ class BundledReranker:
             return places, len(places) * max(lengths[at] for at in places)
 
         most = min(BATCH_PAIRS, (len(lengths) + 1) // 2)
-        by_length = group_by_length(lengths, most, BATCH_PAIRS * MAX_PAIR_TOKENS)
+        by_length = group_by_length(lengths, most, BATCH_PAIR_TOKENS)
         batches = [count_tokens(places) for places in by_length]
         if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
             return batches
-        in_order = range(len(lengths))
-        return [count_tokens(in_order[start : start + BATCH_PAIRS]) for start in in_order[::BATCH_PAIRS]]
+        in_order = _group_in_order(range(len(lengths)), lengths, BATCH_PAIRS, BATCH_PAIR_TOKENS)
+        return [count_tokens(places) for places in in_order]
 
     def _score_in_threads(self, batches: Sequence[_Batch], expires: float | None) -> None:
         """Score batches in their order until there is no time for another."""
@@ -397,12 +400,21 @@ def group_by_length(lengths: Sequence[int], max_texts: int, max_tokens: int) -> 
 
     This keeps the padding small, because int8 vectors drift with it.
     """
+    positions = sorted(range(len(lengths)), key=lengths.__getitem__)
+    return _group_in_order(positions, lengths, max_texts, max_tokens)
+
+
+def _group_in_order(
+    positions: Iterable[int], lengths: Sequence[int], max_texts: int, max_tokens: int
+) -> Iterator[list[int]]:
+    """The positions in batches of at most `max_texts` and, padded, `max_tokens`; one text may have more."""
     batch: list[int] = []
-    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-        full = len(batch) == max_texts or lengths[position] * (len(batch) + 1) > max_tokens
-        if batch and full:
+    longest = 0
+    for position in positions:
+        longest = max(longest, lengths[position])
+        if batch and (len(batch) == max_texts or longest * (len(batch) + 1) > max_tokens):
             yield batch
-            batch = []
+            batch, longest = [], lengths[position]
         batch.append(position)
     if batch:
         yield batch

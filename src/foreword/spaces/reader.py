@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.spaces.bundled import (
+    BATCH_PAIR_TOKENS,
     BATCH_PAIRS,
-    MAX_PAIR_TOKENS,
     VOCABULARY,
     WEIGHTS,
     BundledModel,
@@ -74,7 +74,7 @@ class BundledReader(BundledReranker):
         loaded = self.load()
         first, *others = (_token_ids(loaded, text) for text in (newer, *older))
         chances = [0.0] * len(others)
-        for batch in group_by_length(list(map(len, others)), BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS):
+        for batch in group_by_length(list(map(len, others)), BATCH_PAIRS, BATCH_PAIR_TOKENS):
             logits = _run_reader(loaded, first, [others[at] for at in batch], _RELATIONS)
             for place, chance in zip(batch, _probabilities_of_replacing(logits), strict=True):
                 chances[place] = chance
