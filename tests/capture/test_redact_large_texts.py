@@ -80,15 +80,19 @@ def test_a_password_after_much_of_any_mark_is_redacted(unit):
 @pytest.mark.slow
 def test_eight_times_the_text_takes_about_eight_times_as_long():
     def seconds(text):
-        started = time.process_time()
-        redact(text)
-        return time.process_time() - started
+        """How long this thread computes, at best: other threads and pauses of the machine do not count."""
+        taken = []
+        for _ in range(3):
+            started = time.thread_time()
+            redact(text)
+            taken.append(time.thread_time() - started)
+        return min(taken)
 
     steep = {}
     for unit in UNITS:
         short, long = (unit * (size // len(unit)) for size in (5_000, 40_000))
         redact(unit * 10)  # compiles the patterns
-        growth = seconds(long) / max(1e-3, min(seconds(short) for _ in range(3)))
+        growth = seconds(long) / max(1e-3, seconds(short))
         if growth > 30:  # its square would be 64
             steep[unit] = growth
     assert not steep

@@ -107,7 +107,9 @@ def test_without_its_model_items_are_found_and_the_receipt_says_why(home, clock)
         whole.embed_pending(HERE)
     with make_engine(home, clock, Broken()) as engine:
         engine.remember("The harbour has a new lamp.", HERE)
-        assert engine.embed_pending(HERE) == 1
+        engine.embed_pending(HERE)
+        assert engine.count(HERE).vectors == {"semantic": 2}
+        assert engine.count(HERE).token_codes == 1
         result = engine.build_context("harbour lamps", HERE)
         assert "lamps of the harbour" in result.context
         assert [note.message for note in result.receipt.notes if note.part == "token_match"] == [
