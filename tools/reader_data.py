@@ -59,6 +59,13 @@ _PROMPT_TYPES = ("question", "task", "chatter", "decision", "rule")
 _MAX_SAID = 6
 """How many of the user's statements of these types are used as prompts, too."""
 
+_MAX_NEAR, _MIN_NEAR_COSINE = 6, 0.5
+"""With how many earlier statements the engine compares a new one at most, and how near they must be."""
+
+_MAX_STRANGERS, _MIN_STRANGER_COSINE, _MAX_STRANGER_COSINE = 4, 0.45, 0.85
+_MIN_TALK = 50
+"""How many statements a talk has at least; other histories have fewer."""
+
 _NEEDED, _HELPFUL, _OUTDATED, _NOISE = 1.5, 0.8, 1.5, 1.0
 """How much a pair counts, by what the statement is to the prompt."""
 
@@ -121,14 +128,27 @@ class History:
     """For pairs of numbers, the later one first: does it replace the other, or say the same?"""
     unrelated: list[tuple[int, int]]
     """All other pairs, those with most words in common first."""
+    near: list[tuple[int, int]]
+    """The pairs that the engine would compare: each statement with the earlier ones nearest in meaning."""
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether it is a long talk, in which little is replaced."""
+        return len(self.statements) >= _MIN_TALK
 
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The data to train or test a model on: histories, and pairs of statements without a history."""
+    """The data to train or test a model on: histories, and pairs of statements without a history.
+
+    If the pairs say what type their statements are, these are in `typed`, by the numbers of `TYPES`.
+    """
 
     histories: list[History]
     comparisons: list[Comparison]
+    typed: list[tuple[Row, int]]
+    strangers: list[Row]
+    """The newer statements of pairs, each beside older ones of other pairs that are near in meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +177,43 @@ def find_files(folders: Iterable[Path]) -> list[Path]:
 
 def read_lessons(files: Iterable[Path], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> Lessons:
     """All histories and pairs of the files."""
-    lessons = Lessons([], [])
+    lessons = Lessons([], [], [], [])
+    pairs: list[dict[str, Any]] = []
     for path in files:
         given = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if path.parent.name == PAIRS_FOLDER:
+            pairs += given
             lessons.comparisons.extend(read_comparison(one, tokenizer) for one in given)
+            lessons.typed.extend(row for one in given for row in read_types(one, tokenizer))
         else:
             lessons.histories.extend(read_history(one, tokenizer, encoder) for one in given)
+    lessons.strangers.extend(pair_with_strangers(pairs, tokenizer, encoder))
     return lessons
 
 
 def read_comparison(given: dict[str, Any], tokenizer: Tokenizer) -> Comparison:
     """A pair of statements, from its JSON."""
-    newer, older = given["newer"], given["older"]
-    before = _format_line_before(*newer["prev"]) if newer["prev"] else ""
-    lines = [_encode_text(tokenizer, text) for text in (describe(newer), before, describe(older))]
-    return comparison_row(lines[0], lines[1][:_BEFORE_TOKENS], lines[2]), _LABELS[given["label"]]
+    newer, older = (_encode_text(tokenizer, describe(given[name])) for name in ("newer", "older"))
+    before = _encode_line_before(given["newer"], tokenizer)
+    return comparison_row(newer, before, older), _LABELS[given["label"]]
+
+
+def read_types(given: dict[str, Any], tokenizer: Tokenizer) -> list[tuple[Row, int]]:
+    """The statements of a pair that have a type, as rows of their own with the numbers of their types."""
+    return [
+        (
+            type_row(_encode_text(tokenizer, describe(one)), _encode_line_before(one, tokenizer)),
+            TYPES.index(one["type"]),
+        )
+        for one in (given["older"], given["newer"])
+        if "type" in one
+    ]
+
+
+def _encode_line_before(told: dict[str, Any], tokenizer: Tokenizer) -> list[int]:
+    """The tokens of the line before a statement of a pair; none if there was no such line."""
+    before = told.get("prev")
+    return _encode_text(tokenizer, _format_line_before(*before))[:_BEFORE_TOKENS] if before else []
 
 
 def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> History:
@@ -201,7 +242,52 @@ def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEm
         for one, near in zip(given["prompts"], hard, strict=True)
     ]
     related = find_related(given)
-    return History(statements, prompts, related, _find_unrelated(told, related))
+    near = find_near_pairs(told, encoder)
+    return History(statements, prompts, related, _find_unrelated(told, related), near)
+
+
+def find_near_pairs(
+    told: Sequence[dict[str, Any]], encoder: BundledEmbeddingProvider
+) -> list[tuple[int, int]]:
+    """Each statement with the earlier ones that are nearest in meaning, the later number first."""
+    vectors = np.array(encoder.embed_batch([one["text"] for one in told]))
+    return [
+        (told[at]["n"], told[place]["n"])
+        for at in range(1, len(told))
+        for place in _nearest_places(vectors[:at] @ vectors[at], _MAX_NEAR, _MIN_NEAR_COSINE)
+    ]
+
+
+def pair_with_strangers(
+    pairs: Sequence[dict[str, Any]], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider
+) -> list[Row]:
+    """The newer statement of each pair beside older ones of other pairs that are near in meaning.
+
+    They are of other worlds, so it replaces none; without them the reader takes likeness for replacement.
+    Left out are older statements that say nearly the same as the pair's own.
+    """
+    if not pairs:
+        return []
+    older = [one["older"] for one in pairs]
+    vectors = np.array(encoder.embed_batch([one["text"] for one in older]))
+    newer_vectors = np.array(encoder.embed_batch([one["newer"]["text"] for one in pairs]))
+    rows: list[Row] = []
+    for at, pair in enumerate(pairs):
+        newer = pair["newer"]
+        cosines = vectors @ newer_vectors[at]
+        cosines[vectors @ vectors[at] > _MAX_STRANGER_COSINE] = 0.0
+        near = [older[place] for place in _nearest_places(cosines, _MAX_STRANGERS, _MIN_STRANGER_COSINE)]
+        rows += [
+            read_comparison({"newer": newer, "older": one, "label": "unrelated"}, tokenizer)[0]
+            for one in near
+            if one["day"] <= newer["day"]
+        ]
+    return rows
+
+
+def _nearest_places(cosines: np.ndarray, most: int, least: float) -> list[int]:
+    """The places of the largest cosines, the largest first."""
+    return [int(place) for place in np.argsort(-cosines)[:most] if cosines[place] >= least]
 
 
 def describe(told: dict[str, Any]) -> str:
@@ -356,6 +442,12 @@ def make_comparisons(
     return made
 
 
+def compare_near(history: History) -> list[Comparison]:
+    """The pairs of statements that the engine would compare, and all in which one replaces the other."""
+    pairs = dict.fromkeys([*history.near, *history.related])
+    return _make_comparison_rows(history, [(pair, history.related.get(pair, NEITHER)) for pair in pairs])
+
+
 def compare_all(history: History) -> list[Comparison]:
     """Every pair of statements of a history, for the test."""
     return _make_comparison_rows(
@@ -387,10 +479,19 @@ def comparison_row(newer: list[int], before: list[int], older: list[int]) -> Row
     return _join_as_row(newer[:_NEWER_TOKENS] + before, older[:_OLDER_TOKENS])
 
 
-def type_row(statement: Statement) -> Row:
-    """The row of a statement alone, to judge its type."""
-    line = statement.line[:_TYPED_TOKENS]
-    return [_START, *line, _END], [0] * (len(line) + 2)
+def type_row(line: list[int], before: list[int]) -> Row:
+    """The row of a statement with the line before it, to judge its type."""
+    tokens = [_START, *line[:_TYPED_TOKENS], *before, _END]
+    return tokens, [0] * len(tokens)
+
+
+def make_typed_rows(histories: Sequence[History]) -> list[tuple[Row, int]]:
+    """Every statement of the histories as a row of its own, with the number of its type."""
+    return [
+        (type_row(one.line, one.before), TYPES.index(one.type))
+        for history in histories
+        for one in history.statements
+    ]
 
 
 def _join_as_row(first: list[int], second: list[int]) -> Row:

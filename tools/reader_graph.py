@@ -2,7 +2,8 @@
 
 The graph reads one question and many statements. The question's tokens attend only to each other, so they are
 computed once; a statement's tokens attend to the question's and to their own. All matrices are multiplied
-with the tokens of the question and of all statements at once. In the last layer only the first token of a
+with the tokens of the question and of all statements at once. After a few layers, only the statements that
+look most helpful are read on, as many as the input `most` says. In the last layer only the first token of a
 statement is computed, which the heads read. Weights have the names of `reader_teaching.CrossEncoder`. Needs
 onnx.
 """
@@ -37,11 +38,16 @@ _HIDDEN = -10_000.0
 """Added to the attention to a padding token, which hides it."""
 
 
-def write_model(weights: Weights, out: Path) -> None:
-    """Write the graph of a model with these weights."""
+def write_model(weights: Weights, glance_after: int, out: Path) -> None:
+    """Write the graph of a model with these weights, which judges at a glance after so many layers."""
     graph = _Graph()
-    build_reader(graph, weights)
-    shapes = {"question": ["question_tokens"], "statements": ["batch", "tokens"], "mask": ["batch", "tokens"]}
+    build_reader(graph, weights, glance_after)
+    shapes = {
+        "question": ["question_tokens"],
+        "statements": ["batch", "tokens"],
+        "mask": ["batch", "tokens"],
+        "most": [1],
+    }
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name, shape in shapes.items()]
     outputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width])
@@ -87,11 +93,12 @@ class _Graph:
 class _Shapes:
     """The sizes that are known only when the graph runs, as names of values in the graph."""
 
-    def __init__(self, graph: _Graph) -> None:
+    def __init__(self, graph: _Graph, batch: str) -> None:
         one, heads, head_width = graph.integers(1), graph.integers(_HEADS), graph.integers(_HEAD_WIDTH)
         self.one = one
         self.question = graph.add("Shape", "question", start=0, end=1)
-        self.batch = graph.add("Shape", "statements", start=0, end=1)
+        self.batch = batch
+        """How many statements there are."""
         self.tokens = graph.add("Shape", "statements", start=1, end=2)
         self.both = graph.add("Concat", self.question, graph.add("Mul", self.batch, self.tokens), axis=0)
         """How many of the rows of all tokens belong to the question, and how many to the statements."""
@@ -102,24 +109,68 @@ class _Shapes:
         self.question_mask = graph.add("Concat", self.batch, one, one, self.question, axis=0)
 
 
-def build_reader(graph: _Graph, weights: Weights) -> None:
+def build_reader(graph: _Graph, weights: Weights, glance_after: int) -> None:
     """Add all nodes, from the inputs to the outputs."""
-    shapes = _Shapes(graph)
-    states = _embed(graph, weights, shapes)
-    mask = _make_attention_mask(graph, shapes)
+    everything = _Shapes(graph, graph.add("Shape", "statements", start=0, end=1))
+    states = _embed(graph, weights, everything)
+    mask = _make_attention_mask(graph, everything)
     layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
-    for number in range(layers - 1):
-        part = f"layers.{number}."
-        states = _finish_layer(
-            graph, weights, part, states, _attend(graph, weights, part, states, shapes, mask)
-        )
+    states = _add_layers(graph, weights, range(glance_after), states, everything, mask)
+    glanced, chosen = _glance(graph, weights, states, everything)
+    shapes = _Shapes(graph, graph.add("Shape", chosen))
+    states = _choose_statements(graph, states, chosen, everything)
+    mask = graph.add("Gather", mask, chosen, axis=0)
+    states = _add_layers(graph, weights, range(glance_after, layers - 1), states, shapes, mask)
     part = f"layers.{layers - 1}."
     first, attended = _attend_first(graph, weights, part, states, shapes, mask)
     states = _finish_layer(graph, weights, part, first, attended)
     pooled = graph.add("Tanh", _multiply_floats(graph, weights, states, "pool"))
-    for head in _OUTPUTS:
-        graph.add("Identity", _multiply_floats(graph, weights, pooled, head))
+    for head, width in _OUTPUTS.items():
+        read = _multiply_floats(graph, weights, pooled, head)
+        rest = graph.add("Concat", everything.batch, graph.integers(width), axis=0)
+        unread = graph.add("Expand", graph.floats(0), rest)
+        if head == "helps":  # what is not read on is worth no more than the least of what is
+            unread = graph.add("Min", glanced, graph.add("ReduceMin", read, keepdims=0))
+        graph.add("ScatterND", unread, graph.add("Unsqueeze", chosen, graph.integers(1)), read)
         graph.nodes[-1].output[0] = head
+
+
+def _add_layers(
+    graph: _Graph, weights: Weights, numbers: range, states: str, shapes: _Shapes, mask: str
+) -> str:
+    """The states of all tokens after these layers."""
+    for number in numbers:
+        part = f"layers.{number}."
+        attended = _attend(graph, weights, part, states, shapes, mask)
+        states = _finish_layer(graph, weights, part, states, attended)
+    return states
+
+
+def _glance(graph: _Graph, weights: Weights, states: str, shapes: _Shapes) -> tuple[str, str]:
+    """The logit of each statement at a glance, and the places of those that are read on."""
+    first = _take_first_tokens(graph, states, shapes)
+    pooled = graph.add("Tanh", _multiply_floats(graph, weights, first, "glance_pool"))
+    logits = _multiply_floats(graph, weights, pooled, "glance")
+    most = graph.add("Min", "most", shapes.batch)
+    _, chosen = graph.add_split(
+        "TopK", 2, graph.add("Reshape", logits, graph.integers(-1)), most, axis=0, largest=1, sorted=1
+    )
+    return logits, chosen
+
+
+def _choose_statements(graph: _Graph, states: str, chosen: str, shapes: _Shapes) -> str:
+    """The states of the question's tokens, and of those of the chosen statements."""
+    question, statements = graph.add_split("Split", 2, states, shapes.both, axis=0)
+    by_statement = graph.add("Reshape", statements, shapes.statement_states)
+    kept = graph.add("Gather", by_statement, chosen, axis=0)
+    return graph.add("Concat", question, graph.add("Reshape", kept, graph.integers(-1, _WIDTH)), axis=0)
+
+
+def _take_first_tokens(graph: _Graph, states: str, shapes: _Shapes) -> str:
+    """The states of the statements' first tokens."""
+    _, statements = graph.add_split("Split", 2, states, shapes.both, axis=0)
+    by_token = graph.add("Reshape", statements, shapes.statement_states)
+    return graph.add("Gather", by_token, graph.constant(np.int64(0)), axis=1)
 
 
 def _embed(graph: _Graph, weights: Weights, shapes: _Shapes) -> str:
@@ -192,9 +243,7 @@ def _attend_first(
     graph: _Graph, weights: Weights, part: str, states: str, shapes: _Shapes, mask: str
 ) -> tuple[str, str]:
     """The states of the statements' first tokens, and the result of attention for them."""
-    _, statements = graph.add_split("Split", 2, states, shapes.both, axis=0)
-    by_token = graph.add("Reshape", statements, shapes.statement_states)
-    first = graph.add("Gather", by_token, graph.constant(np.int64(0)), axis=1)
+    first = _take_first_tokens(graph, states, shapes)
     both = _multiply(graph, weights, states, [part + "key", part + "value"])
     key, value = graph.add_split("Split", 2, both, graph.integers(_WIDTH, _WIDTH), axis=1)
     keys, values = (

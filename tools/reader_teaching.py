@@ -2,8 +2,10 @@
 
 A teacher learns from the labels which statements help a prompt, which statement replaces which and, because
 it helps with both, the type of a statement. The student starts from some layers of the first teacher and
-learns to judge as all teachers do on average, on many more pairs. Needs torch, and a graphics card to finish
-within minutes.
+learns to judge as all teachers do on average, on many more pairs. It also learns to say after a few layers
+whether a statement helps: most do not, and need not be read to the end. In the end it is refined: it learns
+from the labels which of the statements that are near in meaning replace each other. Needs torch, and a
+graphics card to finish within minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     Example = tuple[Row, Any, float]
     """A row, what is right, and how much that counts."""
     Step = tuple[str, list[Example]]
-    """A task, which is the name of a head or `imitate`, and a batch of examples for it."""
+    """The name of a head, and a batch of examples for it."""
 
 _WORDS, _POSITIONS, _WIDTH, _WIDE, _HEADS = 30522, 512, 384, 1536, 12
 _DROPOUT, _EPSILON, _WEIGHT_DECAY, _WARM_SHARE = 0.1, 1e-12, 0.01, 0.1
@@ -48,12 +50,17 @@ _TEACHER_ALIKE, _TEACHER_OTHERS, _STUDENT_ALIKE, _STUDENT_OTHERS = 24, 12, 70, 3
 _TEACHER_BEFORE, _TEACHER_LATER, _STUDENT_BEFORE = 0.6, 0.5, 0.25
 """How often a statement is shown with the line before it, or with later ones."""
 
-_TEACHER_REPEATS = 2
-"""How often in an epoch a teacher sees the pairs that have no history."""
+_TEACHER_REPEATS, _STUDENT_REPEATS = 2, 3
+"""How often in an epoch a teacher, or the student, sees the pairs that have no history."""
 
-_STUDENT_SEED = 1
+_STUDENT_SEED, _REFINING_SEED = 1, 3
+_REFINING_FOREIGN, _REFINED_PAIRS = 4, 120_000
+_LABEL_SHARE, _TALK_LABEL_SHARE, _TALK_REPEATS = 0.6, 0.95, 2
+"""When the student is refined: how much the labels count beside its own judgement, elsewhere and in talks,
+and how often it sees the talks in an epoch."""
 
 _HELPS_WEIGHT, _RELATIONS_WEIGHT, _TEACHER_TYPES_WEIGHT, _STUDENT_TYPES_WEIGHT = 3.0, 1.5, 0.5, 0.4
+_GLANCE_WEIGHT = 0.3
 _LARGEST_LOGIT, _LOGIT_WEIGHT = 8.0, 0.1
 _DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -87,34 +94,42 @@ class Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """BERT with heads for whether a statement helps, for its type, and for whether it replaces another.
+    """BERT with heads: whether a statement helps, its type, and whether it replaces another.
 
     With `one_way`, the tokens of the first text attend only to each other; the first token and those of the
     second text attend to everything. Then a question's states do not depend on the statement, so that a
-    question is read once for all its statements.
+    question is read once for all its statements. With `glance_after`, whether a statement helps is judged
+    after so many layers already, by a head of its own.
     """
 
-    def __init__(self, layers: int, wide: int = _WIDE, *, one_way: bool = False) -> None:
+    def __init__(
+        self, layers: int, wide: int = _WIDE, *, one_way: bool = False, glance_after: int | None = None
+    ) -> None:
         super().__init__()
-        self.one_way = one_way
+        self.one_way, self.glance_after = one_way, glance_after
         self.words, self.positions = nn.Embedding(_WORDS, _WIDTH), nn.Embedding(_POSITIONS, _WIDTH)
         self.segments = nn.Embedding(2, _WIDTH)
         self.norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
         self.layers = nn.ModuleList(Layer(wide) for _ in range(layers))
         self.pool, self.helps = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
         self.types, self.relations = nn.Linear(_WIDTH, len(data.TYPES)), nn.Linear(_WIDTH, 3)
+        if glance_after is not None:
+            self.glance_pool, self.glance = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
 
-    def forward(self, rows: Sequence[Row]) -> torch.Tensor:
-        """One vector for each row."""
+    def forward(self, rows: Sequence[Row]) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """One vector for each row, and one after the first few layers if this model glances."""
         tokens, segments, mask = _pad_batch(rows)
         with torch.autocast(_DEVICE, dtype=torch.bfloat16):
             places = self.positions(torch.arange(tokens.shape[1], device=_DEVICE))
             states = self.norm(self.words(tokens) + places + self.segments(segments))
             states = functional.dropout(states, _DROPOUT, self.training)
             seen = _make_one_way_mask(segments, mask) if self.one_way else mask[:, None, None, :]
-            for layer in self.layers:
+            early = None
+            for number, layer in enumerate(self.layers, 1):
                 states = layer(states, seen)
-            return torch.tanh(self.pool(states[:, 0])).float()
+                if number == self.glance_after:
+                    early = torch.tanh(self.glance_pool(states[:, 0])).float()
+            return torch.tanh(self.pool(states[:, 0])).float(), early
 
 
 def _pad_batch(rows: Sequence[Row]) -> list[torch.Tensor]:
@@ -136,14 +151,15 @@ def _make_one_way_mask(segments: torch.Tensor, mask: torch.Tensor) -> torch.Tens
 
 @torch.no_grad()
 def judge(models: Sequence[CrossEncoder], rows: Sequence[Row], head: str) -> np.ndarray:
-    """The mean output of a head of the models for each row: logits of `helps`, else probabilities."""
+    """The mean output of a head of the models for each row: probabilities of classes, logits of others."""
     order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
     batches = [order[start : start + _READ_BATCH] for start in range(0, len(order), _READ_BATCH)]
     found = np.zeros((len(rows), getattr(models[0], head).out_features), np.float32)
     for batch in batches:
         for model in models:
-            logits = getattr(model, head)(model([rows[at] for at in batch]))
-            said = logits if head == "helps" else torch.softmax(logits, -1)
+            read, early = model([rows[at] for at in batch])
+            logits = getattr(model, head)(early if head == "glance" else read)
+            said = torch.softmax(logits, -1) if head in ("relations", "types") else logits
             found[batch] += said.cpu().numpy() / len(models)
     return found
 
@@ -170,18 +186,64 @@ def teach_student(
     lessons: Lessons,
     kept: Sequence[int],
     wide: int,
+    glance_after: int,
     epochs: int,
     rate: float,
 ) -> CrossEncoder:
     """A student of some layers of the first teacher, narrower and one-way, trained to judge as all do."""
     chance = _seed_random(_STUDENT_SEED)
-    model = CrossEncoder(len(kept), wide, one_way=True)
+    model = CrossEncoder(len(kept), wide, one_way=True, glance_after=glance_after)
     state = teachers[0].state_dict()
     model.load_state_dict({n: v for n, v in state.items() if not n.startswith("layers.")}, strict=False)
     for layer, source in zip(model.layers, kept, strict=True):
         layer.load_state_dict(narrow_layer(teachers[0].layers[source].state_dict(), wide))
     tasks = _student_tasks(teachers, lessons, chance)
     return _teach("student", model, lambda: _make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+
+
+def refine(student: CrossEncoder, lessons: Lessons, epochs: int, rate: float) -> CrossEncoder:
+    """The student, trained further with the labels of statements that are near in meaning.
+
+    What it says about prompts is kept: there, and for a share of the relations, its own judgement is the aim.
+    """
+    chance = _seed_random(_REFINING_SEED)
+    pairs = data.make_pairs(lessons.histories, None, _REFINING_FOREIGN, chance)
+    rows = [
+        data.pair_row(one.prompt, one.statement)
+        for one in chance.sample(pairs, min(len(pairs), _REFINED_PAIRS))
+    ]
+    kept = zip(rows, judge([student], rows, "helps"), strict=True)
+    relations = _refining_examples(student, lessons.comparisons, _LABEL_SHARE) * _STUDENT_REPEATS
+    for is_talk, share, repeats in ((False, _LABEL_SHARE, 1), (True, _TALK_LABEL_SHARE, _TALK_REPEATS)):
+        near = [
+            one
+            for history in lessons.histories
+            if history.is_talk == is_talk
+            for one in data.compare_near(history)
+        ]
+        relations += _refining_examples(student, near, share) * repeats
+    relations += [(row, _classes(data.NEITHER), 1.0) for row in lessons.strangers]
+    tasks: dict[str, list[Example]] = {
+        "helps": [(row, said, 1.0) for row, said in kept],
+        "relations": relations,
+    }
+    return _teach("refining", student, lambda: _make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+
+
+def _refining_examples(
+    student: CrossEncoder, compared: Sequence[data.Comparison], share: float
+) -> list[Example]:
+    """Pairs of statements; the aim is the label with this share, and what the student says with the rest."""
+    said = judge([student], [row for row, _ in compared], "relations")
+    return [
+        (row, share * _classes(what) + (1 - share) * own, _RELATIONS_WEIGHT)
+        for (row, what), own in zip(compared, said, strict=True)
+    ]
+
+
+def _classes(what: int) -> np.ndarray:
+    """The probabilities of the three relations if one is certain."""
+    return np.eye(3, dtype=np.float32)[what]
 
 
 def narrow_layer(state: Mapping[str, torch.Tensor], wide: int) -> dict[str, torch.Tensor]:
@@ -212,9 +274,8 @@ def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
         "helps": [(_teacher_row(one, chance), one.answers, one.weight * _HELPS_WEIGHT) for one in pairs],
         "relations": [(row, what, _RELATIONS_WEIGHT) for row, what in compared],
         "types": [
-            (data.type_row(one), data.TYPES.index(one.type), _TEACHER_TYPES_WEIGHT)
-            for history in histories
-            for one in history.statements
+            (row, what, _TEACHER_TYPES_WEIGHT)
+            for row, what in data.make_typed_rows(histories) + lessons.typed
         ],
     }
     return _make_shuffled_steps(_TEACHER_BATCH, tasks)
@@ -236,14 +297,14 @@ def _student_tasks(
     ]
     pairs += data.make_said_rows(histories)
     compared = data.make_comparisons(histories, _STUDENT_ALIKE, _STUDENT_OTHERS, chance)
-    relations = [row for row, _ in compared + lessons.comparisons]
-    types = [data.type_row(one) for history in histories for one in history.statements]
+    relations = [row for row, _ in compared + lessons.comparisons * _STUDENT_REPEATS]
+    types = [row for row, _ in data.make_typed_rows(histories) + lessons.typed]
 
     def examples(rows: Sequence[Row], head: str, weight: float) -> list[Example]:
         return [(row, said, weight) for row, said in zip(rows, judge(teachers, rows, head), strict=True)]
 
     return {
-        "imitate": examples(pairs, "helps", 1.0),
+        "helps": examples(pairs, "helps", 1.0),
         "relations": examples(relations, "relations", _RELATIONS_WEIGHT),
         "types": examples(types, "types", _STUDENT_TYPES_WEIGHT),
     }
@@ -296,18 +357,20 @@ def _make_optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, 
     return adam, schedule
 
 
-def _loss(model: CrossEncoder, task: str, batch: Sequence[Example]) -> torch.Tensor:
+def _loss(model: CrossEncoder, head: str, batch: Sequence[Example]) -> torch.Tensor:
     """The mean loss of the model on a batch."""
-    vectors = model([row for row, *_ in batch])
+    read, early = model([row for row, *_ in batch])
     right = torch.tensor(np.array([right for _, right, _ in batch]), device=_DEVICE)
     weights = torch.tensor([weight for *_, weight in batch], device=_DEVICE)
-    if task == "imitate":
-        losses = _imitation_losses(model.helps(vectors), right)
-    elif task == "helps":
-        logits = model.helps(vectors)[:, 0]
-        losses = functional.binary_cross_entropy_with_logits(logits, right.float(), reduction="none")
-    else:  # the target is a class's number, or the probabilities of all classes
-        losses = functional.cross_entropy(getattr(model, task)(vectors), right, reduction="none")
+    said = getattr(model, head)(read)
+    if head in ("relations", "types"):  # the target is a class's number, or the probabilities of all classes
+        losses = functional.cross_entropy(said, right, reduction="none")
+    elif right.ndim == 1:  # labels
+        losses = functional.binary_cross_entropy_with_logits(said[:, 0], right.float(), reduction="none")
+    else:  # the teachers' logits
+        losses = _imitation_losses(said, right)
+        if head == "helps" and early is not None:
+            losses = losses + _GLANCE_WEIGHT * _imitation_losses(model.glance(early), right)
     return (losses * weights).mean()
 
 

@@ -2,12 +2,13 @@ r"""Teach the reader, which judges whether a statement helps with a prompt, and 
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
         --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT \
-        --test h9 --test h16 --test p3 --out reader.onnx
+        --test h9 --test h16 --test p3 --test p10 --test h25 --out reader.onnx
 
 Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
 trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
 published model in int8, then a student with fewer and narrower layers, which reads a prompt once for all
-statements, learns from the mean of the teachers and is written in int8. A base that is named twice is trained
+statements and learns from the mean of the teachers. The student is refined with the labels of statements that
+are near in meaning, as the engine compares them, and written in int8. A base that is named twice is trained
 twice, with different seeds.
 
 Prints for the teachers together and for the student how they do on the test: how much of what a prompt needs
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
     """What a head says of each row: logits of `helps`, probabilities of `relations` and `types`."""
 
 _CROSS_ENCODER = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
-_KEPT_LAYERS, _STUDENT_WIDE = (0, 2, 3, 5, 6, 8, 9, 11), 1024
+_KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER = (0, 2, 3, 5, 6, 8, 9, 11), 1024, 3
 _TEACHER_EPOCHS, _TEACHER_RATE = 4, 9e-5
 _STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
+_REFINING_EPOCHS, _REFINING_RATE = 3, 6e-5
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
 """For the curve: for which shares of the prompts without a helpful statement nothing is to be shown."""
 
@@ -103,10 +105,11 @@ def main() -> None:
     ]
     print_report("teachers", test, lambda rows, head: teaching.judge(teachers, rows, head))
     student = teaching.teach_student(
-        teachers, taught, _KEPT_LAYERS, _STUDENT_WIDE, asked.student_epochs, _STUDENT_RATE
+        teachers, taught, _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER, asked.student_epochs, _STUDENT_RATE
     )
+    student = teaching.refine(student, taught, _REFINING_EPOCHS, _REFINING_RATE)
     print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
-    graph.write_model(teaching.export_weights(student), asked.out)
+    graph.write_model(teaching.export_weights(student), _GLANCE_AFTER, asked.out)
     _print(f"{asked.out}: {asked.out.stat().st_size:,} bytes")
 
 
@@ -228,9 +231,9 @@ def measure_replacements(pairs: Sequence[Comparison], judge: Judge) -> Iterator[
 
 def measure_types(histories: Sequence[History], judge: Judge) -> dict[str, float]:
     """The F1 of each type of statements."""
-    statements = [one for history in histories for one in history.statements]
-    said = judge([data.type_row(one) for one in statements], "types").argmax(axis=1)
-    right = np.array([data.TYPES.index(one.type) for one in statements])
+    typed = data.make_typed_rows(histories)
+    said = judge([row for row, _ in typed], "types").argmax(axis=1)
+    right = np.array([what for _, what in typed])
     return {
         name: float(
             2 * ((said == at) & (right == at)).sum() / max(1, (said == at).sum() + (right == at).sum())

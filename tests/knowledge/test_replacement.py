@@ -75,7 +75,7 @@ def test_statements_that_get_their_vectors_together_are_compared_too(open_engine
 
 
 def test_a_doubt_leaves_both(open_engine, clock):
-    engine = open_engine(PairReader(lambda newer, older: 0.2))
+    engine = open_engine(PairReader(lambda newer, older: 0.08))
     say(engine, clock, OLD)
     say(engine, clock, NEW)
     assert replaced(engine) == {}
@@ -128,7 +128,7 @@ TALK = [
 
 @pytest.mark.parametrize(("older", "newer"), TALK)
 def test_in_talk_only_a_sure_reader_is_believed(open_engine, clock, older, newer):
-    for chance, count in ((0.75, 0), (0.85, 1)):
+    for chance, count in ((0.95, 0), (0.99, 1)):
         engine = open_engine(PairReader(lambda newer, older, chance=chance: chance))
         workspace = f"talk-{count}"
         for text in (older, newer):
@@ -147,7 +147,7 @@ def test_in_talk_only_a_sure_reader_is_believed(open_engine, clock, older, newer
     ],
 )
 def test_another_number_or_a_cancellation_counts_in_talk_too(open_engine, clock, older, newer):
-    engine = open_engine(PairReader(lambda newer, older: 0.4))
+    engine = open_engine(PairReader(lambda newer, older: 0.6))
     old, new = say(engine, clock, older), say(engine, clock, newer)
     assert list(replaced(engine)) == [(new.id, old.id)]
 

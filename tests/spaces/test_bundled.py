@@ -259,7 +259,7 @@ def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
 
 
 @pytest.mark.parametrize(
-    ("count", "sizes"), [(1, [1]), (5, [2, 3]), (8, [4, 4]), (12, [6, 6]), (13, [1, 6, 6])]
+    ("count", "sizes"), [(1, [1]), (5, [2, 3]), (8, [4, 4]), (13, [6, 7]), (25, [1, 12, 12])]
 )
 def test_few_statements_are_read_in_two_batches_of_the_same_size(count, sizes, monkeypatch):
     reader, read = BundledReader(threads=1), []

@@ -122,6 +122,42 @@ def test_later_lines_are_about_the_same_and_nearest_first(data):
     assert flour == []
 
 
+def test_statements_that_are_near_in_meaning_are_compared_with_their_labels(data, history):
+    assert (4, 1) in history.near
+    assert all(later > earlier for later, earlier in history.near)
+    labels = [what for _, what in data.compare_near(history)]
+    assert len(labels) == len({*history.near, *history.related})
+    assert labels.count(data.REPLACES) == labels.count(data.SAME) == 1
+    assert not history.is_talk
+
+
+def _pair(older, newer, **more):
+    return {"older": _told(0, older, -9), "newer": _told(0, newer) | {"prev": None}, "label": "adds", **more}
+
+
+def test_a_newer_statement_is_put_beside_like_ones_of_other_pairs(data, tokenizer):
+    pairs = [
+        _pair("The oven timer runs for 25 minutes", "The oven timer runs for 30 minutes now"),
+        _pair("The oven timer in the cellar runs long", "Flour is here"),
+        _pair("Sam is on holiday", "Sam is back"),
+    ]
+    rows = [_words(tokenizer, row[0]) for row in data.pair_with_strangers(pairs, tokenizer, Encoder())]
+    assert any("30 minutes now" in row and "in the cellar" in row for row in rows)
+    assert not any("30 minutes now" in row and "25 minutes" in row for row in rows)
+    assert data.pair_with_strangers([], tokenizer, Encoder()) == []
+
+
+def test_the_types_of_a_pair_are_read_if_it_has_them(data, tokenizer):
+    pair = _pair("Bake at six", "no, seven")
+    pair["newer"] |= {"type": "correction", "prev": ["agent", "Six it is."]}
+    (older, fact), (newer, correction) = data.read_types(pair, tokenizer)
+    assert (data.TYPES[fact], data.TYPES[correction]) == ("fact", "correction")
+    assert "after agent" in _words(tokenizer, newer[0])
+    assert "after" not in _words(tokenizer, older[0])
+    del pair["older"]["type"], pair["newer"]["type"]
+    assert data.read_types(pair, tokenizer) == []
+
+
 def test_a_long_prompt_keeps_its_two_ends(data):
     assert data.cut_prompt(list(range(96))) == list(range(96))
     assert data.cut_prompt(list(range(300))) == [*range(48), *range(252, 300)]
@@ -370,19 +406,23 @@ def taught(published):
     weights = importlib.import_module("reader_weights")
     found = weights.keep_layers(published, range(weights.LAYERS))
     chance = np.random.default_rng(0)
-    found |= {"relations.weight": chance.normal(size=(3, 384)).astype(np.float32)}
-    return found | {"relations.bias": np.array([0.0, 1.0, 2.0], np.float32)}
+    heads = {"relations": 3, "glance": 1, "glance_pool": 384}
+    for head, width in heads.items():
+        found[f"{head}.weight"] = chance.normal(size=(width, 384)).astype(np.float32)
+        found[f"{head}.bias"] = np.arange(width, dtype=np.float32) * (head == "relations")
+    return found
 
 
 @pytest.fixture
 def read(taught, tmp_path):
     """A function that runs the written graph: what it says of some statements, read after a question."""
-    importlib.import_module("reader_graph").write_model(taught, tmp_path / "reader.onnx")
+    importlib.import_module("reader_graph").write_model(taught, 3, tmp_path / "reader.onnx")
     session = start_session((tmp_path / "reader.onnx").read_bytes(), 1)
 
-    def run(question, *statements):
+    def run(question, *statements, most=9):
         tokens, mask = pad_rows(statements)
-        return session.run(None, {"question": np.array(question), "statements": tokens, "mask": mask})
+        inputs = {"question": np.array(question), "statements": tokens, "mask": mask}
+        return session.run(None, inputs | {"most": np.array([most])})
 
     return run
 
@@ -397,6 +437,14 @@ def test_the_graph_computes_what_the_weights_say(taught, read):
         wanted = _read_in_floats(taught, QUESTION, statement)
         assert helps[at] == pytest.approx(wanted["helps"], abs=0.15)
         assert relations[at] == pytest.approx(wanted["relations"], abs=0.5)
+
+
+def test_only_the_statement_that_looks_best_at_a_glance_is_read_on(taught, read):
+    glances = [_read_in_floats(taught, QUESTION, one, layers=3)["glance"][0] for one in STATEMENTS]
+    best, other = (1, 0) if glances[1] > glances[0] else (0, 1)
+    alone, together = read(QUESTION, STATEMENTS[best])[0], read(QUESTION, *STATEMENTS, most=1)[0]
+    assert together[best] == pytest.approx(alone[0], abs=0.5)
+    assert together[other] == pytest.approx(min(glances[other], together[best][0]), abs=0.5)
 
 
 def test_a_statement_is_judged_alike_whatever_is_read_beside_it(read):
@@ -419,7 +467,7 @@ def test_matrices_are_rounded_by_column():
     assert (np.abs(numbers * scale - values) <= np.abs(values).max(axis=0) / 127).all()
 
 
-def _read_in_floats(weights, question, statement):
+def _read_in_floats(weights, question, statement, layers=12):
     """What the heads say of a statement, computed plainly: the question's tokens see each other only."""
     tokens = np.array([*question, *statement])
     asked = len(question)
@@ -429,7 +477,7 @@ def _read_in_floats(weights, question, statement):
     hidden[:asked, asked:] = -1e4
     states = weights["words.weight"][tokens] + weights["positions.weight"][places]
     states = _norm(weights, states + weights["segments.weight"][segments], "norm")
-    for part in (f"layers.{number}." for number in range(12)):
+    for part in (f"layers.{number}." for number in range(layers)):
         heads = [_times(weights, states, part + name) for name in ("query", "key", "value")]
         query, key, value = (one.reshape(len(tokens), 12, 32).transpose(1, 0, 2) for one in heads)
         powers = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(32) + hidden)
@@ -438,8 +486,9 @@ def _read_in_floats(weights, question, statement):
         wide = _times(weights, states, part + "widened")
         wide = wide * 0.5 * (1 + np.vectorize(math.erf)(wide / np.sqrt(2)))
         states = _norm(weights, states + _times(weights, wide, part + "narrowed"), part + "narrowed_norm")
-    pooled = np.tanh(_times(weights, states[asked], "pool"))
-    return {head: _times(weights, pooled, head) for head in ("helps", "relations")}
+    pooled, glanced = (np.tanh(_times(weights, states[asked], name)) for name in ("pool", "glance_pool"))
+    said = {head: _times(weights, pooled, head) for head in ("helps", "relations")}
+    return said | {"glance": _times(weights, glanced, "glance")}
 
 
 def _times(weights, states, part):
@@ -473,4 +522,4 @@ def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
 def test_the_shipped_reader_has_what_the_tool_writes(published):
     graph = importlib.import_module("onnx").load(str(Path(str(model_folder(READER.name))) / WEIGHTS)).graph
     assert [output.name for output in graph.output] == ["helps", "relations"]
-    assert [given.name for given in graph.input] == ["question", "statements", "mask"]
+    assert [given.name for given in graph.input] == ["question", "statements", "mask", "most"]

@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from foreword.store.base import Store, Vector
     from foreword.types import Item
 
-MIN_CHANCE = 0.3
+MIN_CHANCE = 0.1
 """The least probability at which a replacement is stored."""
 
-_MIN_SURE = 0.7
+_MIN_SURE = 0.5
 """The least confidence of a relation that surely is a replacement."""
 
-_MIN_CHANCE_IN_TALK = 0.8
-"""The least probability in talk: the reader was taught on terse statements and is too sure of others."""
+_MIN_CHANCE_IN_TALK, _MIN_CHANCE_OF_CHANGE_IN_TALK = 0.98, 0.5
+"""The least probability in talk, where the reader is too sure of itself, and the same if a value differs or
+something is taken back."""
 
 _MAX_TERSE_WORDS = 20
 _EXCLAMATION = re.compile(r"!(?=[\s\"')”’]|\Z)")
@@ -171,15 +172,15 @@ def _are_of_different_users(newer: Item, older: Item) -> bool:
 def _least_chance(newer: str, older: str) -> float:
     """The probability from which the newer of two texts is taken to replace the older one.
 
-    It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies.
-    It is low all the same where a number or a time differs, or something is taken back.
+    It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies;
+    less so if a number or a time differs, or something is taken back.
     """
-    if _changes_value(newer, older) or _takes_back(newer):
-        return MIN_CHANCE
     is_talk = (_is_talkative(older) and _is_talkative(newer)) or (_is_long(newer) and _is_personal(older))
     is_courtesy = any(cue("courtesies").match(text) for text in (newer, older))
-    is_doubtful = is_talk or is_courtesy or _cannot_become_untrue(older)
-    return _MIN_CHANCE_IN_TALK if is_doubtful else MIN_CHANCE
+    if not (is_talk or is_courtesy or _cannot_become_untrue(older)):
+        return MIN_CHANCE
+    is_change = _changes_value(newer, older) or _takes_back(newer)
+    return _MIN_CHANCE_OF_CHANGE_IN_TALK if is_change else _MIN_CHANCE_IN_TALK
 
 
 def _changes_value(newer: str, older: str) -> bool:

@@ -27,7 +27,7 @@ MAX_CONTRADICTIONS = 2
 _MAX_LOGITS_BELOW = 4.0
 """A successor may be this much less relevant than what it replaces, in the reader's logits."""
 
-_SURE = 0.7
+_SURE = 0.5
 """A successor that was not read, or is far less relevant, must have at least this confidence."""
 
 

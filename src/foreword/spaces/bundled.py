@@ -169,6 +169,9 @@ class BundledReranker:
     batch to all threads, and less of the processor.
     """
 
+    max_batch_texts: int = BATCH_PAIRS
+    """At most how many texts are scored in one batch."""
+
     def __init__(
         self,
         threads: int | None = None,
@@ -246,7 +249,7 @@ class BundledReranker:
         def count_tokens(places: Sequence[int]) -> tuple[Sequence[int], int]:
             return places, len(places) * max(lengths[at] for at in places)
 
-        most = min(BATCH_PAIRS, (len(lengths) + 1) // 2)
+        most = min(self.max_batch_texts, (len(lengths) + 1) // 2)
         by_length = group_by_length(lengths, most, BATCH_PAIR_TOKENS)
         batches = [count_tokens(places) for places in by_length]
         if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):

@@ -1,8 +1,9 @@
 """The reader: a small cross-encoder in the package, taught on histories like a user's own.
 
 It judges whether a statement helps with a prompt, and whether one statement makes another untrue. The
-prompt's tokens do not see the statements, so the prompt is read once however many statements there are. What
-it was taught on, and how well it does, is in docs/reader.md; its callers interpret its numbers.
+prompt's tokens do not see the statements, so the prompt is read once however many statements there are, and
+only the most promising statements are read to the end. What it was taught on, and how well it does, is in
+docs/reader.md; its callers interpret its numbers.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from foreword.spaces.bundled import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from foreword.spaces.bundled import LoadedModel, Run
 
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "c8b9f163d61d5606e41271f4dab8a9348ca0109cce330851eaa99db3b2d64fd5",
+        WEIGHTS: "487e6362bb4d10691b2ae3c98cc8b11e53f1debf0cea309ce0f05201500e46f3",
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
@@ -39,9 +40,14 @@ _HELPS, _RELATIONS = "helps", "relations"
 """The reader's outputs: a logit for whether a statement helps, and three for whether the second text is
 untouched, made untrue or repeated by the first."""
 
+_READ_ON_SHARE, _MIN_READ_ON = 0.4, 3
+"""The share of a batch's statements that are read to the end, the most promising, and at least how many."""
+
 
 class BundledReader(BundledReranker):
     """The reader: it judges statements for a prompt, and which of two statements replaces the other."""
+
+    max_batch_texts = 12  # the most promising are chosen within a batch, so it must not be too small
 
     def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(threads, clock, READER)
@@ -53,7 +59,8 @@ class BundledReader(BundledReranker):
         question, *statements = (_token_ids(loaded, text) for text in (query, *texts))
 
         def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
-            return _run_reader(loaded, question, [statements[at] for at in places], _HELPS)
+            most = max(_MIN_READ_ON, round(_READ_ON_SHARE * len(places)))
+            return _run_reader(loaded, question, [statements[at] for at in places], _HELPS, most)
 
         return [len(statement) for statement in statements], run
 
@@ -87,15 +94,29 @@ def _token_ids(loaded: LoadedModel, text: str) -> list[int]:
 
 
 def _run_reader(
-    loaded: LoadedModel, first: Sequence[int], others: Iterable[Sequence[int]], output: str
+    loaded: LoadedModel,
+    first: Sequence[int],
+    others: Sequence[Sequence[int]],
+    output: str,
+    most: int | None = None,
 ) -> Any:  # noqa: ANN401
-    """The model's logits for each of the other texts, read after the first."""
+    """The model's logits for each of the other texts, read after the first.
+
+    At most `most` of them are read to the end (all by default): after a few layers most statements are seen
+    not to help, and get the logit of that moment.
+    """
     import numpy as np
 
-    statements, mask = pad_rows(list(others))
+    statements, mask = pad_rows(others)
     # The beginning's token is left to the other texts: in each of them it carries the judgement.
     question = np.array(first[1:], dtype=np.int64)
-    return run_session(loaded, {"question": question, "statements": statements, "mask": mask}, output)[0]
+    inputs = {
+        "question": question,
+        "statements": statements,
+        "mask": mask,
+        "most": np.array([len(others) if most is None else most], dtype=np.int64),
+    }
+    return run_session(loaded, inputs, output)[0]
 
 
 def _probabilities_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401

@@ -157,12 +157,12 @@ def at_work(world):
     nursery_file = Path(__file__).with_name("nursery.py")
     command = [sys.executable, str(nursery_file), str(world.log)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, start_new_session=True) as nursery:
-        reading = os.open(world.asking, os.O_RDWR)
+        reading, ended = os.open(world.asking, os.O_RDWR), threading.Event()
 
         def pass_on():
-            while not world.stopping.is_set():
+            while (asked := os.read(reading, 4096)) and not ended.is_set():
                 with contextlib.suppress(OSError):
-                    nursery.stdin.write(os.read(reading, 4096))
+                    nursery.stdin.write(asked)
 
         names = [f"agent-{number}" for number in range(AGENTS)]
         threads = [threading.Thread(target=world.agent, args=(name,), daemon=True) for name in names]
@@ -170,17 +170,20 @@ def at_work(world):
             threading.Thread(target=world.commander, args=(nursery.stdin,), daemon=True)
             for _ in range(COMMANDS)
         ]
-        threading.Thread(target=pass_on, daemon=True).start()
-        for thread in threads:
+        passing = threading.Thread(target=pass_on, daemon=True)
+        for thread in (passing, *threads):
             thread.start()
         try:
             yield
         finally:
             world.stopping.set()
-            os.write(reading, b"")
             for thread in threads:
                 thread.join(180)
-            alive = [thread for thread in threads if thread.is_alive()]
+            ended.set()
+            os.write(reading, b"\n")  # wakes the thread that passes on what is asked
+            passing.join(180)
+            os.close(reading)
+            alive = [thread for thread in (passing, *threads) if thread.is_alive()]
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(nursery.pid, signal.SIGKILL)
             assert not alive, "an agent never ends"
