@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
-from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS, MIN_REPLACED
+from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
 from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent
 from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
-from foreword.types import DISPUTES, REPLACES, Filters
+from foreword.types import DISPUTES, REPLACES, SURE_REPLACEMENT, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -192,7 +192,7 @@ class _Changes:
             name = older.id
             for one in related.get(name, ()):
                 relation = one.relationship
-                if relation.to_id != name or relation.confidence < MIN_REPLACED:
+                if relation.to_id != name or relation.confidence < SURE_REPLACEMENT:
                     continue
                 if relation.type == REPLACES and is_trusted_as_much(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)

@@ -20,7 +20,7 @@ from foreword.store.base import ListRecent
 from foreword.text.dates import find_dates
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS
-from foreword.types import REPLACES, Filters
+from foreword.types import REPLACES, SURE_REPLACEMENT, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +43,6 @@ has at least the second share of the words of one of the sentence's clauses."""
 
 _SAME_SHARE = 0.6
 """Two ends of one session are the same if the shorter has at least this share of its words in the other."""
-
-MIN_REPLACED = 0.5
-"""The least confidence of a relation by which a statement is replaced."""
 
 _MAX_CACHED_SENTENCES = 8_192
 _MAX_ENDS = 100
@@ -125,7 +122,7 @@ def find_replacing_items(store: Store, workspace: str, ids: Sequence[str]) -> di
             one.memory
             for one in found
             if (one.relationship.type, one.relationship.to_id) == (REPLACES, name)
-            and one.relationship.confidence >= MIN_REPLACED
+            and one.relationship.confidence >= SURE_REPLACEMENT
         ]
         for name, found in related.items()
     }

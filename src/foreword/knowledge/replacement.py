@@ -22,7 +22,7 @@ from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.words import is_unspaced
-from foreword.types import REPLACES, Filters, Relation, VectorProbe
+from foreword.types import REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 MIN_CHANCE = 0.1
 """The least probability at which a replacement is stored."""
-
-_MIN_SURE = 0.5
-"""The least confidence of a relation that surely is a replacement."""
 
 _MIN_CHANCE_IN_TALK, _MIN_CHANCE_OF_CHANGE_IN_TALK = 0.98, 0.5
 """The least probability in talk, where the reader is too sure of itself, and the same if a value differs or
@@ -250,4 +247,4 @@ def _as_turn(item: Item) -> Item:
 
 def surely_replaces(relation: Relation) -> bool:
     """Whether a relation says, with enough confidence, that one item replaces another."""
-    return relation.type == REPLACES and relation.confidence >= _MIN_SURE
+    return relation.type == REPLACES and relation.confidence >= SURE_REPLACEMENT

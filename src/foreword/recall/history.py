@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.text.provenance import may_replace
-from foreword.types import REPLACES
+from foreword.types import REPLACES, SURE_REPLACEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,9 +26,6 @@ MAX_CONTRADICTIONS = 2
 
 _MAX_LOGITS_BELOW = 4.0
 """A successor may be this much less relevant than what it replaces, in the reader's logits."""
-
-_SURE = 0.5
-"""A successor that was not read, or is far less relevant, must have at least this confidence."""
 
 
 def find_contradictions(
@@ -88,7 +85,7 @@ def _is_replacement(related: RelatedMemory, older_id: str) -> bool:
 def _is_likely_successor(
     related: RelatedMemory, read: Mapping[str, float], older_logit: float | None
 ) -> bool:
-    """Whether a successor is nearly as relevant as what it replaces, or a sure one."""
+    """Whether a successor was read and is nearly as relevant as what it replaces, or is a sure one."""
     logit = read.get(related.memory.id)
     near = logit is not None and older_logit is not None and logit >= older_logit - _MAX_LOGITS_BELOW
-    return near or related.relationship.confidence >= _SURE
+    return near or related.relationship.confidence >= SURE_REPLACEMENT

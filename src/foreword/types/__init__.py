@@ -146,6 +146,9 @@ MENTIONS = "mentions"
 REPLACES = "replaces"
 """The type of the relation from a newer statement to the one that it makes untrue."""
 
+SURE_REPLACEMENT = 0.5
+"""The confidence from which on such a relation alone decides that the older statement is outdated."""
+
 DISPUTES = "disputes"
 """The type of the relation from a statement to one that it contradicts and is not trusted to replace."""
 
