@@ -232,7 +232,8 @@ def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEm
         )
         for at, (one, later) in enumerate(zip(told, describe_later(told), strict=True))
     ]
-    hard = _find_nearest_statements(given, encoder)
+    vectors = np.array(encoder.embed_batch([one["text"] for one in told]))
+    hard = _find_nearest_statements(given, vectors, encoder)
     prompts = [
         Prompt(
             cut_prompt(_encode_text(tokenizer, one["text"])),
@@ -242,18 +243,16 @@ def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEm
         for one, near in zip(given["prompts"], hard, strict=True)
     ]
     related = find_related(given)
-    near = find_near_pairs(told, encoder)
-    return History(statements, prompts, related, _find_unrelated(told, related), near)
+    return History(
+        statements, prompts, related, _find_unrelated(told, related), find_near_pairs(numbers, vectors)
+    )
 
 
-def find_near_pairs(
-    told: Sequence[dict[str, Any]], encoder: BundledEmbeddingProvider
-) -> list[tuple[int, int]]:
-    """Each statement with the earlier ones that are nearest in meaning, the later number first."""
-    vectors = np.array(encoder.embed_batch([one["text"] for one in told]))
+def find_near_pairs(numbers: Sequence[int], vectors: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of statements' numbers: each with the earlier ones nearest in meaning, the later number first."""
     return [
-        (told[at]["n"], told[place]["n"])
-        for at in range(1, len(told))
+        (numbers[at], numbers[place])
+        for at in range(1, len(numbers))
         for place in _nearest_places(vectors[:at] @ vectors[at], _MAX_NEAR, _MIN_NEAR_COSINE)
     ]
 
@@ -349,9 +348,10 @@ def cut_prompt(tokens: list[int]) -> list[int]:
     return tokens if len(tokens) <= _PROMPT_TOKENS else tokens[:half] + tokens[-half:]
 
 
-def _find_nearest_statements(given: dict[str, Any], encoder: BundledEmbeddingProvider) -> list[list[int]]:
-    """For each prompt, the positions of the statements that are nearest by the bundled encoder."""
-    statements = np.array(encoder.embed_batch([one["text"] for one in given["statements"]]))
+def _find_nearest_statements(
+    given: dict[str, Any], statements: np.ndarray, encoder: BundledEmbeddingProvider
+) -> list[list[int]]:
+    """For each prompt, the positions of the statements whose vectors are nearest to it."""
     prompts = np.array([encoder.embed_query(one["text"]) for one in given["prompts"]])
     return [np.argsort(-row)[:_HARD].tolist() for row in (prompts @ statements.T).round(3)]
 

@@ -155,8 +155,8 @@ def _find_corrected_by_value(
 ) -> list[Corrected]:
     """The latest statement with another value of the same sort, and those nearby that repeat that value."""
     corrects_own = bool(cue("corrects").search(said))
-    begins = cue("contradicts").match(said)
-    marked = corrects_own or begins is not None
+    beginning = cue("contradicts").match(said)
+    marked = corrects_own or beginning is not None
     is_short = len(said.split()) <= _MAX_WORDS_UNMARKED
     if not marked and (is_answer or not is_short):
         return []
@@ -165,7 +165,7 @@ def _find_corrected_by_value(
     candidates = _sort_own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
-    if not marked or (begins and not (corrects_own or is_short) and _WEAK_MARKS.fullmatch(begins[0])):
+    if not marked or (beginning and not (corrects_own or is_short) and _WEAK_MARKS.fullmatch(beginning[0])):
         # "Oh, Mia, how lovely!" addresses somebody, and "it's called Doreen, it never stops" names something.
         new = {sort: values for sort, values in new.items() if sort != "name"}
     for older in candidates:
