@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
@@ -517,6 +520,28 @@ def test_a_session_begins_with_what_is_open_from_any_session_before(event, answe
     words = answer_and_keep(event("SessionStart", session="friday", source="startup"))
     assert "Still open: the heron ending." in words
     assert words.index("heron ending") < words.index("added the pause menu")
+
+
+class MeetingSummariser:
+    """Waits in each summary until a second one is being written, for a second at most."""
+
+    def __init__(self):
+        self._both = threading.Barrier(2, timeout=1)
+        self._numbers = count(1)
+
+    def summarise(self, turns, words):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._both.wait()
+        return f"The pause menu was added; summary {next(self._numbers)}."
+
+
+def test_a_message_and_the_end_of_its_session_at_once_leave_one_summary(engine, folder, event):
+    companion = Companion(engine, MeetingSummariser())
+    companion.keep(event("UserPromptSubmit", prompt="Add a pause menu."))
+    events = event("Stop", message="I added the pause menu."), event("SessionEnd")
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(companion.keep, events))
+    assert len(stored_texts(engine, folder, kinds=("summary",))) == 1
 
 
 def test_a_session_beside_one_that_runs_is_not_told_of_it(event, answer_and_keep):

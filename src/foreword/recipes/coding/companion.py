@@ -18,6 +18,7 @@ that the caller can send the event again.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -77,6 +78,8 @@ _DEFAULT_DOMAIN = "debugging"
 _ASK_FOR_REASONS, _MAX_REASONS_ASKED = timedelta(days=7), 2
 """For how long after an experience ended new sessions are asked why it ended so, and about how many."""
 
+_SESSION_LOCKS = 64
+"""How many locks there are for sessions; two sessions with the same one wait for each other."""
 _SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
 
 
@@ -111,6 +114,7 @@ class Companion:
         self._engine = engine
         self._find_workspace = find_workspace
         self._workspaces: dict[str, tuple[float, str]] = {}
+        self._session_locks = tuple(threading.Lock() for _ in range(_SESSION_LOCKS))
         self._repeats = RecentTexts()
         self._failing = SeenFailures()
         self.experiences = Experiences(engine)
@@ -154,8 +158,15 @@ class Companion:
             store_receipt(self._engine.store, replace(saying.receipt, notes=notes))
 
     def keep(self, event: AgentEvent) -> None:
-        """Store the turns and the evidence that an event brings; the same event twice is stored once."""
-        workspace = self._find_event_workspace(event)
+        """Store the turns and the evidence that an event brings; the same event twice is stored once.
+
+        The events of a session are stored one after another: two at once would both write its summary.
+        """
+        with self._session_locks[hash(event.session) % _SESSION_LOCKS]:
+            self._keep_alone(event, self._find_event_workspace(event))
+
+    def _keep_alone(self, event: AgentEvent, workspace: str) -> None:
+        """Store what an event brings while no other event of its session is being stored."""
         self._clear_shown(event)
         self._store_turns(items_from_event(event, workspace, self._repeats), event, workspace)
         self._adopt_experience(event, workspace)
