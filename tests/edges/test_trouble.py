@@ -94,6 +94,33 @@ def test_a_home_that_cannot_be_written_is_told_when_a_session_begins(start_sessi
     assert "FOREWORD_HOME" in answer["systemMessage"]
 
 
+@pytest.mark.parametrize("name", ["run", "spool"])
+def test_a_file_in_the_place_of_a_folder_is_told_when_a_session_begins_and_by_doctor(
+    start_session, home, foreword, name
+):
+    home.mkdir(parents=True)
+    (home / name).write_text("")
+    assert f"{home / name} cannot be used (a file is in its place)" in start_session(home)["systemMessage"]
+    assert find_home_advice(foreword).startswith(f"{home / name} cannot be used")
+
+
+def test_a_home_on_a_disk_that_is_not_mounted_is_told_when_a_session_begins_and_by_doctor(
+    start_session, home, foreword, tmp_path
+):
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.symlink_to(tmp_path / "disk" / "foreword")
+    told = f"{home} is a link to {tmp_path / 'disk' / 'foreword'}, which is not there"
+    assert told in start_session(home)["systemMessage"]
+    assert find_home_advice(foreword).startswith(told)
+
+
+def find_home_advice(foreword):
+    ran = foreword("doctor", "--json")
+    (finding,) = [one for one in ran.json["environment"] if one["name"] == "home"]
+    assert (ran.code, finding["ok"]) == (1, False)
+    return finding["advice"]
+
+
 def test_settings_put_right_are_enough(start_session, home):
     home.mkdir(parents=True)
     (home / "config.toml").write_text('template = "poem"\n')
@@ -142,9 +169,7 @@ def test_where_nothing_can_be_locked_that_is_said(no_locks, home, foreword):
     assert (ran.code, "cannot be locked" in ran.err, "local disk" in ran.err) == (1, True, True)
     assert "the input or the output" not in foreword("status").err
     assert foreword("stop").code == 0
-    ran = foreword("doctor", "--json")
-    (finding,) = [one for one in ran.json["environment"] if one["name"] == "home"]
-    assert (ran.code, finding["ok"], "local disk" in finding["advice"]) == (1, False, True)
+    assert "local disk" in find_home_advice(foreword)
 
 
 # Doctor

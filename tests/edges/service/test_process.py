@@ -293,6 +293,13 @@ def test_idle_it_leaves(home):
     assert "nothing was asked for 0.001 minutes" in (home / "run" / "service.log").read_text()
 
 
+def test_a_service_whose_lock_was_removed_leaves_as_nobody_could_stop_it(serve, home):
+    running = serve()
+    (home / "run" / "service.lock").unlink()
+    assert running.process.wait(120) == 0
+    assert not (home / "run" / "service.sock").exists()
+
+
 def test_a_service_whose_socket_was_taken_away_leaves(serve, home):
     running = serve()
     (home / "run" / "service.sock").unlink()

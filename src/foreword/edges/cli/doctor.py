@@ -174,7 +174,7 @@ def _check_home_folder(settings: Settings) -> Finding:
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         advice = f"{existing} is not a folder we may write to; change its permissions or set FOREWORD_HOME"
         return Finding("home", str(folder), ok=False, advice=advice)
-    if existing != folder:
+    if existing != folder and not folder.is_symlink():
         return Finding("home", f"{folder} (writable, will be made)")
     if trouble := describe_unusable_folder(str(folder)):
         return Finding("home", str(folder), ok=False, advice=trouble)

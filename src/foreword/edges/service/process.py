@@ -261,6 +261,8 @@ class Service:
         """The reason why the service should stop now; empty if there is none."""
         if not self._run.owns_socket():
             return "the socket is gone or another's"
+        if not self._run.holds_lock():
+            return "the lock is gone or another's"
         if _package_stamp() != self._package:
             return "the package was replaced"
         http = self._loopback

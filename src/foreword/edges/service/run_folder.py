@@ -64,6 +64,13 @@ class RunFolder:
         self._lock = lock
         return True
 
+    def holds_lock(self) -> bool:
+        """Whether the lock that others look at is still the one this process holds."""
+        with contextlib.suppress(OSError):
+            if self._lock is not None:
+                return os.path.samestat(os.fstat(self._lock), (self.folder / LOCK_NAME).stat())
+        return False
+
     def release(self) -> None:
         """Release the lock. The file stays: removing it would let two processes lock two files."""
         if self._lock is not None:

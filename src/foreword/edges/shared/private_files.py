@@ -7,7 +7,9 @@ Uses only the standard library, because `hook_client.py` imports it without site
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from contextlib import suppress
 
@@ -30,13 +32,19 @@ def append_to_log(home: str, line: str) -> None:
 
 
 def make_private_folder(home: str, name: str) -> str:
-    """Create a folder under the home that only its owner may enter, if it is missing; returns its path."""
+    """Create a folder under the home that only its owner may enter, if it is missing; returns its path.
+
+    OSError if that fails, and NotADirectoryError if there is a file of that name.
+    """
     folder = os.path.join(home, name)
     os.makedirs(home, 0o700, exist_ok=True)
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
-        if os.stat(folder).st_mode & 0o077:
+        mode = os.stat(folder).st_mode
+        if not stat.S_ISDIR(mode):
+            raise NotADirectoryError(errno.ENOTDIR, "a file is in its place", folder) from None
+        if mode & 0o077:
             os.chmod(folder, 0o700)
     else:
         with suppress(OSError):  # the next write into it will show that the disk fails

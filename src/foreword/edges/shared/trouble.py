@@ -5,7 +5,7 @@ begins shows the line at once, instead of waiting for a service that will not st
 for another reason writes the line to `run/trouble`, if it can.
 """
 # Like the client, it does without pathlib:
-# ruff: noqa: PTH108, PTH116, PTH118
+# ruff: noqa: PTH108, PTH110, PTH114, PTH115, PTH116, PTH118
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def describe_unusable_folder(home: str) -> str:
     """Why nothing can be written or locked in this home; empty if it can."""
     import fcntl
 
+    if os.path.islink(home) and not os.path.exists(home):
+        return f"{home} is a link to {os.readlink(home)}, which is not there; {_ADVICE}"
     try:
-        folder = make_private_folder(home, "run")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            return f"{folder} cannot be written to; {_ADVICE}"
+        for folder in (make_private_folder(home, "spool"), make_private_folder(home, "run")):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                return f"{folder} cannot be written to; {_ADVICE}"
         opened = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        return f"{home} cannot be used ({error.strerror}); {_ADVICE}"
+        return f"{error.filename or home} cannot be used ({error.strerror}); {_ADVICE}"
     try:
         fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
