@@ -193,20 +193,44 @@ def test_the_doctor_works_on_a_home_that_cannot_be_written(foreword, monkeypatch
     assert "FOREWORD_HOME" in finding["advice"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-def test_the_doctor_works_on_a_home_that_is_mounted_read_only(foreword, shop, home):
-    command = f'mount -t tmpfs -o size=1m none /mnt && mount --bind "{home}" "{home}" && '
-    command += f'mount -o remount,bind,ro "{home}" && exec "{sys.executable}" -m foreword doctor --json'
+def run_with_read_only_folder(folder, *arguments, text=""):
+    """Run `foreword` where a folder is mounted read-only; gives what it printed and its exit code."""
+    command = f'mount -t tmpfs -o size=1m none /mnt && mount --bind "{folder}" "{folder}" && '
+    command += f'mount -o remount,bind,ro "{folder}" && exec "$@"'
     ran = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, check=False, timeout=120
-    )
-    if "mount" in ran.stderr or "unshare" in ran.stderr:
+        ["unshare", "-m", "sh", "-c", command, "sh", sys.executable, "-m", "foreword", *arguments],
+        input=text, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    if "mount:" in ran.stderr or "unshare:" in ran.stderr:
         pytest.skip(f"nothing can be mounted here: {ran.stderr}")
-    answer = json.loads(ran.stdout)
+    return json.loads(ran.stdout), ran.returncode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize("place", ["", "workspaces"])
+def test_the_doctor_works_on_a_home_that_is_mounted_read_only(foreword, shop, home, place):
+    answer, code = run_with_read_only_folder(home / place, "doctor", "--json")
     (finding,) = [one for one in answer["environment"] if one["name"] == "home"]
-    assert (ran.returncode, finding["ok"]) == (1, False)
+    assert (code, finding["ok"]) == (1, False)
     (diagnosis,) = answer["workspaces"]
     assert "FOREWORD_HOME" in diagnosis["problems"][0]["value"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_databases_that_cannot_be_written_are_told_when_a_session_begins(engine, home, tmp_path):
+    engine.remember("Deploys happen on Tuesdays.", str(tmp_path))
+    engine.store.close()
+    event = json.dumps(
+        {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path), "source": "startup"}
+    )
+    answer, _ = run_with_read_only_folder(home / "workspaces", "hook", "--direct", text=event)
+    assert "workspaces" in answer["systemMessage"]
+    assert "cannot be written to" in answer["systemMessage"]
+
+
+def test_a_log_that_cannot_be_written_is_told_when_a_session_begins(start_session, home):
+    (home / "run" / "service.log").mkdir(parents=True)
+    assert "service.log cannot be written to" in start_session(home)["systemMessage"]
 
 
 def test_the_doctor_says_why_the_service_could_not_run_and_that_it_is_paused(foreword, home):

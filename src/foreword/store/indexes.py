@@ -167,6 +167,8 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
     for index in ("words", "identifiers", "trigrams"):  # compared by the full-text engine itself
         try:
             tx.execute(f"INSERT INTO {index}({index}, rank) VALUES('integrity-check', 1)")
+        except apsw.ReadOnlyError:
+            raise  # that nothing can be written says nothing about the index
         except apsw.Error as error:
             yield Problem(index, f"the index disagrees with the rows: {error}")
     yield from _find_problems_in_small_indexes(tx, items)

@@ -13,7 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import StorageError, StorePaused
+from foreword.errors import StorageError, StorePaused, StoreReadOnly
 from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base, batches
@@ -139,6 +139,14 @@ class SqliteStore(Store):
         readable = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")[:40] or "workspace"
         digest = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         return self.folder / f"{readable}-{digest}" / _DATABASE
+
+    def check_writable(self, workspace: str) -> None:
+        """Raise `StoreReadOnly` if this user may not write to a workspace's database, or not make it."""
+        path = self.path_of(workspace)
+        folder = next(folder for folder in path.parents if folder.exists())
+        for place in (folder, path) if path.exists() else (folder,):
+            if not os.access(place, os.W_OK):
+                raise StoreReadOnly(f"{place} cannot be written to; change its owner or its permissions")
 
     def _borrow_database(
         self, workspace: str, *, create: bool

@@ -98,6 +98,9 @@ def run_service(
         set_up_log(run.log, settings.log_level)
         os.chdir(run.folder)  # so that no folder of the agent that started us stays in use
         return asyncio.run(Service(options, settings, run, build_responder, build_application).serve())
+    except ForewordError as error:
+        record_start_failure(str(home), str(error))
+        raise
     finally:
         run.withdraw()
         run.release()
@@ -305,9 +308,15 @@ class RedactingFilter(logging.Filter):
 
 
 def set_up_log(path: Path, level: str) -> None:
-    """Log Foreword's messages from `info` on, and warnings of its libraries, to a private, rotated file."""
-    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8")
-    path.chmod(0o600)
+    """Log Foreword's messages from `info` on, and warnings of its libraries, to a private, rotated file.
+
+    ForewordError if that file cannot be written.
+    """
+    try:
+        handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8")
+        path.chmod(0o600)
+    except OSError as error:
+        raise ForewordError(f"{path} cannot be written to ({error.strerror}); remove it") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.addFilter(RedactingFilter())
     root = logging.getLogger()

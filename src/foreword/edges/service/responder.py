@@ -23,6 +23,7 @@ from foreword.engine.defaults import connect_summariser
 from foreword.errors import StorageError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
+from foreword.store.sqlite import SqliteStore
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class Responder:
         saying = self._companion.say(event, allowed_ms)
         if not saying:
             return Reply(_format_hook_answer(payload, notice=self._describe_store_failure(event)))
-        announced = self._announces_recalls and event.name == "UserPromptSubmit"
-        body = _format_hook_answer(payload, saying.text, self._describe_recalls(saying) if announced else "")
+        notice = self._describe_store_failure(event)
+        if self._announces_recalls and event.name == "UserPromptSubmit":
+            notice = self._describe_recalls(saying)
+        body = _format_hook_answer(payload, saying.text, notice)
         if not body:
             self._companion.note_undelivered(saying)
             return Reply()
@@ -90,8 +93,11 @@ class Responder:
         """When a session starts, why its database cannot be used; empty if it can, and for other events."""
         if event.name != "SessionStart":
             return ""
+        store, workspace = self._engine.store, workspace_of(Path(event.folder))
         try:
-            self._engine.store.get(workspace_of(Path(event.folder)), "")
+            if isinstance(store, SqliteStore):
+                store.check_writable(workspace)
+            store.get(workspace, "")
         except StorageError as error:
             return f"Foreword is off in this project: {error}. For more: foreword doctor"
         return ""

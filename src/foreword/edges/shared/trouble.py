@@ -47,8 +47,9 @@ def describe_unusable_folder(home: str) -> str:
     if os.path.islink(home) and not os.path.exists(home):
         return f"{home} is a link to {os.readlink(home)}, which is not there; {_ADVICE}"
     try:
-        for folder in (make_private_folder(home, "spool"), make_private_folder(home, "run")):
-            if not os.access(folder, os.W_OK | os.X_OK):
+        databases = os.path.join(home, "workspaces")
+        for folder in (databases, make_private_folder(home, "spool"), make_private_folder(home, "run")):
+            if os.path.exists(folder) and not os.access(folder, os.W_OK | os.X_OK):
                 return f"{folder} cannot be written to; {_ADVICE}"
         opened = os.open(folder, os.O_RDONLY)
     except OSError as error:
