@@ -1,4 +1,4 @@
-"""Find passwords in tables (CSV or Markdown), in a column whose head names a secret."""
+"""Find passwords in tables (CSV, Markdown, INSERT of SQL), in a column whose head names a secret."""
 
 from __future__ import annotations
 
@@ -25,11 +25,22 @@ _SEPARATORS = ",;\t|"
 _MAX_HEAD_CHARACTERS = 400
 _MAX_ROWS = 500
 _RULE = re.compile(r"[\s|:+-]*")
+_INSERT = re.compile(
+    r"insert\s{1,8}(?:or\s{1,8}\w{1,16}\s{1,8}|ignore\s{1,8})?into\s{1,8}[\w.\"'`\[\]]{1,128}\s{0,8}"
+    r"\((?P<heads>[^()]{1,2000})\)\s{0,8}values\s{0,8}"
+)
+_INSERTED_ROW = re.compile(
+    r"[\s,]{0,8}\((?P<cells>(?:'(?:[^'\\]|\\.|'')*+'|\"[^\"]*+\"|\([^()]*+\)|[^'\"()])*+)\)"
+)
+_INSERTED_CELL = re.compile(r"(?:'(?:[^'\\]|\\.|'')*+'|\"[^\"]*+\"|\([^()]*+\)|[^'\"(),])++")
+_SECRET_HEAD = re.compile(r"pass(?:word|wd|phrase|code|wort)?|pwd|secret|token|api_?key|senha|contrasena")
 
 
 def find_column_secrets(prepared: PreparedText) -> Iterator[Secret]:
     """The values that look like a password in columns whose head names a secret."""
     text, lower = prepared.text, prepared.lower
+    if "insert" in prepared.words:
+        yield from _find_inserted_secrets(text, lower)
     for word in (*sorted(_HEADS & prepared.words), *(() if lower.isascii() else _HEADS_BEYOND_ASCII)):
         at = lower.find(word)
         while at >= 0:
@@ -78,3 +89,17 @@ def _find_in_cell(cell: str, at: int) -> list[Secret]:
         return []
     at += cell.find(value)
     return [Secret("password", at, at + len(value))]
+
+
+def _find_inserted_secrets(text: str, lower: str) -> Iterator[Secret]:
+    """The passwords among the values of statements `INSERT INTO table (columns) VALUES (values), …`."""
+    for insert in _INSERT.finditer(lower):
+        heads = insert["heads"].split(",")
+        columns = {number for number, head in enumerate(heads) if _SECRET_HEAD.search(head)}
+        row = _INSERTED_ROW.match(text, insert.end()) if columns else None
+        while row:
+            cells = list(_INSERTED_CELL.finditer(text, row.start("cells"), row.end("cells")))
+            if len(cells) == len(heads):
+                for number in columns:
+                    yield from _find_in_cell(cells[number][0], cells[number].start())
+            row = _INSERTED_ROW.match(text, row.end())

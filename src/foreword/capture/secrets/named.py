@@ -21,7 +21,7 @@ _ENGLISH = ("pass", "pwd", "secret", "token", "key", "credential", "auth")
 _FOREIGN = tuple(
     word
     for word in sorted(set(WORDS["password"]), key=len, reverse=True)
-    if not any(english in word for english in _ENGLISH)
+    if not any(part.startswith(_ENGLISH) for part in word.split(" "))
 )
 _STEMS: dict[str, list[str]] = {}
 for _word in filter(str.isascii, _FOREIGN):
@@ -66,7 +66,11 @@ _HARMLESS = re.compile(
 _NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
 _SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
 _ANY_SCHEME = re.compile(r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})")
-_OPENING = re.compile(r"[bBrRuUfFN]{0,2}(\"{3}|'{3}|\\{0,4}[\"'`]|[«“”])")
+_CONVERSIONS = (
+    r"(?:String::from|(?:SecretString|Secret|SecretBox)::(?:from|new)|SecretStr|(?:new )?String|Buffer\.from"
+    r"|bytes|bytearray|str|\[\]byte|Some|Encoding\.(?:UTF8|ASCII)\.GetBytes|Optional\.of)\(\s{0,2}"
+)
+_OPENING = re.compile(rf"(?:{_CONVERSIONS})?[bBrRuUfFN]{{0,2}}(\"{{3}}|'{{3}}|\\{{0,4}}[\"'`]|[«“”])")
 _CLOSINGS = {"«": "»", "“": "”", "”": "”"}
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
 _BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")

@@ -33,8 +33,9 @@ _LINK = (
 )
 # The value has a digit or a sign, or is in quotes, so that the words before it are not taken for it.
 _VALUE_AFTER = re.compile(
-    rf"{_NAME}[»)]?(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`«“„]?)"
-    r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})(?P<after>[\"'`»”“]?)"
+    rf"{_NAME}[»)]?(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`“„(]|«[ \u00a0\u202f]?|)"
+    r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})"
+    r"(?P<after>[\"'`»”“]|[ \u00a0\u202f]»|)"
 )
 _VALUE_BEFORE = re.compile(
     rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}"
@@ -53,7 +54,9 @@ _OWN_CODE = re.compile(
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
-_NOUN_BEFORE = re.compile(r"\b(?:the|my|our|your|his|her|its|admin|root|user|wifi|db|new|old)[ \t]{1,3}\Z")
+_NOUN_BEFORE = re.compile(
+    r"\b(?:the|my|our|your|his|her|its|admin|root|user|wifi|db|new|old|mots?[ \t]de)[ \t]{1,3}\Z"
+)
 _KEY_BEFORE = re.compile(
     r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared)[ \t_-]{1,3}\Z"
 )
@@ -100,24 +103,23 @@ def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     quoted = bool(match["quote"] and match["after"])
     if shape.is_expression(value) or text[start + len(value) : start + len(value) + 1] in ("(", "["):
         return
-    gap = match["gap"] is not None
-    if (
-        match["word"] == "pass"
+    verb = (
+        match["word"] in _VERBS
         and ":" not in match[0]
         and not _NOUN_BEFORE.search(lower, max(0, at - 12), at)
-    ):
-        gap = True
+    )
+    gap = match["gap"] is not None or (verb and match["word"] == "pass")
     if gap and match["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
         return
-    if _follows_secret_word(value, match["word"], quoted=quoted, gap=gap):
+    if _follows_secret_word(value, match["word"], quoted=quoted, gap=gap, verb=verb):
         kind = "secret" if match["word"].endswith(("token", "secret", "key")) else "password"
         yield Secret(kind, start, start + len(value))
 
 
-def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool) -> bool:
+def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb: bool) -> bool:
     """Whether the value that follows a word such as `password` is a secret.
 
-    With `gap`, only blanks are between the two.
+    With `gap`, only blanks are between the two; with `verb`, the word may also mean "to pass".
     """
     if shape.is_placeholder(value) or shape.is_code_name(value):
         return False
@@ -126,11 +128,9 @@ def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool) -> b
             len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_surely_password(value)
         )
     if gap:
-        return word not in _VERBS and (
-            shape.is_surely_password(value) or _JOINED_WORDS.fullmatch(value) is not None
-        )
+        return not verb and (shape.is_surely_password(value) or _JOINED_WORDS.fullmatch(value) is not None)
     if quoted and value.isalpha():
-        return word not in _VERBS and not shape.is_type_or_state(value)
+        return not verb and not shape.is_type_or_state(value)
     return len(value) >= 6 and shape.is_mixed(value)
 
 
