@@ -24,16 +24,16 @@ def _pattern_for_role(role: str) -> str:
 _NAME = (
     r"(?P<word>pass(?:[ -]?(?:word|wort|wd|phrase|code|key|ord|e))?|pwd|"
     r"(?:api|access|auth|secret)?[ _-]?(?:token|secret|key)|"
-    rf"{FOREIGN_PATTERN})(?:s|'s|’s|en|es)?(?![^\W\d_])"
+    rf"{FOREIGN_PATTERN})(?:s|'s|’s|en|es|et|nya)?(?![^\W\d_])"
 )
 _LINK = (
     r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
     rf"(?:[ \t]{{1,3}}(?:{_pattern_for_role('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
-    r"|[ \t]{0,2}[:→][ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
+    r"|[ \t]{0,2}[:→][*_]{0,3}[ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
 )
 # The value has a digit or a sign, or is in quotes, so that the words before it are not taken for it.
 _VALUE_AFTER = re.compile(
-    rf"{_NAME}[»)]?(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`“„(]|«[ \u00a0\u202f]?|)"
+    rf"{_NAME}[»)*_]{{0,3}}(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`“„(]|«[ \u00a0\u202f]?|)"
     r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})"
     r"(?P<after>[\"'`»”“]|[ \u00a0\u202f]»|)"
 )
