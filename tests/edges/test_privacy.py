@@ -230,7 +230,9 @@ def test_a_lookup_in_a_pause_leaves_no_receipt(foreword, home, project, monkeypa
     monkeypatch.chdir(project)
     foreword("remember", "Deploys happen on Tuesdays, never on Fridays.")
     foreword("pause")
-    assert "Tuesdays" in foreword("context", f"When do deploys happen, {WORD}?").out
+    ran = foreword("context", f"When do deploys happen, {WORD}?")
+    assert "Tuesdays" in ran.out
+    assert "no receipt kept: Foreword is paused" in " ".join(ran.err.split())
     assert files_with(home) == []
     assert foreword("why").code == 1
 

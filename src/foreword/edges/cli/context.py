@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
@@ -294,11 +296,14 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
 
 
 def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, recorded: bool) -> str:
-    """The tokens used of the budget, and the command that explains the receipt."""
+    """The tokens used of the budget, and the command that explains the receipt, or why none was kept."""
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
     if excess:
         spent += f" ({excess:,} over: a shorter one would say nothing)"
     if receipt.notes:  # the log has printed them, and `why` shows them again
         spent += f", {show.plural(len(receipt.notes), 'note')}"
-    ask = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
-    return f"{spent}, {ask if recorded else 'no receipt kept (dry run)'}"
+    if not recorded:
+        return f"{spent}, no receipt kept (dry run)"
+    if reason := reason_to_keep_nothing(find_home(), call.workspace):
+        return f"{spent}, no receipt kept: {reason}"
+    return f"{spent}, receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
