@@ -47,6 +47,11 @@ def test_a_beginning_of_an_id_is_enough_and_two_that_fit_are_named(foreword, ids
     assert "several ids begin with 'ab': ab1, ab2" in foreword("show", "ab").err
 
 
+def test_the_beginning_of_an_id_says_what_a_memory_supersedes(foreword, ids):
+    new = foreword("remember", "Staff stay signed in.", "--supersedes", ids[0][:10]).out.strip()
+    assert foreword("show", ids[0], "--json").json["item"]["superseded_by"] == new
+
+
 def test_an_edit_is_a_new_version_and_the_old_one_is_its_history(foreword, ids):
     new = foreword("edit", ids[0][:12], "Staff sessions end after 15 minutes.").out.strip()
     shown = foreword("show", new).out
