@@ -50,15 +50,15 @@ def render_memory(visit: Visit) -> Markup:
     else:
         page = browser.list_items(filters, skip, _STEP, holds=holds)
     shown = page.items[:100]
-    rows = el("ul", *(item_row(visit, item) for item in shown), class_="rows")
+    rows = [item_row(visit, item, is_replaced=item.id in page.successors) for item in shown]
     found = "best first" if asked["q"] else "newest first"
     query = {name: value or None for name, value in asked.items()}
     return join(
         page_heading("Memory", f"{page.total:,} items, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
-        rows
-        if shown
+        el("ul", *rows, class_="rows")
+        if rows
         else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )

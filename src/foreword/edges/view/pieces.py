@@ -89,14 +89,14 @@ def item_origin(visit: Visit, item: Item) -> Markup:
     return el("span", *dotted, class_="origin")
 
 
-def item_row(visit: Visit, item: Item) -> Markup:
+def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
     """An item as a row of a list."""
-    replaced = item.superseded_by and el("span", "replaced", class_="flag old")
+    replaced = is_replaced and el("span", "replaced", class_="flag old")
     return el(
         "li",
         el("div", kind_badge(item), replaced, item_origin(visit, item), class_="meta"),
         item_text(visit, item),
-        class_="row gone" if item.superseded_by else "row",
+        class_="row gone" if is_replaced else "row",
         data_row=True,
     )
 
