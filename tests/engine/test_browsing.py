@@ -99,3 +99,11 @@ def test_what_a_relation_says_was_replaced_is_listed_as_replaced_unless_its_sour
     assert old.id not in {one.id for one in browser.search_items("deploys", holds=True).items}
     assert browser.gather_story(new).after == ()
     assert browser.gather_story(agents).before == ()
+
+
+def test_a_search_ends_where_nothing_fits_any_more(engine, browser):
+    deploys = engine.remember("Deploys are on Tuesdays.", "shop")
+    engine.remember("Anna lives in Lyon.", "shop")
+    engine.embed_pending("shop")
+    assert [one.id for one in browser.search_items("deploys").items] == [deploys.id]
+    assert browser.search_items("quantum chromodynamics").total == 0

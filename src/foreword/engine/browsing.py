@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from foreword.errors import UnknownId, ValidationError
 from foreword.knowledge.replacement import surely_replaces
 from foreword.options import SearchOptions, check_workspace
+from foreword.pipeline import FLOOR
 from foreword.store.base import EVERYTHING, Amend, GetRelated, PutRelations
 from foreword.store.browsing import (
     CountPage,
@@ -39,6 +40,7 @@ _MAX_RELATED = 24
 _MAX_NAMED_RECEIPTS = 5
 _MAX_SEARCHED = 100
 _MAX_AMBIGUOUS = 5
+_WORD_SPACES = {"lexical", "trigram", "identifiers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,10 @@ class Browser:
         *,
         holds: bool | None = None,
     ) -> Page:
-        """The best items for these words, a hundred at most, filtered as in `list_items`."""
+        """The best items for these words, a hundred at most, filtered as in `list_items`.
+
+        What neither has one of the words nor is likely to help with them is left out.
+        """
         options = SearchOptions(
             limit=_MAX_SEARCHED,
             kinds=list(filters.kinds),
@@ -126,7 +131,11 @@ class Browser:
             session=filters.session,
             lane="fast",
         )
-        found = [result.memory for result in self._engine.search(words, self.workspace, options)]
+        found = [
+            result.memory
+            for result in self._engine.search(words, self.workspace, options)
+            if result.score >= FLOOR or _WORD_SPACES & result.ranks.keys()
+        ]
         successors = self.find_successors(found)
         fitting = tuple(
             item

@@ -213,7 +213,7 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
             ("Kind", kind_badge(item)),
             ("Said", time_element(item.created_at, visit.now)),
             ("By", written_text(attribution(item) or item.source.name)),
-            ("Source", written_text(f"{item.source.name} (trusted as {item.source.trust})")),
+            ("Source", join(written_text(item.source.name), f" (trusted as {item.source.trust})")),
             ("About", item.about and written_text(item.about)),
             ("Session", session),
             ("Last shown", shown),
