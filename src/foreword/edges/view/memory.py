@@ -54,7 +54,7 @@ def render_memory(visit: Visit) -> Markup:
     found = "best first" if asked["q"] else "newest first"
     query = {name: value or None for name, value in asked.items()}
     return join(
-        page_heading("Memory", f"{page.total:,} items, {found}."),
+        page_heading("Memory", f"{page.total:,} item{'' if page.total == 1 else 's'}, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
         el("ul", *rows, class_="rows")

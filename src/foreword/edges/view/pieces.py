@@ -110,9 +110,13 @@ def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: st
     after = visit.link(part, skip=skip + step, **query) if last < total else None
     return el(
         "nav",
-        el("a", "← Newer", href=before, rel="prev", data_key="p") if before else el("span", "← Newer"),
+        el("a", "← Newer", href=before, rel="prev", data_key="p")
+        if before
+        else el("span", "← Newer", aria_disabled="true"),
         el("span", f"{first:,}–{last:,} of {total:,}", class_="place"),
-        el("a", "Older →", href=after, rel="next", data_key="n") if after else el("span", "Older →"),
+        el("a", "Older →", href=after, rel="next", data_key="n")
+        if after
+        else el("span", "Older →", aria_disabled="true"),
         aria_label="Pages",
         class_="pager",
     )
