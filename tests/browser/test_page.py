@@ -270,6 +270,17 @@ def test_text_stands_out_from_its_ground(chromium, address, scheme):
     context.close()
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_no_words_are_faded_but_those_of_controls_that_are_off(page, part):
+    page.open(part)
+    faded = page.tab.evaluate(
+        """() => [...document.querySelectorAll("main *:not([aria-disabled])")]
+        .filter((one) => one.innerText?.trim() && !one.closest("svg") && getComputedStyle(one).opacity < 1)
+        .map((one) => one.outerHTML.slice(0, 200))"""
+    )
+    assert faded == []
+
+
 CONTRAST = """(name) => {
     const value = (one) => getComputedStyle(document.documentElement).getPropertyValue(one).trim();
     const light = (hex) => {

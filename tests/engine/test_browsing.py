@@ -4,7 +4,7 @@ import pytest
 
 from foreword.engine.browsing import CONFIRMED, Browser
 from foreword.errors import UnknownId, ValidationError
-from foreword.types import Filters, Source
+from foreword.types import REPLACES, Filters, Source
 
 
 @pytest.fixture
@@ -85,3 +85,25 @@ def test_a_page_knows_how_many_there_are(engine, browser):
     engine.import_lines([f'{{"text": "line number {n}"}}' for n in range(7)], "shop")
     page = browser.list_items(skip=5, limit=5)
     assert (len(page.items), page.total, page.skip) == (2, 7, 5)
+
+
+def test_what_a_relation_says_was_replaced_is_listed_as_replaced_unless_its_source_may_not(engine, browser):
+    old = engine.remember("Deploys are on Tuesdays.", "shop")
+    new = engine.remember("Deploys moved to Thursdays.", "shop")
+    agents = engine.remember("Deploys are on Sundays.", "shop", source=Source("claude", "agent"))
+    engine.relate(new.id, old.id, "shop", type=REPLACES)
+    engine.relate(agents.id, new.id, "shop", type=REPLACES)
+    page = browser.list_items(holds=False)
+    assert [one.id for one in page.items] == [old.id]
+    assert page.successors == {old.id: new.id}
+    assert old.id not in {one.id for one in browser.search_items("deploys", holds=True).items}
+    assert browser.gather_story(new).after == ()
+    assert browser.gather_story(agents).before == ()
+
+
+def test_a_search_ends_where_nothing_fits_any_more(engine, browser):
+    deploys = engine.remember("Deploys are on Tuesdays.", "shop")
+    engine.remember("Anna lives in Lyon.", "shop")
+    engine.embed_pending("shop")
+    assert [one.id for one in browser.search_items("deploys").items] == [deploys.id]
+    assert browser.search_items("quantum chromodynamics").total == 0

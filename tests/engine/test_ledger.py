@@ -87,7 +87,7 @@ def test_an_agent_closes_tasks_and_its_own_lines_alone(ledger):
 
 
 def test_wrong_calls_say_what_is_wrong(ledger):
-    with pytest.raises(UnknownId, match="list the lines"):
+    with pytest.raises(UnknownId, match="begins with 'nothing-has-this'"):
         ledger.close("nothing-has-this")
     with pytest.raises(ValidationError, match="there are: decision, rule"):
         ledger.record("Moor at the quay.", "law")

@@ -5,12 +5,13 @@ For the page and the command line. An item's text never changes: an edit stores 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from foreword.errors import UnknownId, ValidationError
 from foreword.knowledge.replacement import surely_replaces
 from foreword.options import SearchOptions, check_workspace
+from foreword.pipeline import FLOOR
 from foreword.store.base import EVERYTHING, Amend, GetRelated, PutRelations
 from foreword.store.browsing import (
     CountPage,
@@ -20,9 +21,11 @@ from foreword.store.browsing import (
     ListReplaced,
     PreviewDelete,
 )
+from foreword.text.provenance import may_replace
 from foreword.types import REPLACES, Relation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from foreword.engine.context_engine import ContextEngine, Forgotten
@@ -37,15 +40,20 @@ _MAX_RELATED = 24
 _MAX_NAMED_RECEIPTS = 5
 _MAX_SEARCHED = 100
 _MAX_AMBIGUOUS = 5
+_WORD_SPACES = {"lexical", "trigram", "identifiers"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list of items, how many items there are in all, and how many come before the page."""
+    """A page of a list of items, how many items there are in all, and how many come before the page.
+
+    `successors` has the id of what replaced an item, by the item's id, for those that something replaced.
+    """
 
     items: tuple[Item, ...]
     total: int
     skip: int = 0
+    successors: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ class Browser:
         """
         page = ListPage(self.workspace, filters, skip, limit, holds=holds)
         items, total = self._store.batch([page, CountPage(self.workspace, filters, holds)])
-        return Page(items, total, skip)
+        return Page(items, total, skip, self.find_successors(items))
 
     def search_items(
         self,
@@ -110,7 +118,10 @@ class Browser:
         *,
         holds: bool | None = None,
     ) -> Page:
-        """The best items for these words, a hundred at most, filtered as in `list_items`."""
+        """The best items for these words, a hundred at most, filtered as in `list_items`.
+
+        What neither has one of the words nor is likely to help with them is left out.
+        """
         options = SearchOptions(
             limit=_MAX_SEARCHED,
             kinds=list(filters.kinds),
@@ -120,14 +131,37 @@ class Browser:
             session=filters.session,
             lane="fast",
         )
-        found = [result.memory for result in self._engine.search(words, self.workspace, options)]
+        found = [
+            result.memory
+            for result in self._engine.search(words, self.workspace, options)
+            if result.score >= FLOOR or _WORD_SPACES & result.ranks.keys()
+        ]
+        successors = self.find_successors(found)
         fitting = tuple(
             item
             for item in found
             if filters.source in (None, item.source.name) and filters.trust in (None, item.source.trust)
-            if holds is None or holds == (item.superseded_by is None)
+            if holds is None or holds == (item.id not in successors)
         )
-        return Page(fitting, len(fitting))
+        return Page(fitting, len(fitting), successors=successors)
+
+    def find_successors(self, items: Iterable[Item]) -> dict[str, str]:
+        """The ids of what replaced these items, by the ids of those that were replaced."""
+        by_id = {item.id: item for item in items}
+        related = self._store.run(GetRelated(self.workspace, tuple(by_id))) if by_id else {}
+        successors = {}
+        for name, item in by_id.items():
+            newer = next(
+                (
+                    one.memory.id
+                    for one in related[name]
+                    if one.relationship.to_id == name and _surely_replaces(one.relationship, one.memory, item)
+                ),
+                None,
+            )
+            if successor := item.superseded_by or newer:
+                successors[name] = successor
+        return successors
 
     def find_item(self, name: str) -> Item:
         """The item whose id is or begins with `name`; UnknownId for none, ValidationError for several."""
@@ -150,7 +184,7 @@ class Browser:
         return ItemStory(
             item,
             self._list_earlier_versions(item, related),
-            self._list_later_versions(item, related),
+            self._list_later_versions(item),
             related,
             receipts,
             shown.get(item.id),
@@ -161,7 +195,7 @@ class Browser:
         found = {
             one.memory.id: one.memory
             for one in related
-            if surely_replaces(one.relationship) and one.relationship.from_id == item.id
+            if one.relationship.from_id == item.id and _surely_replaces(one.relationship, item, one.memory)
         }
         names = [item.id, *found]
         while names and len(found) < _MAX_VERSIONS:
@@ -171,25 +205,18 @@ class Browser:
             names = [one.id for one in fresh]
         return tuple(sorted(found.values(), key=lambda one: one.created_at, reverse=True))
 
-    def _list_later_versions(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
+    def _list_later_versions(self, item: Item) -> tuple[Item, ...]:
         """The item that replaced an item, and that which replaced it in turn, the present one last."""
         after: list[Item] = []
-        name = item.superseded_by or next(
-            (
-                one.memory.id
-                for one in related
-                if surely_replaces(one.relationship) and one.relationship.to_id == item.id
-            ),
-            None,
-        )
-        seen = {item.id}
-        while name and name not in seen and len(after) < _MAX_VERSIONS:
-            seen.add(name)
-            successor = self._store.get(self.workspace, name)[0]
+        seen, newest = {item.id}, item
+        while len(after) < _MAX_VERSIONS:
+            name = self.find_successors([newest]).get(newest.id)
+            successor = self._store.get(self.workspace, name)[0] if name and name not in seen else None
             if successor is None:
                 break
+            seen.add(successor.id)
             after.append(successor)
-            name = successor.superseded_by
+            newest = successor
         return tuple(after)
 
     # Changing
@@ -236,6 +263,11 @@ class Browser:
         still_stored = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
         problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
         return ForgetProof(gone.ids, (*still_stored, *problems))
+
+
+def _surely_replaces(relation: Relation, newer: Item, older: Item) -> bool:
+    """Whether a relation says for sure that one item replaces the other, from a source that may do so."""
+    return surely_replaces(relation) and may_replace(newer.source, older.source)
 
 
 def _metadata_for_new_version(item: Item) -> dict[str, object]:

@@ -12,7 +12,8 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.capture.names.entities import find_entities
-from foreword.errors import UnknownId, ValidationError
+from foreword.engine.browsing import Browser
+from foreword.errors import ValidationError
 from foreword.knowledge.decisions import KINDS, Decision, list_decisions, read_settled_kind
 from foreword.knowledge.facts import Fact, list_facts
 from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_open_end
@@ -35,7 +36,6 @@ LineKind = Literal["decision", "rule", "preference", "fact", "task"]
 LINE_KINDS: tuple[LineKind, ...] = get_args(LineKind)
 
 _MAX_LATER_ITEMS = 200
-_MIN_ID_CHARACTERS = 4
 
 
 class Ledger:
@@ -71,21 +71,8 @@ class Ledger:
         return list_open_ends(self._engine.store, self.workspace)
 
     def find_item(self, item_id: str) -> Item:
-        """The item with that id, or the only line of the ledger whose id begins with it; else UnknownId."""
-        item = self._engine.store.get(self.workspace, item_id)[0]
-        if item is not None:
-            return item
-        lines: list[Decision | OpenEnd] = []
-        if len(item_id) >= _MIN_ID_CHARACTERS:
-            lines = [*self.list_decisions(), *self.list_open_ends()]
-        found = {line.item.id: line.item for line in lines if line.item.id.startswith(item_id)}
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if found:
-            raise ValidationError(f"several ids begin with {item_id!r}: {', '.join(sorted(found))}")
-        raise UnknownId(
-            f"no item of {self.workspace!r} has the id {item_id!r}; list the lines to see their ids"
-        )
+        """The item whose id is or begins with `item_id`; UnknownId for none, ValidationError for several."""
+        return Browser(self._engine, self.workspace).find_item(item_id)
 
     # Writing
 

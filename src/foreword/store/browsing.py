@@ -45,7 +45,8 @@ class ListPage(Read[tuple[Item, ...]]):
     """List items that pass the filters, newest first as `ListRecent` does, without the first `skip` of them.
 
     `prefix` is the beginning of their ids. `holds` selects items that nothing has replaced (True) or items
-    that have been replaced (False).
+    that have been replaced (False): by the item named in `superseded_by`, or by one with a sure relation to
+    them, whose source may replace theirs (`may_replace`).
     """
 
     filters: Filters = EVERYTHING

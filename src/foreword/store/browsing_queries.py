@@ -6,7 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from foreword.store import browsing, deleting
-from foreword.store.rows import IN_LIST, filters_to_sql, from_microseconds, receipt_from_json
+from foreword.store.rows import (
+    IN_LIST,
+    filters_to_sql,
+    from_microseconds,
+    receipt_from_json,
+    replaced_condition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +34,8 @@ FROM receipts ORDER BY created_at DESC, id DESC LIMIT ?
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
     """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
-    state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
+    replaced = replaced_condition()
+    state = {None: "", True: f" AND NOT {replaced}", False: f" AND {replaced}"}
     return clause + state[holds], values
 
 

@@ -9,7 +9,20 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreDamaged
-from foreword.types import Entry, Filters, Item, Note, Receipt, Relation, Source, StageTime, content_hash
+from foreword.text.provenance import REPLACING_RANKS
+from foreword.types import (
+    REPLACES,
+    SURE_REPLACEMENT,
+    Entry,
+    Filters,
+    Item,
+    Note,
+    Receipt,
+    Relation,
+    Source,
+    StageTime,
+    content_hash,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +51,8 @@ LAST_CHARACTER = chr(0x10FFFF)
 
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list, which is bound as one JSON text."""
+
+_TRUST_RANK = "CASE {}.trust " + " ".join(f"WHEN '{t}' THEN {n}" for t, n in REPLACING_RANKS.items()) + " END"
 
 
 def _damaged_row_error(detail: object) -> StoreDamaged:
@@ -168,6 +183,18 @@ def receipt_from_json(text: str) -> Receipt:
                 "notes": tuple(Note(**note) for note in body["notes"]),
             }
         )
+
+
+def replaced_condition(same_workspace: str = "TRUE") -> str:
+    """The SQL condition that the item `i` was replaced: it names its successor, or a sure relation does.
+
+    `same_workspace` compares the workspaces of `i`, of the relation `r` and of the newer item `n`.
+    """
+    return (
+        "(i.superseded_by IS NOT NULL OR EXISTS (SELECT 1 FROM relations r JOIN items n ON n.no = r.from_no "
+        f"WHERE r.to_no = i.no AND {same_workspace} AND r.type = '{REPLACES}' "
+        f"AND r.confidence >= {SURE_REPLACEMENT} AND {_TRUST_RANK.format('n')} <= {_TRUST_RANK.format('i')}))"
+    )
 
 
 def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:

@@ -27,7 +27,7 @@ FOREIGN: tuple[Trust, ...] = ("repository", "tool", "web")
 FILED_KINDS = ("code", "document", "commit")
 """Kinds of items that come from files and their history; they are never the user's word."""
 
-_REPLACING_RANKS = {"user": 0, "agent": 1, "repository": 1, "tool": 2, "web": 3}
+REPLACING_RANKS = {"user": 0, "agent": 1, "repository": 1, "tool": 2, "web": 3}
 """A later statement may replace an earlier one whose author has the same or a higher number."""
 
 _MAX_NAME_CHARACTERS = 80
@@ -61,7 +61,7 @@ def may_replace(newer: Source, older: Source) -> bool:
     A less trusted source never replaces a more trusted one. The agent and the repository are equals here: a
     commit that changes a value outdates what the agent said about it.
     """
-    return _REPLACING_RANKS[newer.trust] <= _REPLACING_RANKS[older.trust]
+    return REPLACING_RANKS[newer.trust] <= REPLACING_RANKS[older.trust]
 
 
 # Attribution ----------------------------------------------------------------------------------------------

@@ -273,3 +273,9 @@ def test_why_as_one_file_loads_nothing_and_runs_nothing(foreword, tmp_path):
     tags = re.findall(r"<[^>]*>", page.partition("<body>")[2])
     assert not [tag for tag in tags if re.search(r"<(script|img|link|iframe)|\bon\w+=|src=|href=", tag)]
     assert "default-src 'none'" in html.unescape(page)
+
+
+def test_assemble_reads_its_question_from_stdin(foreword):
+    foreword("remember", "Deploys happen on Tuesdays.")
+    receipt = foreword("assemble", "-", "--json", stdin=b"When do deploys happen?\n").json["receipt"]
+    assert receipt["query"] == "When do deploys happen?"

@@ -281,3 +281,11 @@ def test_what_nobody_has_explained_is_listed(foreword, start_experience):
         Experiences(engine).resolve(where, begun, "falsified", "1 failed", auto_captured=True)
     (found,) = foreword("experience", "unexplained", "--json").json
     assert (found["id"], found["lacks"]) == (begun, ["surprise", "root_cause"])
+
+
+def test_the_beginning_of_an_id_names_an_experience(foreword, start_experience):
+    name = start_experience()
+    assert foreword("experience", "update", name[:6], "--note", "Again.").out.strip() == name
+    assert foreword("experience", "resolve", name[:6], "confirmed", "--result", "200.").out.strip() == name
+    assert foreword("experience", "amend", name[:6], "open", "--reason", "Skipped.").out.strip() == name
+    assert foreword("experience", "update", "no-such-id", "--note", "Again.").code == 2

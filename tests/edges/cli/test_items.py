@@ -47,6 +47,11 @@ def test_a_beginning_of_an_id_is_enough_and_two_that_fit_are_named(foreword, ids
     assert "several ids begin with 'ab': ab1, ab2" in foreword("show", "ab").err
 
 
+def test_the_beginning_of_an_id_says_what_a_memory_supersedes(foreword, ids):
+    new = foreword("remember", "Staff stay signed in.", "--supersedes", ids[0][:10]).out.strip()
+    assert foreword("show", ids[0], "--json").json["item"]["superseded_by"] == new
+
+
 def test_an_edit_is_a_new_version_and_the_old_one_is_its_history(foreword, ids):
     new = foreword("edit", ids[0][:12], "Staff sessions end after 15 minutes.").out.strip()
     shown = foreword("show", new).out
@@ -132,17 +137,46 @@ def test_a_shell_gets_a_script_that_asks_us(foreword, shell):
     assert f"_FOREWORD_COMPLETE={shell}_complete" in script
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_commands_and_options(tmp_path, foreword):
+@pytest.fixture
+def with_program(tmp_path):
+    """The environment of a shell in which `foreword` is a command."""
     program = tmp_path / "foreword"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m foreword "$@"\n')
     program.chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_and_options(with_program, foreword):
     script = foreword("completion", "bash").out
     asked = 'COMP_WORDS=(foreword "$1" "$2"); COMP_CWORD=$3; _foreword_completion foreword'
     for words, wanted in ((("rem", "", "1"), "remember"), (("search", "--lim", "2"), "--limit")):
         ran = subprocess.run(
             ["bash", "-c", f"{script}\n{asked}\necho ${{COMPREPLY[@]}}", "bash", *words],
-            capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True, text=True, timeout=120, check=False, env=with_program,
         )  # fmt: skip
         assert wanted in ran.stdout.split(), ran.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_completes_commands_and_options(with_program, foreword):
+    script = foreword("completion", "fish").out
+    for line, wanted in (("foreword rem", "remember"), ("foreword search --lim", "--limit")):
+        ran = subprocess.run(
+            ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"],
+            capture_output=True, text=True, timeout=120, check=False, env=with_program,
+        )  # fmt: skip
+        assert wanted in ran.stdout.split(), ran.stderr
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+def test_zsh_completes_commands_and_options(with_program, foreword):
+    script = foreword("completion", "zsh").out
+    shown = "compdef() { :; }; compadd() { :; }; _describe() { print -l -- ${(P)3}; }"
+    for words, place, wanted in (("foreword rem", 2, "remember:"), ("foreword search --lim", 3, "--limit:")):
+        asked = f"words=({words}); CURRENT={place}; _foreword_completion"
+        ran = subprocess.run(
+            ["zsh", "-f", "-c", f"{shown}\n{script}\n{asked}"],
+            capture_output=True, text=True, timeout=120, check=False, env=with_program,
+        )  # fmt: skip
+        assert any(line.startswith(wanted) for line in ran.stdout.splitlines()), ran.stderr

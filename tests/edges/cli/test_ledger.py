@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 
 def test_what_is_open_is_listed_with_source_date_and_id(foreword):
     item = foreword("remember", "Still open: the invoice footer.", "--source", "mara").out.strip()
@@ -79,3 +81,33 @@ def test_facts_are_listed_by_attribute(foreword):
     assert "lives in: Lyon" in foreword("facts", "Anna").out
     ran = foreword("facts", "Nobody")
     assert (ran.code, ran.err) == (1, "foreword: nothing is known about Nobody\n")
+
+
+def test_a_dash_reads_a_line_from_stdin(foreword):
+    added = foreword("decisions", "--add", "-", stdin=b"Amounts are stored in cents.\n").out.strip()
+    assert foreword("show", added, "--json").json["item"]["text"] == "Amounts are stored in cents."
+    corrected = foreword("decisions", "--correct", added, "-", stdin=b"Amounts are stored in euros.\n")
+    (line,) = foreword("decisions", "--json").json
+    assert line["text"] == "Amounts are stored in euros."
+    assert corrected.out.startswith(line["id"])
+
+
+def test_a_beginning_of_any_length_names_a_fact_too(foreword):
+    item = foreword("remember", "Anna lives in Paris.").out.strip()
+    corrected = foreword("facts", "Anna", "--correct", item[:3], "Anna lives in Lyon.")
+    assert "before: Anna lives in Paris." in corrected.out
+
+
+@pytest.mark.parametrize("command", [("open",), ("decisions",), ("facts", "Anna")])
+def test_a_line_is_whole_in_a_narrow_terminal(foreword, monkeypatch, command):
+    foreword("remember", "Still open: the invoice footer of the second page.")
+    foreword("decisions", "--add", "Amounts are stored in cents of a euro.")
+    foreword("remember", "Anna likes the harbour at night.")
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = foreword(*command).out.splitlines()
+    whole = {
+        "open": "the invoice footer of the second page.",
+        "decisions": "Amounts are stored in cents of a euro.",
+        "facts": "Anna likes the harbour at night.",
+    }
+    assert any(line.endswith(whole[command[0]]) for line in lines)

@@ -6,6 +6,7 @@ import stat
 
 import pytest
 
+from foreword.edges.service.loopback import listen
 from foreword.edges.service.run_folder import RunFolder
 from foreword.errors import ForewordError
 
@@ -85,4 +86,19 @@ def test_the_port_is_told_in_a_file(home):
     assert stat.S_IMODE(run.http_file.stat().st_mode) == 0o600
     run.withdraw()
     assert not run.http_file.exists()
+    run.release()
+
+
+def test_the_next_service_takes_the_same_port_if_it_is_free(home):
+    run = RunFolder(home)
+    run.acquire()
+    assert run.last_port() == 0
+    with listen() as first:
+        port = first.getsockname()[1]
+        run.announce(port)
+        run.withdraw()
+        with listen(last=run.last_port()) as beside:
+            assert beside.getsockname()[1] != port
+    with listen(last=run.last_port()) as next_one:
+        assert next_one.getsockname()[1] == port
     run.release()

@@ -40,6 +40,11 @@ def test_a_sentence_says_when_and_by_what_it_was_replaced():
     )
 
 
+def test_what_is_just_below_the_floor_is_not_said_to_have_what_the_floor_has():
+    (left,) = tell(entry("new", "below floor", "0.03996 < 0.04", score=0.03996)).left_out
+    assert left.left_out == "it is a little less likely to help than the floor, 4 %"
+
+
 @pytest.mark.parametrize(
     ("decision", "detail", "sentence"),
     [

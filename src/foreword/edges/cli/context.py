@@ -213,7 +213,7 @@ def assemble_document(
     """Print one document from several sources.
 
     The sources are memories, code, experiences, values and commits, each in its section, by relevance.
-    Nothing is printed when nothing is relevant to QUERY.
+    Nothing is printed when nothing is relevant to QUERY. `-` reads QUERY from stdin.
     """
     from foreword.edges.shared.assembling import assemble, make_assembler
 
@@ -221,7 +221,7 @@ def assemble_document(
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace, **how)
-        document = assemble(assembler, query, types, record=not dry_run, **chosen)
+        document = assemble(assembler, read_text_argument(query), types, record=not dry_run, **chosen)
     result = _make_context_result(document.markdown, document.token_count, document.receipt, "assembled")
     return _print_context(call, result, recorded=not dry_run)
 
@@ -259,7 +259,7 @@ def premortem(
     """
     from foreword.edges.shared.assembling import get_premortem, make_assembler, make_failure
 
-    error_text = sys.stdin.read() if error == "-" else error
+    error_text = read_text_argument(error)
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace)

@@ -6,9 +6,9 @@ import json
 import shlex
 import tempfile
 import time
-from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,12 @@ from foreword.edges.cli.common import (
     open_engine,
     without_encoder,
 )
+from foreword.edges.shared.receipt_story import describe_receipt, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from foreword.edges.shared.receipt_story import ReceiptStory
     from foreword.engine.context_engine import ContextEngine
     from foreword.recipes.chat import ContextResult
 
@@ -35,6 +37,7 @@ _WORKSPACE = "lighthouse"
 _TOKEN_BUDGET = 400
 _QUESTIONS = 3
 _MAX_SHOWN_ITEMS = 3
+_MAX_QUOTED = 60
 
 
 @command("demo", "foreword demo\nforeword demo --keep ./lighthouse")
@@ -59,7 +62,8 @@ def demo(call: CliCall, keep: Path | None) -> None:
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )
         for number, answer in enumerate(_build_sample_contexts(engine, workspace), 1):
-            _show_context_for_question(number, *answer)
+            story = describe_receipt(answer[1].receipt, partial(engine.store.get, workspace))
+            _show_context_for_question(number, *answer, story)
     show.text(_describe_next_steps(keep, workspace))
 
 
@@ -106,7 +110,7 @@ def _context_as_json(question: str, result: ContextResult, milliseconds: float) 
 
 
 def _show_context_for_question(
-    number: int, question: str, result: ContextResult, milliseconds: float
+    number: int, question: str, result: ContextResult, milliseconds: float, story: ReceiptStory
 ) -> None:
     """Print a question, the context for it, and why it was chosen."""
     from rich.panel import Panel
@@ -117,19 +121,17 @@ def _show_context_for_question(
     title = f"injected: {receipt.tokens} of {receipt.budget} tokens, in {milliseconds:.0f} ms"
     text = show.rich_text(result.context.strip() or "(nothing: silence is an answer)")
     screen.print(Panel(text, title=title, title_align="left"))
-    decisions = Counter(entry.decision for entry in receipt.entries)
-    counts = " · ".join(f"{count} {decision}" for decision, count in decisions.items())
-    screen.print(show.rich_text(f"why: {counts or 'nothing was found'} (receipt {receipt.id})"))
+    screen.print(show.rich_text(f"why: {story.summary} (receipt {receipt.id})"))
+    shown = [*story.said[:_MAX_SHOWN_ITEMS], *story.near_misses[:1]]
     rows = [
-        (f"  {entry.score:.2f}", entry.item_id, show.format_ranks(entry.ranks))
-        for entry in receipt.injected[:_MAX_SHOWN_ITEMS]
+        (f"{format_share(one.score):>6}", show.rich_text(f"{_quote(one.text or '')}\n{one.sentence}"))
+        for one in shown
     ]
-    rows += [
-        ("  out", entry.item_id, f"superseded by {entry.detail}")
-        for entry in receipt.entries
-        if entry.decision == "superseded"
-    ]
-    show.grid(([first, *map(show.rich_text, rest)] for first, *rest in rows), style="dim")
+    show.grid(rows, style="dim")
+
+
+def _quote(text: str) -> str:
+    return f"“{show.shorten(text, _MAX_QUOTED)}”"
 
 
 def _describe_next_steps(keep: Path | None, workspace: str) -> str:

@@ -322,7 +322,11 @@ def stats(call: CliCall, everywhere: bool) -> int:
 
 
 def _show_counts_table(counts: dict[str, Counts]) -> None:
-    table = show.make_table()
+    screen, table = show.make_console(), show.make_table()
+    if screen.width < show.NARROW_COLUMNS:
+        for workspace, count in counts.items():
+            show.text(f"{workspace}\n  {show.plural(count.items, 'item')}, {show.format_size(count.bytes)}")
+        return
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")
     table.add_column("kinds")
@@ -339,4 +343,4 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
             *numbers,
             show.format_size(count.bytes),
         )
-    show.make_console().print(table)
+    screen.print(table)

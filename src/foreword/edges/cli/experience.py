@@ -18,8 +18,10 @@ from foreword.edges.cli.common import (
     make_vectors,
     no_embed_option,
     open_engine,
+    read_text_argument,
     without_encoder,
 )
+from foreword.engine.browsing import Browser
 from foreword.knowledge.axes import AXES
 from foreword.knowledge.experience import (
     CAUSES,
@@ -91,7 +93,8 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
 def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
     """Change an open experience; another hypothesis, action or prediction is another iteration."""
     with open_engine(embedding=False) as engine:
-        _print_experience(call, Experiences(engine).update(call.workspace, experience, **changes))
+        name = Browser(engine, call.workspace).find_item(experience).id
+        _print_experience(call, Experiences(engine).update(call.workspace, name, **changes))
 
 
 @command(
@@ -132,7 +135,7 @@ def resolve(
     with open_engine(embedding=not no_embed) as engine:
         ended = Experiences(without_encoder(engine)).resolve(
             call.workspace,
-            experience,
+            Browser(engine, call.workspace).find_item(experience).id,
             root_cause=RootCause(cause, because) if cause else None,
             lesson=Lesson(lesson, takeaway) if lesson else None,
             **outcome,
@@ -163,7 +166,8 @@ def amend(call: CliCall, experience: str, cause: Cause | None, because: str, **v
         raise click.UsageError("--cause and --because go together: the kind of reason, and the reason")
     root_cause = RootCause(cause, because) if cause else None
     with open_engine(embedding=False) as engine:
-        changed = Experiences(engine).amend(call.workspace, experience, root_cause=root_cause, **verdict)
+        name = Browser(engine, call.workspace).find_item(experience).id
+        changed = Experiences(engine).amend(call.workspace, name, root_cause=root_cause, **verdict)
         _print_experience(call, changed)
 
 
@@ -210,6 +214,11 @@ def _print_experience(call: CliCall, experience: Experience) -> None:
 
 def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     screen, table = show.make_console(), show.make_table(expand=True)
+    if screen.width < show.NARROW_COLUMNS:
+        for one in experiences:
+            show.text(f"{one.id[:12]}  {show.format_date(one.created_at)}  {one.status}")
+            show.text(f"  {show.shorten(one.goal, 3 * screen.width)}")
+        return
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
     table.add_column("date", no_wrap=True)
@@ -320,14 +329,15 @@ def _clustering_as_json(clustering: Clustering) -> dict[str, object]:
 def propose(call: CliCall, cluster: str, text: str, session: str | None) -> None:
     """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id.
 
-    Without TEXT, the value is in the words of the member that is nearest to what all of them say.
+    Without TEXT, the value is in the words of the member that is nearest to what all of them say. `-` reads
+    it from stdin.
     """
     from foreword.knowledge.values import Values
 
     with open_engine() as engine:
         make_vectors(engine, call.workspace)
         values = Values(engine)
-        wording = redact(text) or values.suggest(call.workspace, cluster)
+        wording = redact(read_text_argument(text)) or values.suggest(call.workspace, cluster)
         value = values.propose(call.workspace, wording, cluster, _USER, session)
     call.answer(asdict(value), value.id)
 
@@ -356,7 +366,9 @@ def contradict(call: CliCall, value: str, experience: str) -> None:
     from foreword.knowledge.values import Values
 
     with open_engine(embedding=False) as engine:
-        standing = Values(engine).contradict(call.workspace, value, experience)
+        browser = Browser(engine, call.workspace)
+        ids = browser.find_item(value).id, browser.find_item(experience).id
+        standing = Values(engine).contradict(call.workspace, *ids)
     call.answer(asdict(standing), f"confidence {standing.confidence:.2f}")
 
 

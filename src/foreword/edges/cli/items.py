@@ -78,16 +78,16 @@ def list_items(
 
 def _show_page(page: Page) -> None:
     """Print the items of a page, and how many more there are."""
-    show_items(page.items)
+    _show_items(page)
     if left := page.total - page.skip - len(page.items):
         show.note(f"{left:,} more; see them with --skip {page.skip + len(page.items)}")
 
 
-def show_items(items: tuple[Item, ...]) -> None:
+def _show_items(page: Page) -> None:
     """Print items in a table: the beginning of the id, the date, the kind and the text."""
     screen = show.make_console()
     if screen.width < show.NARROW_COLUMNS:
-        for item in items:
+        for item in page.items:
             show.text(f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {item.label}")
             show.text(f"  {show.shorten(item.text, 3 * screen.width)}")
         return
@@ -96,10 +96,10 @@ def show_items(items: tuple[Item, ...]) -> None:
     table.add_column("date", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("text", ratio=1)
-    for item in items:
+    for item in page.items:
         text = show.rich_text(show.shorten(item.text, 2 * screen.width))
-        if item.superseded_by:
-            text.append(f"\nreplaced by {item.superseded_by[:_SHORT_ID]}", style="dim")
+        if successor := page.successors.get(item.id):
+            text.append(f"\nreplaced by {successor[:_SHORT_ID]}", style="dim")
         date, kind = show.format_date(item.created_at), show.rich_text(item.label)
         table.add_row(item.id[:_SHORT_ID], date, kind, text)
     screen.print(table)

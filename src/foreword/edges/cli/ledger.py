@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, OptionValue, command, make_vectors, open_engine, read_date
+from foreword.edges.cli.common import (
+    CliCall,
+    OptionValue,
+    command,
+    make_vectors,
+    open_engine,
+    read_date,
+    read_text_argument,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +35,7 @@ _correct_option = click.option(
     "correction",
     nargs=2,
     metavar="ID TEXT",
-    help="Keep TEXT as what holds now, in the place of this one.",
+    help="Keep TEXT (- for stdin) as what holds now, in the place of this one.",
 )
 
 
@@ -62,7 +70,7 @@ def open_ends(call: CliCall, closed_id: str | None) -> int:
 @click.option("--until", callback=read_date(end=True), metavar="T", help="Not after; a date means its day.")
 @_close_option
 @_correct_option
-@click.option("--add", "added", metavar="TEXT", help="Keep TEXT as one more.")
+@click.option("--add", "added", metavar="TEXT", help="Keep TEXT as one more; - reads it from stdin.")
 @click.option(
     "--kind",
     type=click.Choice(("decision", "rule", "preference")),
@@ -143,7 +151,7 @@ def _correct_line(call: CliCall, item_id: str, text: str) -> int:
     with open_engine() as engine:
         ledger = Ledger(engine, call.workspace)
         older = ledger.find_item(item_id)
-        item = ledger.correct(older.id, text)
+        item = ledger.correct(older.id, read_text_argument(text))
         call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten(older.text, 200)}")
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0
@@ -154,7 +162,7 @@ def _add_line(call: CliCall, text: str, kind: LineKind) -> int:
     from foreword.engine.ledger import Ledger
 
     with open_engine() as engine:
-        item = Ledger(engine, call.workspace).record(text, kind)
+        item = Ledger(engine, call.workspace).record(read_text_argument(text), kind)
         call.answer(asdict(item), item.id)
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0
@@ -225,6 +233,12 @@ def _history_lines(one: Decision | Fact) -> list[str]:
 def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
     """Print lines of the ledger in a table; the remarks go under the text of their line."""
     screen, table = show.make_console(), show.make_table(expand=True)
+    if screen.width < show.NARROW_COLUMNS:
+        for item, words, remarks in lines:
+            show.text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
+            for text in (words, *remarks):
+                show.text(f"  {show.shorten(text, 3 * screen.width)}")
+        return
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")
     table.add_column("text", ratio=1)

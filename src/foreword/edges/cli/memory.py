@@ -74,6 +74,7 @@ def remember(
     source: str,
     trust: Trust,
     meta: tuple[str, ...],
+    supersedes: str | None,
     no_embed: bool,
     **fields: OptionValue,
 ) -> None:
@@ -87,6 +88,7 @@ def remember(
     metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
         quiet = without_encoder(engine)
+        fields["supersedes"] = supersedes and Browser(engine, workspace).find_item(supersedes).id
         items = [
             quiet.remember(one, workspace, source=Source(source, trust), metadata=metadata, **fields)
             for one in texts

@@ -16,7 +16,7 @@ import click
 from foreword.text.clean import join_lines, remove_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -101,11 +101,6 @@ def format_size(number: float) -> str:
 def format_date(moment: datetime) -> str:
     """The date of a moment in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d")
-
-
-def format_ranks(ranks: Mapping[str, int]) -> str:
-    """The rank that each space gave an item, best first: `lexical 1 · semantic 2`."""
-    return " · ".join(f"{space} {rank}" for space, rank in sorted(ranks.items(), key=lambda pair: pair[1]))
 
 
 def relation_arrow(related: RelatedMemory) -> str:

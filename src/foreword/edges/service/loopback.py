@@ -75,7 +75,7 @@ class Loopback:
 
     def _build_server_and_socket(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
         """The server of the ASGI application, and the socket that it is to listen on."""
-        listening = listen(self._wanted_port)
+        listening = listen(self._wanted_port, self._run.last_port())
         port = listening.getsockname()[1]
         try:
             application = self._build_application(
@@ -111,8 +111,11 @@ class Loopback:
         return count_and_answer
 
 
-def listen(port: int = 0) -> socket.socket:
-    """A listening socket on 127.0.0.1 only; port 0 is any that is free."""
+def listen(port: int = 0, last: int = 0) -> socket.socket:
+    """A listening socket on 127.0.0.1 only; port 0 is the last one if that is free, else any."""
+    if not port:
+        with contextlib.suppress(OSError, OverflowError):
+            return socket.create_server(("127.0.0.1", last))
     return socket.create_server(("127.0.0.1", port))
 
 

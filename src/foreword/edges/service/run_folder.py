@@ -37,6 +37,7 @@ class RunFolder:
         self.socket = self.folder / SOCKET_NAME
         self.log = self.folder / "service.log"
         self.http_file = self.folder / HTTP_NAME
+        self._port_file = self.folder / "port"
         self.token_file = self.folder / "token"
         self._lock: int | None = None
         self._inode: int | None = None
@@ -136,6 +137,14 @@ class RunFolder:
         temporary.unlink(missing_ok=True)
         _write_private_file(temporary, json.dumps({"port": port, "token_file": str(self.token_file)}) + "\n")
         temporary.replace(self.http_file)
+        self._port_file.unlink(missing_ok=True)
+        _write_private_file(self._port_file, f"{port}\n")
+
+    def last_port(self) -> int:
+        """The port on which HTTP was last served; 0 if that is not known."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(self._port_file.read_text())
+        return 0
 
     def _refuse_foreign_owner(self, path: Path) -> None:
         """Raise ForewordError if a file belongs to another user."""

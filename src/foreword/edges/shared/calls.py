@@ -31,9 +31,9 @@ def get_receipt(engine: ContextEngine, workspace: str, receipt_id: str) -> Recei
     """The receipt whose id begins with this, or the newest if it is empty; UnknownId if there is none."""
     receipt = engine.explain(workspace, receipt_id)
     if receipt is None:
-        which = f"{workspace!r} begins with {receipt_id!r}" if receipt_id else f"{workspace!r}"
+        which = f" has an id that begins with {receipt_id!r}" if receipt_id else " is kept"
         advice = "build a context first (old receipts are let go)"
-        raise UnknownId(f"there is no receipt of {which}; {advice}")
+        raise UnknownId(f"no receipt of {workspace!r}{which}; {advice}")
     return receipt
 
 

@@ -326,8 +326,10 @@ _NO_ANSWERS = {
 
 def _describe_below_floor(entry: Entry) -> str:
     floor = _FLOOR_DETAIL.search(entry.detail)
-    least = f", and the floor is {format_share(float(floor[1]))}" if floor else ""
-    return f"it is {format_share(entry.score)} likely to help{least}"
+    share, least = format_share(entry.score), format_share(float(floor[1])) if floor else ""
+    if share == least:
+        return f"it is a little less likely to help than the floor, {least}"
+    return f"it is {share} likely to help" + (f", and the floor is {least}" if least else "")
 
 
 def _describe_replaced(entry: Entry, newer: Item | None, today: datetime) -> str:

@@ -112,11 +112,14 @@ def render_forget_preview(visit: Visit) -> Markup:
     preview = visit.browser.preview_forget(*ids)
     if not preview.items:
         raise UnknownId("it is gone already")
+    shown = preview.items[:_MAX_SHOWN]
+    successors = visit.browser.find_successors(shown)
+    rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
     named = {item.id for item in preview.items if item.id in ids}
     made = [item for item in preview.items if item.id not in named]
     return join(
         el("h2", "Forget this for good?"),
-        el("ul", *(item_row(visit, item) for item in preview.items[:_MAX_SHOWN]), class_="rows"),
+        el("ul", *rows, class_="rows"),
         len(preview.items) > _MAX_SHOWN and el("p", f"and {len(preview.items) - _MAX_SHOWN:,} more"),
         el(
             "p",

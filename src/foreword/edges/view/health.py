@@ -136,7 +136,7 @@ def render_findings(visit: Visit) -> Markup:
     """The doctor's findings about this machine and this workspace, as a table."""
     return el(
         "table",
-        el("thead", el("tr", *(el("th", name, scope="col") for name in ("", "What", "How it is")))),
+        el("thead", el("tr", *(el("th", name, scope="col") for name in ("State", "What", "How it is")))),
         el("tbody", *map(_finding_row, visit.backend.examine(visit.workspace))),
         class_="findings",
     )

@@ -50,15 +50,15 @@ def render_memory(visit: Visit) -> Markup:
     else:
         page = browser.list_items(filters, skip, _STEP, holds=holds)
     shown = page.items[:100]
-    rows = el("ul", *(item_row(visit, item) for item in shown), class_="rows")
+    rows = [item_row(visit, item, is_replaced=item.id in page.successors) for item in shown]
     found = "best first" if asked["q"] else "newest first"
     query = {name: value or None for name, value in asked.items()}
     return join(
-        page_heading("Memory", f"{page.total:,} items, {found}."),
+        page_heading("Memory", f"{page.total:,} item{'' if page.total == 1 else 's'}, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
-        rows
-        if shown
+        el("ul", *rows, class_="rows")
+        if rows
         else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
@@ -213,7 +213,7 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
             ("Kind", kind_badge(item)),
             ("Said", time_element(item.created_at, visit.now)),
             ("By", written_text(attribution(item) or item.source.name)),
-            ("Source", written_text(f"{item.source.name} (trusted as {item.source.trust})")),
+            ("Source", join(written_text(item.source.name), f" (trusted as {item.source.trust})")),
             ("About", item.about and written_text(item.about)),
             ("Session", session),
             ("Last shown", shown),

@@ -89,14 +89,14 @@ def item_origin(visit: Visit, item: Item) -> Markup:
     return el("span", *dotted, class_="origin")
 
 
-def item_row(visit: Visit, item: Item) -> Markup:
+def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
     """An item as a row of a list."""
-    replaced = item.superseded_by and el("span", "replaced", class_="flag old")
+    replaced = is_replaced and el("span", "replaced", class_="flag old")
     return el(
         "li",
         el("div", kind_badge(item), replaced, item_origin(visit, item), class_="meta"),
         item_text(visit, item),
-        class_="row gone" if item.superseded_by else "row",
+        class_="row gone" if is_replaced else "row",
         data_row=True,
     )
 
@@ -110,9 +110,13 @@ def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: st
     after = visit.link(part, skip=skip + step, **query) if last < total else None
     return el(
         "nav",
-        el("a", "← Newer", href=before, rel="prev", data_key="p") if before else el("span", "← Newer"),
+        el("a", "← Newer", href=before, rel="prev", data_key="p")
+        if before
+        else el("span", "← Newer", aria_disabled="true"),
         el("span", f"{first:,}–{last:,} of {total:,}", class_="place"),
-        el("a", "Older →", href=after, rel="next", data_key="n") if after else el("span", "Older →"),
+        el("a", "Older →", href=after, rel="next", data_key="n")
+        if after
+        else el("span", "Older →", aria_disabled="true"),
         aria_label="Pages",
         class_="pager",
     )

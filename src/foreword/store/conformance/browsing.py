@@ -19,7 +19,7 @@ from foreword.store.browsing import (
     PreviewDelete,
 )
 from foreword.store.conformance.suite import HERE, NOW, THERE, Suite, item, receipt
-from foreword.types import Entry, Filters, Relation, Source, StageTime
+from foreword.types import REPLACES, Entry, Filters, Relation, Source, StageTime
 
 
 class BrowsingTests(Suite):
@@ -49,6 +49,15 @@ class BrowsingTests(Suite):
         assert [one.id for one in self.store.run(ListPage(HERE, holds=True))] == ["b1", "a2"]
         assert self.store.run(CountPage(HERE, of_tools)) == 1
         assert self.store.run(CountPage(HERE, holds=True)) == 2
+
+    def test_a_sure_relation_from_a_source_that_may_replaces_an_item(self) -> None:
+        agent = Source("claude", "agent")
+        named = {"old": Source(), "unsure": Source(), "users": Source(), "new": Source(), "agents": agent}
+        self.store.put(HERE, [item(name, id=name, source=source) for name, source in named.items()])
+        relations = [("new", "old", 0.5), ("new", "unsure", 0.49), ("agents", "users", 0.9)]
+        self.store.run(PutRelations(HERE, tuple(Relation(a, b, REPLACES, c) for a, b, c in relations)))
+        assert [one.id for one in self.store.run(ListPage(HERE, holds=False))] == ["old"]
+        assert self.store.run(CountPage(HERE, holds=True)) == 4
 
     def test_items_are_listed_by_the_beginning_of_their_ids(self) -> None:
         self._put_items_of_three_days()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.store import browsing
 from foreword.store.postgres import deleting
 from foreword.store.postgres.transaction import filters_to_sql
-from foreword.store.rows import from_microseconds, receipt_from_json
+from foreword.store.rows import from_microseconds, receipt_from_json, replaced_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,8 @@ _DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-M
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
     """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
-    state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
+    replaced = replaced_condition("r.ws = i.ws AND n.ws = i.ws")
+    state = {None: "", True: f" AND NOT {replaced}", False: f" AND {replaced}"}
     return clause + state[holds], values
 
 
