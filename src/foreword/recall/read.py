@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
+from foreword.text.translate import to_english
 from foreword.text.words import content_words, is_unspaced, letter_pairs
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read_results(
     asked = set(content_words(query.text))
     passages = [passage for result in results[:most] for passage in _choose_passages(result, asked)][:most]
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
-    if is_unspaced(query.text):
+    if is_unspaced(to_english(query.text)):
         logits = _logits_by_letters(letter_pairs(query.text), texts)
     else:
         logits = reader.scores(_shorten_question(query.text), texts, _reading_deadline(query))
