@@ -359,6 +359,7 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
     options.log_severity_level = 3
     # Spinning gains 7 % on batches by burning cores while idle; we are a guest on this machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except _onnxruntime_error_types() as error:

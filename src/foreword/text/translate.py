@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).with_name("lexicons")
 _MAX_CACHED_TEXTS, _MAX_CACHED_WORDS = 4_096, 16_384
 _WORD = re.compile(r"[^\W\d_]+")
-_WORD_OR_OTHER = re.compile(r"[^\W\d_]+|[\W\d_]+")
+_PIECE = re.compile(r"[^\W_]*\d[^\W_]*|[^\W\d_]+|[\W_]+")
+"""Something with a digit in it, a word, or what stands between."""
+
 _UNSPACED = re.compile("[\u3005\u3041-\u30ff\u3400-\u9fff]+")
 """Chinese and Japanese letters; they have no blanks between words."""
 
@@ -45,11 +47,12 @@ class _Language:
 
     name: str
     marks: frozenset[str]
-    letters: frozenset[str]
+    letters: re.Pattern[str]
     english: frozenset[str]
     """Frequent English words that are no words of this language."""
 
     endings: tuple[str, ...]
+    min_stem: int
     links: tuple[str, ...]
     prefixes: tuple[str, ...]
 
@@ -71,7 +74,7 @@ def to_english(text: str) -> str:
     language = _recognise_language(text)
     if language is None:
         return text
-    return "".join(_translate_words(_WORD_OR_OTHER.findall(text), language))
+    return "".join(_translate_words(_PIECE.findall(text), language))
 
 
 def _recognise_language(text: str) -> _Language | None:
@@ -81,8 +84,8 @@ def _recognise_language(text: str) -> _Language | None:
     best, most = None, 0
     for language in _read_languages().values():
         marks = words.keys() & language.marks
-        marks |= {word for word in accented if not language.letters.isdisjoint(word)}
-        count = sum(words[word] for word in marks)
+        marks |= {word for word in accented if language.letters.search(word)}
+        count = sum(words[word] for word in marks) if any(len(word) > 2 for word in marks) else 0
         english = sum(words[word] for word in words.keys() & language.english)
         if count > max(most, english) and count >= _MIN_MARKS_SHARE * words.total():
             best, most = language, count
@@ -90,15 +93,25 @@ def _recognise_language(text: str) -> _Language | None:
 
 
 def _translate_run(run: str, lexicon: _Lexicon) -> str:
-    """The English of letters without blanks between words, always by the longest form that matches."""
-    english: list[str] = []
+    """The English of letters without blanks, split so that most of them, in as few words, are known."""
+    unknown, words = [0] * (len(run) + 1), [0] * (len(run) + 1)  # of what begins at each place
+    sizes = [1] * len(run)
+    for at in reversed(range(len(run))):
+        ends = range(at + 1, min(len(run), at + lexicon.max_letters) + 1)
+        known = [(unknown[end], words[end], at - end) for end in ends if run[at:end] in lexicon.forms]
+        left_out = (unknown[at + 1] + 1, words[at + 1], -1)
+        unknown[at], words_after, size = min(known, default=left_out)
+        words[at], sizes[at] = words_after + 1, -size
+    return " ".join(filter(None, _look_up_run(run, sizes, lexicon)))
+
+
+def _look_up_run(run: str, sizes: Sequence[int], lexicon: _Lexicon) -> Iterator[str]:
+    """The English of each word, or the letter itself; `sizes` has the size of the word at each place."""
     at = 0
     while at < len(run):
-        sizes = range(lexicon.max_letters, 0, -1)
-        size = next((size for size in sizes if run[at : at + size] in lexicon.forms), 0)
-        english.append(lexicon.forms[run[at : at + size]] if size else run[at])
-        at += size or 1
-    return " ".join(filter(None, english))
+        word = run[at : at + sizes[at]]
+        yield lexicon.forms.get(word, word)
+        at += len(word)
 
 
 def _translate_words(pieces: Sequence[str], language: _Language) -> Iterator[str]:
@@ -127,7 +140,7 @@ def _is_name(pieces: Sequence[str], at: int, language: _Language) -> bool:
 @lru_cache(maxsize=_MAX_CACHED_WORDS)
 def _translate_word(word: str, language: _Language) -> str | None:
     """The English of a word, of its stem or of its parts; None if none of them is known."""
-    if not word[0].isalpha():
+    if not word.isalpha():
         return None
     english = _look_up(word, language)
     if english is None and language.prefixes:
@@ -163,14 +176,15 @@ def _look_up_parts(word: str, language: _Language, most: int) -> str | None:
     """The English of the parts of a compound; the longest first part is tried first."""
     forms = _read_lexicon(language.name).forms
     for size in range(len(word) - _MIN_PART, _MIN_PART - 1, -1):
-        if most == 1 or not forms.get(word[:size]):
+        first = forms.get(word[:size]) or forms.get(word[:size] + "e")  # "Schule", but "Schulklasse"
+        if most == 1 or not first:
             continue
         for link in ("", *language.links):
             rest = word[size + len(link) :]
             if len(rest) >= _MIN_PART and word.startswith(link, size):
                 english = _look_up(rest, language) or _look_up_parts(rest, language, most - 1)
                 if english:
-                    return f"{forms[word[:size]]} {english}"
+                    return f"{first} {english}"
     return None
 
 
@@ -178,7 +192,7 @@ def _stems(word: str, language: _Language) -> Iterator[str]:
     """The word, and the word without each ending that it has, shorter endings first."""
     yield word
     for ending in language.endings:
-        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= language.min_stem:
             yield word[: -len(ending)]
 
 
@@ -193,9 +207,10 @@ def _read_languages() -> dict[str, _Language]:
         name: _Language(
             name,
             marks=frozenset(table["marks"].split()),
-            letters=frozenset(table["letters"]),
+            letters=re.compile(table["letters"]),
             english=STOPWORDS - frozenset(table["shared"].split()),
             endings=tuple(sorted(table["endings"].split(), key=len)),
+            min_stem=table.get("min_stem", _MIN_STEM),
             links=tuple(table.get("links", "").split()),
             prefixes=tuple(table.get("prefixes", "").split()),
         )
