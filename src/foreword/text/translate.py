@@ -79,15 +79,15 @@ def to_english(text: str) -> str:
 
 def _recognise_language(text: str) -> _Language | None:
     """The language whose marks a text has most of; None if it has hardly any, or as many English words."""
-    words = Counter(_WORD.findall(text.lower()))
-    accented = [] if text.isascii() else [word for word in words if not word.isascii()]
+    counts = Counter(_WORD.findall(text.lower()))
+    words = set(counts)
+    accented = set() if text.isascii() else {word for word in words if not word.isascii()}
     best, most = None, 0
     for language in _read_languages().values():
-        marks = words.keys() & language.marks
-        marks |= {word for word in accented if language.letters.search(word)}
-        count = sum(words[word] for word in marks) if any(len(word) > 2 for word in marks) else 0
-        english = sum(words[word] for word in words.keys() & language.english)
-        if count > max(most, english) and count >= _MIN_MARKS_SHARE * words.total():
+        marks = language.marks & words | {word for word in accented if language.letters.search(word)}
+        count = sum(counts[word] for word in marks) if any(len(word) > 2 for word in marks) else 0
+        english = sum(counts[word] for word in language.english & words)
+        if count > max(most, english) and count >= _MIN_MARKS_SHARE * counts.total():
             best, most = language, count
     return best
 
