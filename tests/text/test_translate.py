@@ -18,14 +18,16 @@ LEXICONS = sorted(Path(translate.__file__).with_name("lexicons").glob("*.tsv"))
     ("text", "english"),
     [
         ("Wann kommt der Bus nach Leipzig?", "when come bus after leipzig?"),
-        ("¿Cuánto cuesta la llave nueva?", "¿how much cost key new?"),
+        ("¿Cuánto cuesta la llave nueva?", "¿how much costs key new?"),
         ("Où est la clé du garage ?", "where is key of the garage ?"),
         ("Quando arriva il treno?", "when arrive train?"),
         ("Когда приедет поезд?", "when arrive train?"),
+        ("Onde está a chave?", "where be the key?"),
+        ("회의가 목요일로 바뀌었습니다.", "meeting thursday be changed."),
         ("密码是多少？", "password is how many ？"),
         ("鍵はどこですか。", "key where 。"),
     ],
-    ids=["de", "es", "fr", "it", "ru", "zh", "ja"],
+    ids=["de", "es", "fr", "it", "ru", "pt", "ko", "zh", "ja"],
 )
 def test_words_are_translated_in_their_order(text, english):
     assert " ".join(to_english(text).lower().split()) == english
