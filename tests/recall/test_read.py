@@ -257,10 +257,10 @@ def test_fewer_words_in_common_prove_nothing(question, statement):
 def test_a_question_whose_letters_the_reader_does_not_know_is_judged_by_what_it_shares():
     reader = Reader(otherwise=3.0)
     told = [
-        result_of("厨房那台坏了，换了新的，设备号 FY-31007", "printer"),
-        result_of("菜单内容由罗小军维护；价格只有老板罗姐可以修改。", "menu"),
-        result_of("厨房今天很忙", "busy"),
+        result_of("เครื่องพิมพ์ในครัวเสีย เปลี่ยนใหม่แล้ว รหัสเครื่อง FY-31007", "printer"),
+        result_of("เมนูดูแลโดยสมชาย ราคาแก้ได้เฉพาะเจ้าของร้าน", "menu"),
+        result_of("วันนี้ฝนตกหนักมาก", "rain"),
     ]
-    best, *rest = read_results(told, ask("厨房打印机的设备号是哪个？"), reader)
+    best, *rest = read_results(told, ask("เครื่องพิมพ์ในครัวรหัสอะไร"), reader)
     assert (best.memory.id, reader.read) == ("printer", [])
     assert best.score > 0.05 > max(one.score for one in rest)
