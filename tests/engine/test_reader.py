@@ -40,6 +40,20 @@ SAME_WORDS = [
 ]
 """For each of the statements, a question that shares its words."""
 
+OTHER_LANGUAGES = [
+    "Wo werden die Zugangsdaten aufbewahrt?",
+    "¿Con qué formateamos el código de Python?",
+    "Quand est-ce que le serveur de test est remis à zéro ?",
+    "Usiamo npm o pnpm nel team?",
+    "金额在数据表里是怎么保存的？",
+    "API の日付はどの形式ですか。",
+    "Os ramos são mesclados como estão?",
+    "Как перестроить поисковый индекс?",
+    "결제 모듈의 변경은 누가 승인해야 하나요?",
+    "Welche Versionen von Python unterstützen wir?",
+]
+"""For each of the statements, a question in another language."""
+
 STRANGERS = [
     "What is the capital of Mongolia?",
     "Translate this sentence to Portuguese.",
@@ -71,6 +85,12 @@ def is_answered(engine, place, prompt):
 def test_prompts_that_share_words_with_what_answers_them_are_answered(engine):
     silent = [prompt for place, prompt in enumerate(SAME_WORDS) if not is_answered(engine, place, prompt)]
     assert len(silent) <= 1, silent
+
+
+@pytest.mark.reader
+def test_most_prompts_in_other_languages_are_answered(engine):
+    answered = [prompt for place, prompt in enumerate(OTHER_LANGUAGES) if is_answered(engine, place, prompt)]
+    assert len(answered) >= 7, answered
 
 
 @pytest.mark.reader

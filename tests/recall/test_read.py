@@ -257,10 +257,34 @@ def test_fewer_words_in_common_prove_nothing(question, statement):
 def test_a_question_whose_letters_the_reader_does_not_know_is_judged_by_what_it_shares():
     reader = Reader(otherwise=3.0)
     told = [
-        result_of("厨房那台坏了，换了新的，设备号 FY-31007", "printer"),
-        result_of("菜单内容由罗小军维护；价格只有老板罗姐可以修改。", "menu"),
-        result_of("厨房今天很忙", "busy"),
+        result_of("เครื่องพิมพ์ในครัวเสีย เปลี่ยนใหม่แล้ว รหัสเครื่อง FY-31007", "printer"),
+        result_of("เมนูดูแลโดยสมชาย ราคาแก้ได้เฉพาะเจ้าของร้าน", "menu"),
+        result_of("วันนี้ฝนตกหนักมาก", "rain"),
     ]
-    best, *rest = read_results(told, ask("厨房打印机的设备号是哪个？"), reader)
+    best, *rest = read_results(told, ask("เครื่องพิมพ์ในครัวรหัสอะไร"), reader)
     assert (best.memory.id, reader.read) == ("printer", [])
     assert best.score > 0.05 > max(one.score for one in rest)
+
+
+def test_a_folder_of_documents_does_not_crowd_out_what_was_said():
+    documents = [result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)]
+    turns = [result_of(f"Turn {place} of the talk.", f"t{place}") for place in range(40)]
+    reader = Reader()
+    read_results([*documents, *turns], ask(), reader, most=24)
+    assert (sum("manual" in text for text in reader.read), len(reader.read)) == (8, 24)
+
+
+def test_documents_are_read_in_all_places_if_nothing_else_was_found():
+    documents = [result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)]
+    reader = Reader()
+    read_results(documents, ask(), reader, most=24)
+    assert len(reader.read) == 24
+
+
+def test_a_document_far_from_the_question_is_believed_less_than_a_near_one():
+    near, far = (result_of("The ledger.", name, kind="document") for name in ("near", "far"))
+    near.scores["semantic"], far.scores["semantic"] = 0.72, 0.5
+    judged = read_results([far, near], ask(), Reader(otherwise=1.0))
+    assert [one.memory.id for one in judged] == ["near", "far"]
+    assert judged[0].score > 3 * judged[1].score
+    assert all(one.scores["read"] == 1.0 for one in judged)

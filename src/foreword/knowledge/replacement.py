@@ -21,6 +21,7 @@ from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
+from foreword.text.translate import to_english
 from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
 
@@ -147,7 +148,7 @@ def _may_take_part(item: Item) -> bool:
     """Whether an item can replace another, or be replaced."""
     if item.kind not in _KINDS or item.superseded_by or only_asks(item.text):
         return False
-    if is_unspaced(item.text):  # the reader has no letters for it
+    if is_unspaced(to_english(item.text)):  # the reader has no letters for it
         return False
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
+from foreword.text.translate import to_english
 from foreword.text.words import content_words, is_unspaced, letter_pairs
 
 if TYPE_CHECKING:
@@ -32,9 +33,18 @@ MAX_READ = 24
 _MAX_STATEMENTS = 2
 """At most how many statements of one item are read."""
 
+_FROM_FILES = ("document", "code")
+_MAX_SHARE_FROM_FILES = 0.34
+"""At most this share of what is read comes from files, if there is enough else: a folder of documents has a
+passage for every word, and would crowd out the few lines that were said."""
+
 _SLOPE, _OFFSET, _OFFSET_PER_E_FOLD = 0.5, -1.13, -0.236
 """The curve from logits to probabilities, fitted to histories that the reader was not taught on. The more
 statements are read, the likelier one of them looks like an answer by chance: each is believed the less."""
+
+_LOGITS_PER_COSINE, _COSINE_OF_ANSWERS = 27.0, 0.68
+"""A passage of a document that is farther from the question than answers are is believed less. How much less
+was fitted to pages of help (`recipes/dialogue/rag.py`): there a cosine says more than the reader."""
 
 _SPARE_SECONDS = 0.03
 """Seconds that are reserved for the stages after this one."""
@@ -70,12 +80,12 @@ def read_results(
 ) -> list[SearchResult]:
     """The results that were read in time, with their probabilities and excerpts, best first.
 
-    At most `most` statements are read, those of the leading results.
+    At most `most` statements are read, those of the leading results, and not too many of them from files.
     """
     asked = set(content_words(query.text))
-    passages = [passage for result in results[:most] for passage in _choose_passages(result, asked)][:most]
+    passages = _choose_passages(results, asked, most)
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
-    if is_unspaced(query.text):
+    if is_unspaced(to_english(query.text)):
         logits = _logits_by_letters(letter_pairs(query.text), texts)
     else:
         logits = reader.scores(_shorten_question(query.text), texts, _reading_deadline(query))
@@ -112,7 +122,19 @@ def _stems(words: Iterable[str]) -> set[str]:
     return {_ENDING.sub("", word) for word in words}
 
 
-def _choose_passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
+def _choose_passages(results: Sequence[SearchResult], asked: set[str], most: int) -> list[_Passage]:
+    """The passages that are read, in the order of their results."""
+    from_files = [result for result in results if result.memory.kind in _FROM_FILES][:most]
+    others = [result for result in results if result.memory.kind not in _FROM_FILES][:most]
+    said = [passage for result in others for passage in _best_passages(result, asked)]
+    written = [passage for result in from_files for passage in _best_passages(result, asked)]
+    written = written[: max(int(most * _MAX_SHARE_FROM_FILES), most - len(said))]
+    places = {result.memory.id: place for place, result in enumerate(results)}
+    chosen = written + said[: most - len(written)]
+    return sorted(chosen, key=lambda passage: places[passage.result.memory.id])
+
+
+def _best_passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
     """The statements of an item that share most with the question; all, if there are few."""
     statements = split_statements(_drop_file_list(result.memory))
     if len(statements) <= 1:
@@ -130,10 +152,18 @@ def _judge_item(read: Sequence[tuple[float, _Passage]], count: int) -> SearchRes
     excerpt = "" if chosen[0].is_whole else " … ".join(passage.statement for passage in chosen)
     return replace(
         result,
-        score=probability_from_logit(best, count),
+        score=probability_from_logit(best + _doubt_of_document(result), count),
         scores={**result.scores, "read": best},
         excerpt=excerpt,
     )
+
+
+def _doubt_of_document(result: SearchResult) -> float:
+    """What is added to the logit of a document that is far from the question: 0 or less."""
+    cosine = result.scores.get("semantic")
+    if result.memory.kind != "document" or cosine is None:
+        return 0.0
+    return min(0.0, _LOGITS_PER_COSINE * (cosine - _COSINE_OF_ANSWERS))
 
 
 def probability_from_logit(logit: float, read: int = MAX_READ) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.translate import to_english
 from foreword.text.words import content_words, split_words
 from foreword.types import NeighboursProbe, RecentProbe, TypoProbe, WordsProbe
 
@@ -34,7 +35,8 @@ class LexicalSpace:
 
     def probe(self, query: Query) -> WordsProbe | None:
         """A probe for the content words of the question, and for the phrases that it quotes."""
-        wanted = (*_quoted_phrases(query.text), *content_words(query.text))[:MAX_WORDS]
+        words = dict.fromkeys((*content_words(query.text), *content_words(to_english(query.text))))
+        wanted = (*_quoted_phrases(query.text), *words)[:MAX_WORDS]
         return WordsProbe(self.name, wanted) if wanted else None
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces.providers import check_vectors
+from foreword.text.translate import to_english
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
@@ -358,6 +359,7 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
     options.log_severity_level = 3
     # Spinning gains 7 % on batches by burning cores while idle; we are a guest on this machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except _onnxruntime_error_types() as error:
@@ -424,8 +426,12 @@ def _group_in_order(
 
 
 def clean_text(text: str) -> str:
-    """The text as a tokenizer can read it: without lone surrogates, and cut well above 512 tokens."""
-    return text[:_MAX_CHARACTERS].encode(errors="replace").decode()
+    """The text as the bundled models, which know English, can read it.
+
+    Other languages are translated word by word; lone surrogates are replaced, and what is well above 512
+    tokens is cut.
+    """
+    return to_english(text[:_MAX_CHARACTERS].encode(errors="replace").decode())
 
 
 def default_threads() -> int:
