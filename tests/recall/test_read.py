@@ -267,7 +267,9 @@ def test_a_question_whose_letters_the_reader_does_not_know_is_judged_by_what_it_
 
 
 def test_a_folder_of_documents_does_not_crowd_out_what_was_said():
-    documents = [result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)]
+    documents = [
+        result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)
+    ]
     turns = [result_of(f"Turn {place} of the talk.", f"t{place}") for place in range(40)]
     reader = Reader()
     read_results([*documents, *turns], ask(), reader, most=24)
@@ -275,7 +277,9 @@ def test_a_folder_of_documents_does_not_crowd_out_what_was_said():
 
 
 def test_documents_are_read_in_all_places_if_nothing_else_was_found():
-    documents = [result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)]
+    documents = [
+        result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)
+    ]
     reader = Reader()
     read_results(documents, ask(), reader, most=24)
     assert len(reader.read) == 24

@@ -129,6 +129,17 @@ def test_search_that_finds_nothing_says_so_with_exit_code_1(foreword):
     assert foreword("search", "anything", "--json").json == []
 
 
+def test_search_lists_what_has_all_the_words_however_little_it_seems_to_help(foreword, monkeypatch):
+    monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
+    monkeypatch.setattr("foreword.edges.cli.memory.FLOOR", 1.1)
+    for text in ("Removed the platypus flag from the exporter.", "The exporter runs at night."):
+        foreword("remember", text)
+    ran = foreword("search", "platypus exporter", "--json")
+    assert [one["text"] for one in ran.json] == ["Removed the platypus flag from the exporter."]
+    assert "1 more hardly fit" in ran.err
+    assert foreword("search", "?!", "--json").json == []
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -32,6 +32,7 @@ from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
 from foreword.text.clean import remove_invisible
+from foreword.text.words import content_words, has_all_words
 from foreword.types import KINDS, TRUSTS, Source
 
 if TYPE_CHECKING:
@@ -169,18 +170,22 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
 @lane_option
 @click.option("--all", "everything", is_flag=True, help="Also list what hardly fits.")
 def search(call: CliCall, query: str, related: int | None, everything: bool, **filters: OptionValue) -> int:
-    """List what answers QUERY, best first, as far as it fits.
+    """List what answers QUERY, or has all its words, best first.
 
     `-` reads QUERY from stdin.
     """
     if related is not None:
         filters |= {"include_relationships": True, "relationship_depth": related}
     with open_engine() as engine:
-        found = engine.search(read_text_argument(query), call.workspace, SearchOptions(**filters))
+        question = read_text_argument(query)
+        found = engine.search(question, call.workspace, SearchOptions(**filters))
         has_meaning = engine.settings.embedding != "none"
     # Without an encoder a score is not a probability: then all that shares a word is listed.
     floor = 0.0 if everything or not has_meaning else FLOOR
-    results = [result for result in found if result.score >= floor]
+    words = content_words(question)
+    results = [
+        one for one in found if one.score >= floor or (words and has_all_words(one.memory.text, words))
+    ]
     if left := len(found) - len(results):
         show.note(f"{left} more hardly fit; see them with --all")
     return call.answer_list(
