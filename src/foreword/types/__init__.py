@@ -146,7 +146,7 @@ MENTIONS = "mentions"
 REPLACES = "replaces"
 """The type of the relation from a newer statement to the one that it makes untrue."""
 
-SURE_REPLACEMENT = 0.5
+SURE_REPLACEMENT = 0.8
 """The confidence from which on such a relation alone decides that the older statement is outdated."""
 
 DISPUTES = "disputes"

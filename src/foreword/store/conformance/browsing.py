@@ -54,7 +54,7 @@ class BrowsingTests(Suite):
         agent = Source("claude", "agent")
         named = {"old": Source(), "unsure": Source(), "users": Source(), "new": Source(), "agents": agent}
         self.store.put(HERE, [item(name, id=name, source=source) for name, source in named.items()])
-        relations = [("new", "old", 0.5), ("new", "unsure", 0.49), ("agents", "users", 0.9)]
+        relations = [("new", "old", 0.8), ("new", "unsure", 0.79), ("agents", "users", 0.9)]
         self.store.run(PutRelations(HERE, tuple(Relation(a, b, REPLACES, c) for a, b, c in relations)))
         assert [one.id for one in self.store.run(ListPage(HERE, holds=False))] == ["old"]
         assert self.store.run(CountPage(HERE, holds=True)) == 4
