@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from foreword.capture.excerpt import excerpt_output, keep_both_ends
+from foreword.capture.excerpt import excerpt_output
+from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _build_command_record(call: ToolCall) -> CallRecord | None:
     command = read_command(call.given)
     if not command or only_reads(command):
         return None
-    shown = keep_both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)
+    shown = keep_ends_and_note_gap(command, _MAX_SHOWN_COMMAND_CHARACTERS)
     lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
     host = web_host(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
@@ -140,7 +141,8 @@ def _build_change_record(call: ToolCall) -> CallRecord | None:
     shown = [f"- {line.strip()[:160]}" for line in removed[:_MAX_SHOWN_LINES]]
     shown += [f"+ {line.strip()[:160]}" for line in added[:_MAX_SHOWN_LINES]]
     text = "\n".join([f"{'Edited' if old else 'Wrote'} {path} ({size}){names}", *shown])
-    return CallRecord(keep_both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
+    text = keep_ends_and_note_gap(text, _MAX_CHANGE_CHARACTERS)
+    return CallRecord(text, Source(f"tool:{call.tool}", "tool"), path)
 
 
 def _changed_file_path(call: ToolCall) -> str:
@@ -189,7 +191,7 @@ def _build_answer_record(call: ToolCall) -> CallRecord | None:
         return None
     if _SUBAGENT_TOOL.fullmatch(call.tool.lower()):
         return CallRecord(answer, Source("subagent", "agent"))
-    asked = keep_both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
+    asked = keep_ends_and_note_gap(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
     if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):

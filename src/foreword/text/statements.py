@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.sentences import split_sentences
+from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,21 +103,13 @@ def _describe_author(item: Item) -> str:
 
 def _shorten_and_quote(item: Item) -> str:
     """The text of an item, or the message of a commit, shortened; foreign words are quoted."""
-    words = _shorten_to_line(
-        str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
-    )
+    text = str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
+    words = shorten_line(text, _MAX_HISTORY_CHARACTERS)
     return quote_entry(words) if is_foreign(item.source) else words
 
 
 def _describe_day(item: Item) -> str:
     return f"{item.created_at.day} {item.created_at:%B %Y}"
-
-
-def _shorten_to_line(text: str) -> str:
-    line = " ".join(text.split())
-    return (
-        line if len(line) <= _MAX_HISTORY_CHARACTERS else f"{line[: _MAX_HISTORY_CHARACTERS - 1].rstrip()}…"
-    )
 
 
 def _describe_age(item: Item, now: datetime) -> str:

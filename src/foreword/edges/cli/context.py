@@ -19,6 +19,7 @@ from foreword.edges.cli.common import (
     read_text_argument,
 )
 from foreword.options import ContextOptions
+from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -288,7 +289,7 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
         click.echo(text, nl=False, color=True)
         if text and not text.endswith("\n") and sys.stdout.isatty():
             click.echo(err=True)  # so that a terminal's prompt gets a line to itself
-        what = show.plural(len(receipt.injected), "item") if text else "nothing to inject"
+        what = plural(len(receipt.injected), "item") if text else "nothing to inject"
         show.note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
     return 0 if text else 1
 
@@ -299,6 +300,6 @@ def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, 
     if excess:
         spent += f" ({excess:,} over: a shorter one would say nothing)"
     if receipt.notes:  # the log has printed them, and `why` shows them again
-        spent += f", {show.plural(len(receipt.notes), 'note')}"
+        spent += f", {plural(len(receipt.notes), 'note')}"
     ask = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
     return f"{spent}, {ask if recorded else 'no receipt kept (dry run)'}"

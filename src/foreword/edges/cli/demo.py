@@ -24,6 +24,7 @@ from foreword.edges.cli.common import (
     open_engine,
     without_encoder,
 )
+from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
             show.json({"workspace": workspace, **facts, "answers": answers})
             return
         show.text(
-            f"{show.plural(facts['items'], 'item')} and {show.plural(facts['relations'], 'relation')}: "
+            f"{plural(facts['items'], 'item')} and {plural(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )

@@ -24,6 +24,7 @@ from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
 from foreword.store.base import Repair
+from foreword.text.numbers import format_size, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,7 +185,7 @@ def _check_home_folder(settings: Settings) -> Finding:
 def _check_free_disk_space(settings: Settings) -> Finding:
     free = shutil.disk_usage(_nearest_existing_folder(settings.home.absolute())).free
     enough = free > _MIN_FREE_BYTES
-    return Finding("disk", f"{show.format_size(free)} free", ok=enough, advice="" if enough else "free some")
+    return Finding("disk", f"{format_size(free)} free", ok=enough, advice="" if enough else "free some")
 
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
@@ -215,7 +216,7 @@ def _check_backups(settings: Settings) -> Finding:
         made = "the service makes one a day" if settings.backups else "switched off: backups = 0"
         return Finding("backups", f"none yet; {made}")
     newest = show.format_date(max(backup.made_at for backup in found))
-    size = show.format_size(sum(backup.bytes for backup in found))
+    size = format_size(sum(backup.bytes for backup in found))
     return Finding("backups", f"{len(found)}, {size}, the newest of {newest}")
 
 
@@ -288,7 +289,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
                 advice = _REPAIR_DID_NOT_HELP
             show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
     elif diagnosis.items:
-        show.text(f"  ok   {show.plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
+        show.text(f"  ok   {plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
     else:
         show.text("  ok   holds nothing yet")
 
@@ -337,6 +338,6 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
             items,
             show.rich_text(kinds or "-"),
             *numbers,
-            show.format_size(count.bytes),
+            format_size(count.bytes),
         )
     show.make_console().print(table)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.pipeline import FLOOR, min_probability_beside
-from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.clean import remove_invisible
 from foreword.text.provenance import attribution
+from foreword.text.shorten import shorten_line
 from foreword.text.words import content_words, split_words
 
 if TYPE_CHECKING:
@@ -359,8 +360,7 @@ def _find_preferred_id(entry: Entry) -> str | None:
 def _quote_item(item: Item | None) -> str:
     if item is None:
         return "something that was forgotten since"
-    line = join_lines(remove_invisible(item.text))
-    return f"“{line if len(line) <= _MAX_QUOTED else line[: _MAX_QUOTED - 1].rstrip() + '…'}”"
+    return f"“{shorten_line(remove_invisible(item.text), _MAX_QUOTED)}”"
 
 
 # The whole ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from foreword.edges.view.plots import day_columns, day_line, fill_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
 from foreword.store.sqlite import SqliteStore
+from foreword.text.numbers import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     tiles = [
         (f"{counts.items:,}", "items"),
         (f"{counts.relations:,}", "relations"),
-        (_format_size(counts.bytes), "on disk"),
+        (format_size(counts.bytes), "on disk"),
         (f"{len(facts):,}", "prompts"),
         ("–" if median is None else f"{median:,.0f} ms", "for half of them"),
         (share, "in silence"),
@@ -164,7 +165,7 @@ def _backups_section(visit: Visit) -> Markup:
             " · ",
             time_element(one.made_at, visit.now),
             " · ",
-            _format_size(one.bytes),
+            format_size(one.bytes),
         )
         for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
     ]
@@ -189,18 +190,9 @@ def _service_section(visit: Visit) -> Markup:
                 "Running since",
                 None if up is None else time_element(visit.now - timedelta(seconds=up), visit.now),
             ),
-            ("Memory", None if memory is None else _format_size(memory)),
+            ("Memory", None if memory is None else format_size(memory)),
             ("Data", el("code", str(visit.backend.home))),
             ("Waiting", f"{status['spool']['files']:,} events" if "spool" in status else None),
             *rows,
         ),
     )
-
-
-def _format_size(number: float) -> str:
-    """A number of bytes in the unit that fits: `20 kB`."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
