@@ -10,7 +10,6 @@ below `PRECEDENT_FLOOR` nothing is a precedent.
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections import OrderedDict
@@ -21,6 +20,7 @@ from foreword.errors import EmbeddingError
 from foreword.knowledge.axes import item_text_on_axis
 from foreword.knowledge.experience import read_experience
 from foreword.log import get_logger
+from foreword.spaces.base import cosine_similarity
 from foreword.text.words import content_words
 from foreword.types import Item, text_hash
 
@@ -147,7 +147,7 @@ def _fits_by_texts(engine: Engine, words: str, results: Sequence[SearchResult]) 
         return {}
     unrelated, fits = _unrelated_score(engine), {}
     for name, texts in parts.items():
-        near = sorted((_cosine(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
+        near = sorted((cosine_similarity(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
         if near:
             fits[name] = (sum(near) / len(near) - unrelated) / (1 - unrelated)
     return fits
@@ -182,11 +182,6 @@ def _embed_cached(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[floa
         while len(_part_vectors) > _MAX_CACHED_PARTS:
             _part_vectors.popitem(last=False)
     return [known[key] for key in keys]
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0
 
 
 def _unrelated_score(engine: Engine) -> float:

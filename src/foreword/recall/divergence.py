@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.errors import ValidationError
 from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.spaces.base import cosine_similarity
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -243,15 +244,10 @@ def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
 def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
     """The cosine to each that has a comparable vector, stretched so that unrelated ones are at 0."""
     return [
-        max(-1.0, (_cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
+        max(-1.0, (cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
         for other in others
         if _have_comparable_vectors(one, other)
     ]
-
-
-def _cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
-    product: float = sum(map(mul, one, other))
-    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
 
 
 def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated: float) -> float:
@@ -269,7 +265,7 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
     if compared:
         columns = zip(*(turns[place].vector for place in compared), strict=True)
         centre = [sum(map(mul, column, weights.values())) for column in columns]
-        return max(compared, key=lambda place: _cosine_similarity(turns[place].vector, centre))
+        return max(compared, key=lambda place: cosine_similarity(turns[place].vector, centre))
     common: Counter[str] = Counter()
     for place, weight in weights.items():
         common.update(dict.fromkeys(turns[place].roots, weight))

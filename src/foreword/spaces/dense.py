@@ -6,7 +6,6 @@ vectors of recent questions are cached here, in memory, by model and text; those
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import time
@@ -19,6 +18,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError, ValidationError
+from foreword.spaces.base import cosine_similarity
 from foreword.spaces.providers import check_vectors, embed_query, encoder_digest
 from foreword.types import VectorProbe, text_hash
 
@@ -122,7 +122,7 @@ class DenseSpace:
             with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
             checked = check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions)
-            cosines = [_cosine(one, other) for one, other in combinations(checked, 2)]
+            cosines = [cosine_similarity(one, other) for one, other in combinations(checked, 2)]
             self.unrelated = sum(cosines) / len(cosines)
 
     def probe(self, query: Query) -> VectorProbe | None:
@@ -185,12 +185,6 @@ class DenseSpace:
             check_vectors([list(vector)], 1, self.provider.dimensions)
         except EmbeddingError as error:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
-
-
-def _cosine(one: list[float], other: list[float]) -> float:
-    """The cosine of the angle between two vectors; 0 if one of them is zero."""
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
 
 
 MAX_CODE_CHARACTERS = 480

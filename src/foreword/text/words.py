@@ -57,6 +57,11 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
 
 
+def key_by_word(words_by_key: dict[str, str]) -> dict[str, str]:
+    """The key of each word, from a table that lists the words of each key with blanks between them."""
+    return {word: key for key, words in words_by_key.items() for word in words.split()}
+
+
 def is_unspaced(text: str) -> bool:
     """Whether a text is written in a script that has no blanks between words; Japanese does not count."""
     letters = sum(map(len, _WORD.findall(text)))

@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.injection import manage_context_injection
+from foreword.recipes.gap.injection import manage_context_injection, milliseconds_since
 from foreword.recipes.gap.payload import clear_closed_gaps, contexts_in_payload, merge_payloads
 from foreword.recipes.gap.stages import content_hash, payload_text
 from foreword.recipes.gap.state import get_value
@@ -171,7 +171,7 @@ def describe_outcome(
         "receipt_id": receipt_id,
         "items": items,
         "tokens": tokens,
-        "duration_ms": (time.perf_counter() - started) * 1000,
+        "duration_ms": milliseconds_since(started),
         "problem": problem,
         "step": _current_step(),
     }

@@ -7,7 +7,6 @@ and stores the receipts. The recipe's stages decide which of its results are inj
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import threading
 from collections import OrderedDict
@@ -27,6 +26,7 @@ from foreword.recipes.gap.relevance import (
 )
 from foreword.recipes.gap.request_judge import load_request_weights
 from foreword.recipes.gap.types import MemoryResult
+from foreword.spaces.base import cosine_similarity
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class EngineMemory:
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [rescale_cosine(_cosine(question_vector, one), strangers) for one in vectors]
+        return [rescale_cosine(cosine_similarity(question_vector, one), strangers) for one in vectors]
 
 
 def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
@@ -261,8 +261,3 @@ def _is_architecture(item: Item) -> bool:
     headings = item.metadata.get("headings")
     places = (str(item.metadata.get("path", "")), *(headings if isinstance(headings, list) else ()))
     return item.kind == "document" and any(_ARCHITECTURE.search(str(place)) for place in places)
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.redact import redact
 from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recipes.gap.detect import receiving_agent
-from foreword.recipes.gap.injection import begin_draft, fit_and_inject
+from foreword.recipes.gap.injection import begin_draft, fit_and_inject, milliseconds_since
 from foreword.recipes.gap.payload import HANDOFF_EVIDENCE
 from foreword.recipes.gap.pieces import MAX_PIECE_CHARACTERS
 from foreword.recipes.gap.stages import ask, context_id, drop_said, keep_answers, load_shown
@@ -94,7 +94,7 @@ async def prepare_handoff(
     task = _read_task(state, task)
     needs = _list_needs(state, task, required_context)
     if not needs:
-        return HandoffResult(receiver, duration_ms=_milliseconds_since(started))
+        return HandoffResult(receiver, duration_ms=milliseconds_since(started))
     found = [await _find_for_need(need, task, receiver, memory, state, limits) for need in needs]
     # The best for each need first, then the second best: no need takes all the room.
     ordered = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
@@ -108,7 +108,7 @@ async def prepare_handoff(
         missing=tuple(need for need, contexts in zip(needs, found, strict=True) if not contexts),
         injection=injection,
         update=injection.update,
-        duration_ms=_milliseconds_since(started),
+        duration_ms=milliseconds_since(started),
     )
 
 
@@ -175,7 +175,3 @@ def _find_named_value(state: object, need: str) -> RetrievedContext | None:
         if holder is not None and (text := value_as_text(get_value(holder, need))):
             return RetrievedContext("state", text[:MAX_PIECE_CHARACTERS], 1.0, {"place": place})
     return None
-
-
-def _milliseconds_since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
