@@ -10,7 +10,7 @@ import platform
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,7 +18,6 @@ from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
-from foreword.edges.cli.server_checks import check_servers
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
@@ -341,3 +340,39 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
             format_size(count.bytes),
         )
     show.make_console().print(table)
+
+
+# Servers that the settings name ----------------------------------------------------------------------------
+
+
+def check_servers(settings: Settings, store: Store) -> list[Finding]:
+    """Findings about the store's server and the vectors' server, as far as the settings name them."""
+    findings = _check_store_server(cast("PostgresStore", store)) if settings.store else []
+    if settings.vectors:
+        findings.append(_check_vector_server(cast("Any", store).vector_server))
+    return findings
+
+
+def _check_store_server(store: PostgresStore) -> list[Finding]:
+    """Findings about a PostgreSQL server: its versions, and whether row security binds our user."""
+    try:
+        state = store.examine()
+    except StorageError as error:
+        return [Finding("store", store.shown_url, ok=False, advice=str(error))]
+    found = [Finding("store", f"{store.shown_url}: PostgreSQL {state.version}, pgvector {state.pgvector}")]
+    if not state.is_bound_by_row_security:
+        advice = (
+            "connect as a user that is no superuser and lacks BYPASSRLS; queries alone keep them apart now"
+        )
+        bound = Finding("row security", "does not bind this user", ok=False, advice=advice)
+    else:
+        bound = Finding("row security", "binds this user: no transaction sees another workspace")
+    return [*found, bound]
+
+
+def _check_vector_server(server: Any) -> Finding:  # noqa: ANN401  (the optional part for Qdrant)
+    try:
+        return Finding("vectors", f"{server.shown_url}: Qdrant {server.read_server_version()}")
+    except StorageError as error:
+        advice = f"{error}; items are found by words meanwhile, and it learns what it missed"
+        return Finding("vectors", server.shown_url, ok=False, advice=advice)

@@ -7,8 +7,6 @@ policy that lets the browser load nothing from elsewhere and run no script but t
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from foreword.edges.view import acts, health, memory, now, prompts, trial
 from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.pieces import read_static
 from foreword.edges.view.visit import PageBackend, Visit
 from foreword.errors import ForewordError, StorageError, UnknownId, ValidationError
 from foreword.log import get_logger
@@ -72,12 +71,6 @@ _NAMED_PARTS: Mapping[str, Callable[[Visit, str], Markup]] = {
     "prompts": prompts.render_prompt,
     "memory": memory.render_item,
 }
-
-
-@cache
-def read_static(name: str) -> str:
-    """The text of a static file: the shell, its script, style or icon."""
-    return resources.files("foreword.edges.view").joinpath("static", name).read_text(encoding="utf-8")
 
 
 class PageApplication:

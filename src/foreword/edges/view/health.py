@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections import defaultdict
+from concurrent.futures import Future
 from datetime import timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.text.numbers import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from foreword.edges.view.visit import Finding, Visit
     from foreword.store.browsing import ReceiptFacts
@@ -196,3 +198,44 @@ def _service_section(visit: Visit) -> Markup:
             *rows,
         ),
     )
+
+
+# Recent findings of the doctor -----------------------------------------------------------------------------
+
+
+KEPT_SECONDS = 30.0
+"""For how many seconds after its beginning an examination is reused."""
+
+
+class RecentFindings:
+    """Examines a workspace, one examination at a time, and reuses recent ones. Safe for threads."""
+
+    def __init__(
+        self, examine: Callable[[str], Sequence[Finding]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._examine = examine
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._begun: dict[str, tuple[float, Future[Sequence[Finding]]]] = {}
+
+    def find(self, workspace: str) -> Sequence[Finding]:
+        """The findings in a workspace, perhaps of a recent examination; raises what that raised."""
+        mine: Future[Sequence[Finding]] = Future()
+        with self._lock:
+            at, found = self._begun.get(workspace, (0.0, mine))
+            if found is mine or (found.done() and self._clock() - at >= KEPT_SECONDS):
+                found = mine
+                self._begun[workspace] = (self._clock(), mine)
+        if found is mine:
+            self._examine_into_future(workspace, mine)
+        return found.result()
+
+    def _examine_into_future(self, workspace: str, found: Future[Sequence[Finding]]) -> None:
+        """Examine the workspace for all who wait; a failure is not reused."""
+        try:
+            found.set_result(self._examine(workspace))
+        except BaseException as error:
+            with self._lock:
+                del self._begun[workspace]  # who comes next tries again
+            found.set_exception(error)
+            raise

@@ -29,8 +29,7 @@ from foreword.options import check_whole_number
 from foreword.pipeline import optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
-from foreword.recipes.dialogue.prompt import DialogueDraft
-from foreword.recipes.dialogue.prompt_lines import injected_lines, results_over_budget
+from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
 from foreword.text.frame import wrap_in_frame
 from foreword.types import ContextLine, DroppedResult, Query
 

@@ -25,7 +25,6 @@ from foreword.store import base, batches, exchange
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits
 from foreword.store.postgres import nearest, schema
-from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
 from foreword.store.postgres.connections import (
     CONNECTION_LOST,
     Pool,
@@ -34,6 +33,7 @@ from foreword.store.postgres.connections import (
     translate_errors,
 )
 from foreword.store.postgres.operations import run_operations
+from foreword.store.postgres.outbox import TransactionBesideQdrant
 from foreword.store.postgres.transaction import Transaction
 from foreword.types import Findings, Item, Note, Views
 
