@@ -50,7 +50,7 @@ _DEFINES = re.compile(
     r"|^#{1,3}[ \t]+(\S.{0,60})",
     re.MULTILINE,
 )
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_PATCHED_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def read_file_changes(call: ToolCall) -> list[FileChange]:
     if call.has_failed or not _CHANGING_TOOL.fullmatch(call.tool.lower().rpartition("__")[2]):
         return []
     before, after = _removed_and_added_text(call.given)
-    patched = [new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))]
+    patched = [new or plain for new, plain in _PATCHED_FILE.findall(_patch_in_tool_input(call.given))]
     first = _changed_file_path(call)
     paths = dict.fromkeys([first, *patched] if first else patched)
     return [FileChange(path, before, after) for path in paths if path]
@@ -148,7 +148,7 @@ def _build_change_record(call: ToolCall) -> CallRecord | None:
 def _changed_file_path(call: ToolCall) -> str:
     """The path, in the session's folder, of the file that was changed; "" if there is none."""
     path = _first_text_field(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
-    patched = _PATCHED.findall(_patch_in_tool_input(call.given))
+    patched = _PATCHED_FILE.findall(_patch_in_tool_input(call.given))
     path = path or next((new or plain for new, plain in patched), "")
     path = " ".join(path.split())[:500]
     return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path

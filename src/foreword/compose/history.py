@@ -163,8 +163,8 @@ class HistoryFormatter:
         self._summarizer = summarizer
         self._tokenizer = tokenizer
         self._wording = TurnWording(tokenizer)
-        self._recent = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
-        self._recalled = TurnStyle(
+        self._recent_style = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
+        self._recalled_style = TurnStyle(
             self.config.include_speakers, self.config.include_timestamps, day=True, images=False
         )
 
@@ -360,17 +360,17 @@ class HistoryFormatter:
                 return worded
         if draft.recalled:
             return []
-        day = self._recalled.day_heading(turn)
+        day = self._recalled_style.day_heading(turn)
         inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN_TOKENS
         inside -= self._heading_tokens(day) if day else 0
-        short = self._wording.shorten(turn, self._recalled, inside, draft.asked)
+        short = self._wording.shorten(turn, self._recalled_style, inside, draft.asked)
         return [short] if short is not None else []
 
     def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
         """A recalled turn within the limit, if need be shortened; None if it does not fit."""
-        worded = self._wording.word(turn, self._recalled, limit)
+        worded = self._wording.word(turn, self._recalled_style, limit)
         if worded is None and limit == draft.longest:
-            worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
+            worded = self._wording.shorten(turn, self._recalled_style, limit, draft.asked)
         return worded
 
     def _recalled_cost(
@@ -437,7 +437,7 @@ class HistoryFormatter:
         """The lines of a block of turns, if all of them fit together; else None."""
         worded: list[FormattedTurn] = []
         for turn in block:
-            line = self._wording.word(turn, self._recent, room - _JOIN_TOKENS)
+            line = self._wording.word(turn, self._recent_style, room - _JOIN_TOKENS)
             if line is None:
                 return None
             worded.append(line)
@@ -449,9 +449,8 @@ class HistoryFormatter:
     ) -> list[FormattedTurn] | None:
         """The lines of a block, its turns cut to equal shares of the tokens; None if one cannot be."""
         each = min(room // len(block) - _JOIN_TOKENS, draft.longest if draft.recent else room)
-        worded = [
-            line for turn in block if (line := self._wording.shorten(turn, self._recent, each, draft.asked))
-        ]
+        shortened = (self._wording.shorten(turn, self._recent_style, each, draft.asked) for turn in block)
+        worded = [line for line in shortened if line]
         return worded if len(worded) == len(block) else None
 
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:

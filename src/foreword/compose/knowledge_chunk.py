@@ -28,7 +28,7 @@ MAX_WHOLE_CHARACTERS = 700
 """A chunk of at most this length is shown whole; of a longer one, the passages that help."""
 
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
-_CUT = "\n\n…\n\n"
+_CUT_MARK = "\n\n…\n\n"
 
 RULE = "---"
 _RULE_LINE = re.compile(r"^([^\S\n]*)(?=-{3,}[^\S\n]*$)", re.MULTILINE)
@@ -95,7 +95,7 @@ def choose_passages(content: str, statements: Sequence[str]) -> str:
         return content
     text = passages[chosen[0]]
     for before, at in pairwise(chosen):
-        text += ("\n\n" if at == before + 1 else _CUT) + passages[at]
+        text += ("\n\n" if at == before + 1 else _CUT_MARK) + passages[at]
     return text
 
 

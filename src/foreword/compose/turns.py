@@ -96,7 +96,7 @@ class TurnWording:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._cached_count: Callable[[str], int] = functools.lru_cache(_REMEMBERED_TURNS)(tokenizer.count)
-        self._worded: dict[tuple[int, TurnStyle], FormattedTurn] = {}
+        self._formatted_turns: dict[tuple[int, TurnStyle], FormattedTurn] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens in the text."""
@@ -116,13 +116,13 @@ class TurnWording:
         that id.
         """
         key = (id(turn), style)
-        known = self._worded.get(key)
+        known = self._formatted_turns.get(key)
         if known is None:
             known = self._format(turn, _escape_turn_text(turn.text), style)
             if len(turn.text) <= _LONGEST_REMEMBERED:
-                if len(self._worded) >= _REMEMBERED_TURNS:
-                    self._worded.clear()
-                self._worded[key] = known
+                if len(self._formatted_turns) >= _REMEMBERED_TURNS:
+                    self._formatted_turns.clear()
+                self._formatted_turns[key] = known
         return known
 
     def shorten(

@@ -61,7 +61,7 @@ _SORTS: Mapping[str, re.Pattern[str]] = {
 }
 _NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
 _IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b")
-_DENIED = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
+_DENIAL = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
 _MARKS = " ,.!;:–—-"
 _WEAK_MARKS = re.compile(
     r"(?:(?:ah|oh|hm+|well|its|it's|it is|that's|just|only)\b[\s,.!:–—-]*)+", re.IGNORECASE
@@ -250,7 +250,7 @@ def _denied_words(said: str) -> frozenset[str]:
     folded = fold_case(said)
     return frozenset(
         value
-        for match in _DENIED.finditer(folded)
+        for match in _DENIAL.finditer(folded)
         for values in (*read_values(match["rest"]).values(), frozenset(match["rest"].split()))
         for value in values
     )

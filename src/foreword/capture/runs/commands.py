@@ -184,14 +184,14 @@ def _unwrap_shell_command(command: str) -> str:
 
 # Which runner a step calls -------------------------------------------------------------------------------
 
-_VALUED = (
+_OPTION_WITH_VALUE = (
     "-C|-F|-W|-X|-e|-f|-g|-i|-k|-l|-n|-o|-p|-s|-u|-v|-w|--with|--with-requirements|--from|--extra|--group"
     "|--python|--package|--project|--directory|--env-file|--env|--name|--prefix|--cwd|--workspace|--filter|--source|--omit"
     "|--rcfile|--volume|--workdir|--user|--network|--entrypoint|--mount|--platform|--namespace|--container"
 )
 """Options of wrappers that take a value. If one has none after all, no command is found, so no run."""
 
-_OPTIONS = rf"(?: (?:{_VALUED}) \S+| -\S+)*+"
+_OPTIONS = rf"(?: (?:{_OPTION_WITH_VALUE}) \S+| -\S+)*+"
 _BEFORE_RUN = r"(?: -\S+(?: (?!run )[^-\s]\S*)?)*?"
 _WRAPPER = re.compile(
     r"(?:\w+=\S*"

@@ -183,7 +183,7 @@ class Memories:
     def __init__(self, engine: ContextEngine, workspace: Workspace) -> None:
         self.scope = WorkspaceScope(workspace)
         self._engine = engine
-        self._held: OrderedDict[str, EngineMemory] = OrderedDict()
+        self._memory_by_workspace: OrderedDict[str, EngineMemory] = OrderedDict()
         self._lock = threading.Lock()
 
     def of_run(self) -> EngineMemory:
@@ -193,11 +193,11 @@ class Memories:
     def of_workspace(self, workspace: str) -> EngineMemory:
         """The memory of a workspace."""
         with self._lock:
-            memory = self._held.get(workspace) or EngineMemory(self._engine, workspace)
-            self._held[workspace] = memory
-            self._held.move_to_end(workspace)
-            while len(self._held) > MAX_MEMORIES:
-                self._held.popitem(last=False)
+            memory = self._memory_by_workspace.get(workspace) or EngineMemory(self._engine, workspace)
+            self._memory_by_workspace[workspace] = memory
+            self._memory_by_workspace.move_to_end(workspace)
+            while len(self._memory_by_workspace) > MAX_MEMORIES:
+                self._memory_by_workspace.popitem(last=False)
         return memory
 
 

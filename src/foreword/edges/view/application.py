@@ -34,7 +34,7 @@ _THREADS, _EXAMINING_THREADS = 4, 1
 """How many parts are rendered at a time; the doctor's findings, which take seconds, have a thread of their
 own."""
 
-_EXAMINING = "findings"
+_FINDINGS_PART = "findings"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -63,7 +63,7 @@ _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
     "try": trial.render_trial,
     "memory": memory.render_memory,
     "health": health.render_health,
-    _EXAMINING: health.render_findings,
+    _FINDINGS_PART: health.render_findings,
     "forget": acts.render_forget_preview,
     "edit": acts.render_edit_form,
 }
@@ -79,7 +79,7 @@ class PageApplication:
     def __init__(self, backend: PageBackend) -> None:
         self._backend = backend
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self._examining = anyio.CapacityLimiter(_EXAMINING_THREADS)
+        self._examine_limiter = anyio.CapacityLimiter(_EXAMINING_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the key was checked before."""
@@ -95,7 +95,7 @@ class PageApplication:
                 part,
                 dict(request.query_params),
                 body,
-                limiter=self._examining if part == _EXAMINING else self._threads,
+                limiter=self._examine_limiter if part == _FINDINGS_PART else self._threads,
             )
         response.headers.update(HEADERS)
         await response(scope, receive, send)

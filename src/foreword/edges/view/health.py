@@ -216,16 +216,16 @@ class RecentFindings:
         self._examine = examine
         self._clock = clock
         self._lock = threading.Lock()
-        self._begun: dict[str, tuple[float, Future[Sequence[Finding]]]] = {}
+        self._examinations: dict[str, tuple[float, Future[Sequence[Finding]]]] = {}
 
     def find(self, workspace: str) -> Sequence[Finding]:
         """The findings in a workspace, perhaps of a recent examination; raises what that raised."""
         mine: Future[Sequence[Finding]] = Future()
         with self._lock:
-            at, found = self._begun.get(workspace, (0.0, mine))
+            at, found = self._examinations.get(workspace, (0.0, mine))
             if found is mine or (found.done() and self._clock() - at >= KEPT_SECONDS):
                 found = mine
-                self._begun[workspace] = (self._clock(), mine)
+                self._examinations[workspace] = (self._clock(), mine)
         if found is mine:
             self._examine_into_future(workspace, mine)
         return found.result()
@@ -236,6 +236,6 @@ class RecentFindings:
             found.set_result(self._examine(workspace))
         except BaseException as error:
             with self._lock:
-                del self._begun[workspace]  # who comes next tries again
+                del self._examinations[workspace]  # who comes next tries again
             found.set_exception(error)
             raise

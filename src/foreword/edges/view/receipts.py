@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.types import Receipt
 
 _MAX_TEXT_CHARACTERS = 360
-_COLOURED = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+_COLOURED_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
 
 
 def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
@@ -106,7 +106,7 @@ def _legend(story: ReceiptStory) -> Markup:
     used = {space for one in (*story.said, *story.left_out) for space, _ in one.parts}
     keys = [
         el("li", el("span", class_=f"key space-{space}"), f" {SPACES[space]}")
-        for space in _COLOURED
+        for space in _COLOURED_SPACES
         if space in used
     ]
     lines = [

@@ -85,7 +85,7 @@ class OwnRecords:
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
-        self._shown: dict[str, set[str]] = {}
+        self._shown_by_session: dict[str, set[str]] = {}
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -98,10 +98,10 @@ class OwnRecords:
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of what this assembler has shown to a session."""
-        return frozenset(self._shown.get(session, ()))
+        return frozenset(self._shown_by_session.get(session, ()))
 
     def record(self, receipt: Receipt) -> None:
         """Remember what the receipt's session was shown; the receipt itself is not stored."""
         if receipt.session:
-            told = self._shown.setdefault(receipt.session, set())
+            told = self._shown_by_session.setdefault(receipt.session, set())
             told.update(entry.item_id for entry in receipt.injected)

@@ -114,7 +114,7 @@ class Companion:
         self._find_workspace = find_workspace
         self._workspaces: dict[str, tuple[float, str]] = {}
         self._repeats = RecentTexts()
-        self._failing = SeenFailures()
+        self._seen_failures = SeenFailures()
         self.experiences = Experiences(engine)
         self._learning = Learning(engine, self.experiences)
         # Shifts are rarer beside an agent than in the data of the curve: only clear ones are reported.
@@ -147,7 +147,7 @@ class Companion:
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
             store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
-            self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
+            self._seen_failures.note(saying.receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
@@ -235,9 +235,9 @@ class Companion:
         run = read_event_run(event)
         if run is None:
             return Saying()
-        verdict = judge_run(run, None, self._failing.seen_in(workspace, event.context))
+        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context))
         if not verdict.premortem:
-            self._failing.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context, verdict.failures)
             return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
@@ -252,7 +252,7 @@ class Companion:
         )
         warning = asyncio.run(premortem)
         if not warning.markdown:
-            self._failing.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
         return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 

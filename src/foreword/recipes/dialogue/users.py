@@ -89,16 +89,16 @@ class UserMemory:
 
     def _clear_facts(self) -> None:
         """Reset everything that was read from the user's turns, before they are read from the first again."""
-        self._seen: set[str] = set()
+        self._seen_ids: set[str] = set()
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
 
     def _add_item(self, item: Item) -> bool:
         """Add the facts of a turn, or append it to the fact that it corrects; False if it is known."""
-        if item.id in self._seen:
+        if item.id in self._seen_ids:
             return False
-        self._seen.add(item.id)
+        self._seen_ids.add(item.id)
         facts = read_user_facts(item) if self._is_said_by_user(item) else []
         before = self._just_said.pop(item.conversation, None)
         if facts:

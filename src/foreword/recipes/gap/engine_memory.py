@@ -71,7 +71,7 @@ ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architectu
 MAX_ENCODED = 2
 """At most how many texts of a state are encoded for a question: those that share most of its words."""
 
-UNDECIDED = (0.25, 0.95)
+UNDECIDED_SCORES = (0.25, 0.95)
 """A text whose relevance by words is outside these bounds is not encoded: its words decide."""
 
 MAX_ENCODED_CHARACTERS = 160
@@ -194,7 +194,8 @@ class EngineMemory:
         """The relevance of each text; without an encoder, or if it fails, by words alone."""
         shares = question_coverage(query, texts)
         scores = [rate_relevance(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
-        undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
+        low, high = UNDECIDED_SCORES
+        undecided = (at for at, score in enumerate(scores) if low <= score <= high)
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
             near = self._compute_cosines(query, [texts[at][:MAX_ENCODED_CHARACTERS] for at in best])

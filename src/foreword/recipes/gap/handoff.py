@@ -47,7 +47,7 @@ MIN_NEED_WORDS = 3
 
 UNKNOWN_RECEIVER = "receiver"
 _TASK_KEYS = ("task", "current_task", "story", "instructions", "goal", "objective")
-_REQUIRED = "required_context"
+_REQUIRED_CONTEXT = "required_context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +154,9 @@ def _read_task(state: object, task: str) -> str:
 
 def _list_needs(state: object, task: str, required_context: Sequence[str]) -> tuple[str, ...]:
     """The required contexts, then the task, each once; without secrets."""
-    required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED)
+    required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED_CONTEXT)
     if required is None or required == ():
-        required = get_value(state, _REQUIRED)
+        required = get_value(state, _REQUIRED_CONTEXT)
     listed = list(required) if isinstance(required, list | tuple | set | frozenset) else [required]
     texts = [redact(join_lines(value_as_text(one)))[:MAX_NEED_CHARACTERS] for one in listed]
     return tuple(dict.fromkeys(text for text in (*texts[: MAX_NEEDS - 1], task) if text))
@@ -169,7 +169,7 @@ def _split_name_into_words(need: str) -> str:
 
 def _find_named_value(state: object, need: str) -> RetrievedContext | None:
     """The value of the state, or of its hand-off, that a need names; None if it names none."""
-    if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED):
+    if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED_CONTEXT):
         return None
     for place, holder in ((need, state), (f"{HANDOFF_CONTEXT}.{need}", get_value(state, HANDOFF_CONTEXT))):
         if holder is not None and (text := value_as_text(get_value(holder, need))):
