@@ -121,7 +121,7 @@ class SessionContextProvider:
             found = self._store.recent(workspace, Filters(kinds=("summary",)), page)
             standing = [item for item in found if item.session and item.superseded_by is None]
             own = [item for item in standing if item.session == current_session_id]
-            if own and own[0].id not in self._store.shown(workspace, current_session_id):
+            if own and own[0].id not in self._store.shown_ids(workspace, current_session_id):
                 return own[0]
             others = (item for item in standing if item.session != current_session_id)
             last = next((item for item in others if item.session not in running), None)

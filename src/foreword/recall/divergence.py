@@ -113,15 +113,17 @@ WORDS = ShiftCurve(-2.45, ShiftSigns(
 
 
 def read_shift_signs(
-    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+    prompt: Utterance, recent: Sequence[Utterance], unrelated_cosine: float = UNRELATED_COSINE
 ) -> ShiftSigns:
     """The signs of whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARED_WORD_TURNS:]))
     near, home = [0.0], [0.0]
     if _have_comparable_vectors(prompt, last):
-        near = _vector_similarities(prompt, recent[-_NEAR_TURNS:], unrelated)
-        home = _vector_similarities(last, recent[-1 - _HOME_TURNS : -1], unrelated) or [_SETTLED_FIRST_TURN]
+        near = _vector_similarities(prompt, recent[-_NEAR_TURNS:], unrelated_cosine)
+        home = _vector_similarities(last, recent[-1 - _HOME_TURNS : -1], unrelated_cosine) or [
+            _SETTLED_FIRST_TURN
+        ]
     return ShiftSigns(
         near=max(near),
         last=near[-1],
@@ -136,16 +138,16 @@ def read_shift_signs(
 
 
 def shift_probability(
-    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+    prompt: Utterance, recent: Sequence[Utterance], unrelated_cosine: float = UNRELATED_COSINE
 ) -> float:
     """How likely the prompt has left the recent talk; by words alone if it or the last turn has no vector.
 
-    `unrelated` is the cosine that the encoder gives to unrelated texts.
+    `unrelated_cosine` is what the encoder gives to unrelated texts.
     """
     if not recent:
         return 0.0
     curve = MEANING if _have_comparable_vectors(prompt, recent[-1]) else WORDS
-    return curve.probability(read_shift_signs(prompt, recent, unrelated))
+    return curve.probability(read_shift_signs(prompt, recent, unrelated_cosine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class DivergenceDetector:
         *,
         query_vector: Sequence[float] | None = None,
         vectors: Mapping[str, Sequence[float]] | None = None,
-        unrelated: float = UNRELATED_COSINE,
+        unrelated_cosine: float = UNRELATED_COSINE,
     ) -> DivergenceAlert | None:
         """The alert, if the query has left the subject of the recent items; None if it stays with it.
 
@@ -200,7 +202,7 @@ class DivergenceDetector:
         past = self.select_recent_talk(query, recent, now)
         prompt = read_utterance(query, () if query_vector is None else query_vector)
         latest = [_read_item_utterance(item, known) for item in past[-MAX_COMPARED_TURNS:]]
-        chance = shift_probability(prompt, latest, unrelated)
+        chance = shift_probability(prompt, latest, unrelated_cosine)
         if not self.is_worth_an_alert(prompt, chance):
             return None
         by_meaning = _have_comparable_vectors(prompt, latest[-1])
@@ -210,7 +212,7 @@ class DivergenceDetector:
             memory_id=past[place].id,
             space=SEMANTIC if by_meaning else LEXICAL,
             summary=_shorten_to_one_line(past[place].text),
-            similarity=_similarity_to_turn(prompt, heard[place], unrelated),
+            similarity=_similarity_to_turn(prompt, heard[place], unrelated_cosine),
             severity=self.severity(chance),
         )
 
@@ -241,18 +243,18 @@ def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
     return len(one.vector) == len(other.vector) > 0
 
 
-def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
+def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated_cosine: float) -> list[float]:
     """The cosine to each that has a comparable vector, stretched so that unrelated ones are at 0."""
     return [
-        max(-1.0, (cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
+        max(-1.0, (cosine_similarity(one.vector, other.vector) - unrelated_cosine) / (1 - unrelated_cosine))
         for other in others
         if _have_comparable_vectors(one, other)
     ]
 
 
-def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated: float) -> float:
+def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated_cosine: float) -> float:
     """The prompt's similarity to the turn it left, 0 to 1: by meaning, or the share of its words there."""
-    for likeness in _vector_similarities(prompt, (left_turn,), unrelated):
+    for likeness in _vector_similarities(prompt, (left_turn,), unrelated_cosine):
         return min(1.0, max(0.0, likeness))
     return len(prompt.roots & left_turn.roots) / max(1, len(prompt.roots))
 

@@ -50,7 +50,7 @@ class VectorSpace(Space, Protocol):
         """The name of the encoder that makes these vectors; it changes with the encoder's weights."""
 
     @property
-    def unrelated(self) -> float | None:
+    def unrelated_cosine(self) -> float | None:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
 
     def view_hash(self, item: Item) -> str:

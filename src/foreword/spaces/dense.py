@@ -106,7 +106,7 @@ class DenseSpace:
     def __init__(self, provider: EmbeddingProvider, cache: EmbeddingCache | None = None) -> None:
         self.provider = provider
         self.cache = cache if cache is not None else EmbeddingCache()
-        self.unrelated: float | None = getattr(provider, "unrelated", None)
+        self.unrelated_cosine: float | None = getattr(provider, "unrelated", None)
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[list[float]]] = {}
@@ -117,13 +117,13 @@ class DenseSpace:
         return encoder_digest(self.provider)
 
     def _measure_unrelated_cosine(self) -> None:
-        """Set `unrelated`, the cosine of texts with nothing in common, by encoding a few if it is unknown."""
-        if self.unrelated is None:
+        """Set `unrelated_cosine` by encoding a few texts with nothing in common, if it is unknown."""
+        if self.unrelated_cosine is None:
             with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
             checked = check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions)
             cosines = [cosine_similarity(one, other) for one, other in combinations(checked, 2)]
-            self.unrelated = sum(cosines) / len(cosines)
+            self.unrelated_cosine = sum(cosines) / len(cosines)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """A probe with the question's vector: the one it came with, or the encoder's."""

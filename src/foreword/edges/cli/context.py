@@ -281,7 +281,7 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
                 "over_by": excess,
                 "truncated": result.truncated,
                 "recipe": result.template,
-                "items": [entry.item_id for entry in receipt.injected],
+                "items": [entry.item_id for entry in receipt.injected_entries],
                 "receipt": asdict(receipt),
             }
         )
@@ -289,7 +289,7 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
         click.echo(text, nl=False, color=True)
         if text and not text.endswith("\n") and sys.stdout.isatty():
             click.echo(err=True)  # so that a terminal's prompt gets a line to itself
-        what = plural(len(receipt.injected), "item") if text else "nothing to inject"
+        what = plural(len(receipt.injected_entries), "item") if text else "nothing to inject"
         show.note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
     return 0 if text else 1
 

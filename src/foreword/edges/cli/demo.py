@@ -123,7 +123,7 @@ def _show_context_for_question(
     screen.print(show.rich_text(f"why: {counts or 'nothing was found'} (receipt {receipt.id})"))
     rows = [
         (f"  {entry.score:.2f}", entry.item_id, show.format_ranks(entry.ranks))
-        for entry in receipt.injected[:_MAX_SHOWN_ITEMS]
+        for entry in receipt.injected_entries[:_MAX_SHOWN_ITEMS]
     ]
     rows += [
         ("  out", entry.item_id, f"superseded by {entry.detail}")

@@ -77,7 +77,7 @@ def _describe_assembled(workspace: str, document: "FormattedContext", budget: in
         tokens=document.token_count,
         budget=budget,
         over_by=document.over_by,
-        items=[entry.item_id for entry in document.receipt.injected],
+        items=[entry.item_id for entry in document.receipt.injected_entries],
         receipt=document.receipt.id,
         notes=describe_notes(document.receipt),
     )

@@ -170,7 +170,7 @@ def outline_receipt(receipt: Receipt) -> ReceiptOutline:
     near_ones = {id(entry) for entry in near}
     others = tuple(entry for entry in left if id(entry) not in near_ones)
     summary = _summarise(receipt, len(left))
-    return ReceiptOutline(receipt, tuple(receipt.injected), tuple(near), others, floor, summary)
+    return ReceiptOutline(receipt, tuple(receipt.injected_entries), tuple(near), others, floor, summary)
 
 
 def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
@@ -182,8 +182,8 @@ def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item |
         tuple(_describe_candidate(entry, receipt, items) for entry in entries)
         for entries in (outline.said, outline.near_misses, outline.others)
     )
-    was_read = any("read" in entry.scores for entry in receipt.injected)
-    cut = min_probability_beside(max(entry.score for entry in receipt.injected)) if was_read else None
+    was_read = any("read" in entry.scores for entry in receipt.injected_entries)
+    cut = min_probability_beside(max(entry.score for entry in receipt.injected_entries)) if was_read else None
     return ReceiptStory(outline, said, near, others, cut, _describe_stages(receipt))
 
 
@@ -400,7 +400,7 @@ def _describe_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
 
 def _summarise(receipt: Receipt, left_out: int) -> str:
     """The receipt in one sentence."""
-    said = len(receipt.injected)
+    said = len(receipt.injected_entries)
     if not receipt.entries:
         return "Nothing was found that could have been said."
     if not said:

@@ -49,7 +49,7 @@ def render_health(visit: Visit) -> Markup:
 def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     """The most important numbers of a workspace, each in a tile."""
     counts = visit.engine.count(visit.workspace)
-    silent = sum(1 for one in facts if not one.injected)
+    silent = sum(1 for one in facts if not one.injected_count)
     median = statistics.median(one.milliseconds for one in facts) if facts else None
     share = f"{silent / len(facts):.0%}" if facts else "–"
     tiles = [
@@ -73,7 +73,9 @@ def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     for one in facts:
         by_day[f"{one.created_at:%Y-%m-%d}"].append(one)
     speed = {day: statistics.median(one.milliseconds for one in ones) for day, ones in by_day.items()}
-    silence = {day: 100 * sum(not one.injected for one in ones) / len(ones) for day, ones in by_day.items()}
+    silence = {
+        day: 100 * sum(not one.injected_count for one in ones) / len(ones) for day, ones in by_day.items()
+    }
     asked = {day: float(len(ones)) for day, ones in by_day.items()}
     used = {day: float(sum(one.tokens for one in ones)) for day, ones in by_day.items()}
     total, slowest = (grown[-1][1] if grown else 0), max(speed.values(), default=0.0)

@@ -197,7 +197,9 @@ def receipt_page(story: ReceiptStory) -> str:
             across=True,
         ),
         receipt_picture(story, lambda _item: None),
-        exact_text_section(receipt.text, missing="The text is not kept.") if receipt.injected else None,
+        exact_text_section(receipt.text, missing="The text is not kept.")
+        if receipt.injected_entries
+        else None,
         times_section(story),
     )
     return f"<!doctype html>\n{el('html', head, el('body', main), lang='en')}\n"

@@ -73,7 +73,7 @@ class Records(Protocol):
     def begin(self, query: str) -> Query:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
 
-    def shown(self, session: str) -> frozenset[str]:
+    def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
 
     def record(self, receipt: Receipt) -> None:
@@ -96,7 +96,7 @@ class OwnRecords:
         """The query for a text, without secrets."""
         return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
 
-    def shown(self, session: str) -> frozenset[str]:
+    def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what this assembler has shown to a session."""
         return frozenset(self._shown_by_session.get(session, ()))
 
@@ -104,4 +104,4 @@ class OwnRecords:
         """Remember what the receipt's session was shown; the receipt itself is not stored."""
         if receipt.session:
             told = self._shown_by_session.setdefault(receipt.session, set())
-            told.update(entry.item_id for entry in receipt.injected)
+            told.update(entry.item_id for entry in receipt.injected_entries)

@@ -253,7 +253,7 @@ class Companion:
         warning = asyncio.run(premortem)
         if not warning.markdown:
             self._seen_failures.note(workspace, event.context, verdict.failures)
-        items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
+        items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
         return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
@@ -324,7 +324,7 @@ class Companion:
             vectors = self._engine.vectors(query.workspace, compared)
             return self._detector.detect(
                 query.text, recent, query.now, query_vector=prompt, vectors=vectors,
-                unrelated=unrelated_cosine(self._engine.kit),
+                unrelated_cosine=unrelated_cosine(self._engine.kit),
             )  # fmt: skip
 
         # A few turns show whether there is a shift; all of them are only needed to name the earlier topic.

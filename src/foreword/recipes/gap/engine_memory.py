@@ -158,13 +158,13 @@ class EngineMemory:
         """A question ready for the stages of the recipe, without its secrets."""
         return self._engine.draft(query, self.workspace, SearchOptions(), "gap", budget)
 
-    def shown(self) -> frozenset[str]:
+    def shown_ids(self) -> frozenset[str]:
         """The ids of what the session's context already holds."""
-        return self._engine.store.shown(self.workspace, self.session) if self.session else frozenset()
+        return self._engine.store.shown_ids(self.workspace, self.session) if self.session else frozenset()
 
-    def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
+    def record(self, receipt: Receipt, shown_ids: Sequence[str]) -> None:
         """Store a receipt, and mark these items as shown to the session."""
-        pipeline.store_receipt(self._engine.store, receipt, shown)
+        pipeline.store_receipt(self._engine.store, receipt, shown_ids)
 
     # Inside
 

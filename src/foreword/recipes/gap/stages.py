@@ -109,7 +109,7 @@ async def load_shown(draft: GapDraft) -> GapDraft:
     if not isinstance(memory, EngineMemory) or memory.session is None:
         return draft
     try:
-        return replace(draft, shown=await asyncio.to_thread(memory.shown))
+        return replace(draft, shown_ids=await asyncio.to_thread(memory.shown_ids))
     except ForewordError as error:
         _log.warning("it is not known what the session was shown", problem=str(error))
         return draft.with_notes(Note("shown", f"failed: {error}"))
@@ -136,7 +136,7 @@ def drop_said(draft: GapDraft) -> GapDraft:
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown or content_hash(context.content) in injected_hashes
+        known = result.memory.id in draft.shown_ids or content_hash(context.content) in injected_hashes
         if known or _is_in_messages(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
