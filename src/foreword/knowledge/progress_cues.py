@@ -20,10 +20,12 @@ _MAX_CACHED_TEXTS = 8_192
 _ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
 """The endings that are cut off a word: deleting, deletion and deleted count as one."""
 
-_ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+QUESTION_WORDS = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+"""The words that a question begins with, as alternatives of a pattern."""
+
 _QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]*_]*\s*\Z")
 _QUESTION_BEGINNING = re.compile(
-    rf"\W*(?:{_ASKING}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
+    rf"\W*(?:{QUESTION_WORDS}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
 )
 _LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|also|und|dann|noch|et|y"
 """Words that may stand before the head of a list."""

@@ -26,7 +26,9 @@ _MAX_FILLED_SHARE = 0.75
 """A sentence is added to a statement as long as the two stay below this share of the maximum."""
 
 _QUESTION_MARK = re.compile(r"[?？؟]")
-_QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
+QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
+"""The end of a sentence that is a question by its mark."""
+
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
 """A word, or a character of a script that has no blanks between words."""
 
@@ -53,7 +55,7 @@ def only_asks(text: str) -> bool:
     if not _QUESTION_MARK.search(text):
         return False  # a quick answer for most texts, as splitting sentences takes time
     sentences = split_sentences(text)
-    stated = [sentence for sentence in sentences if not _QUESTION_END.search(sentence)]
+    stated = [sentence for sentence in sentences if not QUESTION_END.search(sentence)]
     words = _WORD.findall(" ".join(stated))
     asks = len(stated) < len(sentences)
     return asks and len(words) <= _MAX_WORDS_BESIDE and not any(word.isdigit() for word in words)

@@ -36,7 +36,9 @@ SPACES = {
 }
 """What each space compares, in the order of the explanation; the last four only rank what others found."""
 
-_MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+"""The spaces whose shares in a result are told and drawn."""
+
 _MAX_SHARED_WORDS = 3
 _MAX_QUOTED = 60
 _NEAR_PLACES = 10
@@ -287,7 +289,7 @@ def _is_same_word_form(word: str, other: str) -> bool:
 
 def _space_shares(entry: Entry) -> tuple[tuple[str, float], ...]:
     """How much each space contributed, from the candidate's rank in it; the shares add up to 1."""
-    weights = {name: 1 / entry.ranks[name] for name in _MAIN_SPACES if entry.ranks.get(name)}
+    weights = {name: 1 / entry.ranks[name] for name in MAIN_SPACES if entry.ranks.get(name)}
     total = sum(weights.values())
     return tuple((name, weight / total) for name, weight in weights.items())
 

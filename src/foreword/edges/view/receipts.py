@@ -8,6 +8,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.receipt_story import (
+    MAIN_SPACES,
     SPACES,
     describe_note,
     describe_receipt,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from foreword.types import Receipt
 
 _MAX_TEXT_CHARACTERS = 360
-_COLOURED_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
 
 
 def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
@@ -106,7 +106,7 @@ def _legend(story: ReceiptStory) -> Markup:
     used = {space for one in (*story.said, *story.left_out) for space, _ in one.parts}
     keys = [
         el("li", el("span", class_=f"key space-{space}"), f" {SPACES[space]}")
-        for space in _COLOURED_SPACES
+        for space in MAIN_SPACES
         if space in used
     ]
     lines = [
