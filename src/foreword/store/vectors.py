@@ -351,14 +351,6 @@ class CodeFile:
         with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
-    def compute_cosines(
-        self, vector: Sequence[float], rows_after: RowsAfter, allowed: NDArray[np.int64] | None = None
-    ) -> Cosines:
-        """The cosines of all items, or of the allowed ones; `rows_after` gives rows that the file lacks."""
-        with self._lock:
-            records, last_row = self._map_records(), self._last_row
-        return self._compute_cosines(vector, records, rows_after(last_row), allowed)
-
     def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
         """Compare a vector with each item that passes, or in a large file with the nearest of them."""
         with self._lock:
