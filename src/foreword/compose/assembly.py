@@ -330,7 +330,7 @@ def divide_tokens(
 def choose_items(
     counts: Mapping[str, int],
     cost: Callable[[str, int, float], int | None],
-    given: Mapping[str, float],
+    tokens_by_source: Mapping[str, float],
     budget: int,
 ) -> dict[str, list[int]]:
     """The places of the items that fit into the tokens of their source; `counts` is the number of items.
@@ -341,7 +341,7 @@ def choose_items(
     taken: dict[str, list[int]] = {source: [] for source in counts}
     left: float = budget
     for source, count in counts.items():
-        own = given[source]
+        own = tokens_by_source[source]
         for place in range(count):
             room = min(own, left)
             spent = cost(source, place, room) if room >= MIN_COST_TOKENS else None

@@ -126,7 +126,7 @@ class TurnWording:
         return known
 
     def shorten(
-        self, turn: Turn, style: TurnStyle, room: int, asked: Collection[str] = ()
+        self, turn: Turn, style: TurnStyle, room: int, asked_words: Collection[str] = ()
     ) -> FormattedTurn | None:
         """The turn in at most `room` tokens: its ends, and the lines with words that are asked for.
 
@@ -138,12 +138,12 @@ class TurnWording:
         for _ in range(_ATTEMPTS):  # indenting the lines costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
-            short = shorten_text(turn.text, inside, self._tokenizer, asked)
+            short = shorten_text(turn.text, inside, self._tokenizer, asked_words)
             worded = self._format(turn, _escape_turn_text(short), style) if short else None
             made = worded if worded is not None and worded.tokens <= room else None
             inside = inside * 9 // 10
         if made is None and turn.parts:
-            return self.shorten(replace(turn, parts=()), style, room, asked)
+            return self.shorten(replace(turn, parts=()), style, room, asked_words)
         return made
 
     def _format(self, turn: Turn, content: str, style: TurnStyle) -> FormattedTurn:
@@ -193,13 +193,13 @@ def _escape_short_text(text: str) -> str:
 
 
 def shorten_worded_turn(
-    turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
+    turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()
 ) -> FormattedTurn | None:
     """The line in at most `room` tokens: its ends and what is asked for; None if they are too few."""
-    formatted = shorten_text(turn.formatted, room, tokenizer, asked)
+    formatted = shorten_text(turn.formatted, room, tokenizer, asked_words)
     if not formatted:
         return None
-    content = shorten_text(turn.content, room, tokenizer, asked)
+    content = shorten_text(turn.content, room, tokenizer, asked_words)
     return replace(turn, content=content, formatted=formatted, tokens=tokenizer.count(formatted))
 
 

@@ -200,9 +200,11 @@ def _fit_score(by_words: float, by_lines: float, unrelated_score: float) -> floa
     return (score - unrelated_score) / (1 - unrelated_score)
 
 
-def _share_of_words(asked: set[str], result: SearchResult) -> float:
+def _share_of_words(question_stems: set[str], result: SearchResult) -> float:
     """The share of the question's stems that an experience has."""
-    return len(asked & _stems(item_text_on_axis("full", result.memory))) / max(_MIN_WORDS, len(asked))
+    return len(question_stems & _stems(item_text_on_axis("full", result.memory))) / max(
+        _MIN_WORDS, len(question_stems)
+    )
 
 
 def _stems(text: str) -> set[str]:

@@ -73,16 +73,16 @@ def _may_settle(sentence: str) -> bool:
     return not (cue("opens").search(said) or lists_rest(said))
 
 
-def _settled_by_cue(said: str, *, by_agent: bool) -> Settled:
+def _settled_by_cue(line: str, *, by_agent: bool) -> Settled:
     """What a sentence settles by a cue in it; of an agent's sentences only agreements count."""
     if by_agent:
-        return "decision" if cue("agrees").search(said) else ""
+        return "decision" if cue("agrees").search(line) else ""
     kinds: tuple[tuple[str, Settled], ...] = (
         ("prefers", "preference"),
         ("rules", "rule"),
         ("decides", "decision"),
     )
-    return next((kind for name, kind in kinds if cue(name).search(said)), "")
+    return next((kind for name, kind in kinds if cue(name).search(line)), "")
 
 
 # The weights of words -------------------------------------------------------------------------------------

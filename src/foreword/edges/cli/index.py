@@ -182,23 +182,25 @@ def _describe_indexed(indexed: Indexed) -> str:
     return f"{'; '.join(parts)}; in {indexed.seconds:.1f} s"
 
 
-def _describe_vectors(made: _VectorCounts, *, no_embed: bool) -> str:
+def _describe_vectors(counts: _VectorCounts, *, no_embed: bool) -> str:
     """One line on how many vectors were made, or who will make them."""
-    left = plural(made.vectors_left, "vector")
+    left = plural(counts.vectors_left, "vector")
     if no_embed:
         return "no vectors made, as you asked: what was read is found by its words"
-    if made.vectors_left and made.service is not None:
-        process = f" (process {made.service})" if made.service else ""
+    if counts.vectors_left and counts.service is not None:
+        process = f" (process {counts.service})" if counts.service else ""
         return f"{left} to make: the service{process} makes them in the background; words find everything now"
-    if made.vectors_left and not made.vectors:
+    if counts.vectors_left and not counts.vectors:
         return (
             f"{left} to make, and no service runs: they are made when one does (foreword serve), "
             "or now by foreword index without --no-wait; words find everything now"
         )
     rate = (
-        f", {made.vectors / made.vector_seconds:.0f} a second" if made.vectors and made.vector_seconds else ""
+        f", {counts.vectors / counts.vector_seconds:.0f} a second"
+        if counts.vectors and counts.vector_seconds
+        else ""
     )
-    return f"{plural(made.vectors, 'vector')} made in {made.vector_seconds:.1f} s{rate}"
+    return f"{plural(counts.vectors, 'vector')} made in {counts.vector_seconds:.1f} s{rate}"
 
 
 def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:

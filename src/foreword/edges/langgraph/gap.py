@@ -56,18 +56,18 @@ _SEVERITY: Mapping[str, int] = {"none": 0, "filled": 1, "unfilled": 2}
 # What a state needs ---------------------------------------------------------------------------------------
 
 
-def merge_contexts(held: object, new: object) -> dict[str, Any]:
+def merge_contexts(current: object, new: object) -> dict[str, Any]:
     """The reducer of `injected_context` and `handoff_context`: it merges those of parallel branches.
 
     Equal contexts are kept once, and those that a node cleared are dropped. None clears everything; a mapping
     that no node of Foreword made replaces what was there.
     """
-    return merge_payloads(held, new)
+    return merge_payloads(current, new)
 
 
-def merge_outcomes(held: object, new: object) -> dict[str, Any]:
+def merge_outcomes(current: object, new: object) -> dict[str, Any]:
     """The reducer of `gap_outcome`: within a step, all gaps and the worst outcome; else the last outcome."""
-    before = held if isinstance(held, Mapping) else {}
+    before = current if isinstance(current, Mapping) else {}
     after = dict(new) if isinstance(new, Mapping) else {}
     if not before or before.get("step") is None or before.get("step") != after.get("step"):
         return after

@@ -166,12 +166,12 @@ class ProxyApplication:
         return self._memory.find(exchange.asker, exchange.turns, room)
 
     async def _ask_with_retry(
-        self, client: _Client, sent: bytes, body: bytes
+        self, client: _Client, body_with_context: bytes, body: bytes
     ) -> tuple[httpx2.Response, bool] | None:
         """The answer, and whether it is to the request without its context; None if there is none."""
         headers = select_request_headers(client.headers, is_read=True)
-        response = await self._ask_upstream(client, headers, sent)
-        if response is None or sent is body or response.status_code not in _REFUSAL_STATUSES:
+        response = await self._ask_upstream(client, headers, body_with_context)
+        if response is None or body_with_context is body or response.status_code not in _REFUSAL_STATUSES:
             return None if response is None else (response, False)
         await response.aclose()
         _log.warning("the API refused a request with context", status=response.status_code)

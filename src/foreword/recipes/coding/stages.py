@@ -91,11 +91,11 @@ def drop_echoes(draft: CodingDraft) -> CodingDraft:
     return draft.keep([result for result in draft.results if result.memory.id not in echoes], dropped)
 
 
-def _asks_same_question(text: str, asked: set[str]) -> bool:
+def _asks_same_question(text: str, question_words: set[str]) -> bool:
     """Whether a text has just the content words asked, or is a question that shares most of its own."""
     words = set(content_words(text))
-    shared = len(words & asked) / max(1, len(words))
-    return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
+    shared = len(words & question_words) / max(1, len(words))
+    return words == question_words or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
 
 
 def weigh(draft: CodingDraft) -> CodingDraft:

@@ -131,7 +131,7 @@ class UserMemory:
         return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
 
     def _find_relevant_facts(
-        self, query: str, held: Sequence[StandingFact], max_tokens: int
+        self, query: str, standing_facts: Sequence[StandingFact], max_tokens: int
     ) -> tuple[list[StandingFact], tuple[Note, ...]]:
         """The facts that are relevant to a question, those that it asks for first; and the search's notes."""
         if not query.strip():
@@ -145,9 +145,11 @@ class UserMemory:
             for one in draft.results
             if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
-        asked = [one for one in held if one.fact.kind.is_asked_for(query)]
+        asked = [one for one in standing_facts if one.fact.kind.is_asked_for(query)]
         for item_id in found[:_MAX_RELEVANT]:
-            asked += [one for one in held if item_id in {fact.item_id for fact in (one.fact, *one.before)}]
+            asked += [
+                one for one in standing_facts if item_id in {fact.item_id for fact in (one.fact, *one.before)}
+            ]
         return list(dict.fromkeys(asked)), draft.notes
 
     def _is_said_by_user(self, item: Item) -> bool:

@@ -247,9 +247,9 @@ def _make_memory_result(item: Item, score: float, found: SearchResult | None = N
     return MemoryResult(item.id, item.text, score, facts)
 
 
-def _has_facts(item: Item, wanted: Mapping[str, Any]) -> bool:
+def _has_facts(item: Item, facts: Mapping[str, Any]) -> bool:
     known = {**item.metadata, "type": item.label, "agent": _agent_name(item) or item.source.name}
-    return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in wanted.items())
+    return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in facts.items())
 
 
 def _agent_name(item: Item) -> str:
