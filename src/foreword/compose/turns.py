@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
-from foreword.compose.quoting import escape_heading_line, escape_headings, remove_surrogates
-from foreword.text.clean import indent_lines, remove_invisible
+from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.text.clean import indent_lines, remove_invisible, remove_surrogates
 from foreword.text.question import asks
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.command_results import is_tool_output
-from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
+from foreword.knowledge.progress_cues import cue, is_question, task_words
 from foreword.knowledge.settled import read_settled
+from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks
 from foreword.text.words import STOPWORDS, content_words, fold_case

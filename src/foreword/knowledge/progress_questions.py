@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, translate_times
+from foreword.knowledge.progress_cues import cue, cues, task_words, translate_times
+from foreword.text.clean import plain_line
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
 

@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from foreword.knowledge.progress_cues import QUESTION_WORDS, cue, is_question, lists_rest, plain_line
+from foreword.knowledge.progress_cues import QUESTION_WORDS, cue, is_question, lists_rest
+from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.words import fold_case
 

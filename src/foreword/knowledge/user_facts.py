@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.knowledge.claims import doubtful_spans
+from foreword.text.clean import plain_line
 from foreword.text.question import asks
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import QUESTION_END
@@ -34,7 +35,6 @@ _MAX_CHARACTERS_READ = 2_000
 
 _MAX_SENTENCE_CHARACTERS = 300
 _LANGUAGES = ("en", "de", "fr", "es")
-_APOSTROPHE = str.maketrans("’‘", "''")
 _QUOTED = re.compile(r"""\s*(?:["“„«>]|```|['‘](?=\w[^'’]*['’]))""")
 _POLITE_QUESTION = re.compile(r"\W*(?:can|could|would|will) you\b", re.IGNORECASE)
 _GENERIC = frozenset(
@@ -124,7 +124,7 @@ def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
     """The kind and topic of the fact in a sentence, and whether it is revoked; None for no fact."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
-    plain = " ".join(sentence.translate(_APOSTROPHE).split())
+    plain = plain_line(sentence)
     is_question = bool(QUESTION_END.search(plain))
     if is_question and not _POLITE_QUESTION.match(plain):
         return None

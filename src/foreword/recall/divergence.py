@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from foreword.errors import ValidationError
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.base import cosine_similarity
+from foreword.text.shorten import shorten_between_words
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class DivergenceDetector:
         return DivergenceAlert(
             memory_id=past[place].id,
             space=SEMANTIC if by_meaning else LEXICAL,
-            summary=_shorten_to_one_line(past[place].text),
+            summary=shorten_between_words(past[place].text, MAX_SUMMARY_CHARACTERS),
             similarity=_similarity_to_turn(prompt, heard[place], unrelated_cosine),
             severity=self.severity(chance),
         )
@@ -277,15 +278,6 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
 def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
     """The weight of the common words that a turn has, relative to its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
-
-
-def _shorten_to_one_line(text: str) -> str:
-    """The beginning of a text on one line, whole words, at most `MAX_SUMMARY_CHARACTERS`."""
-    flat = " ".join(text.split())
-    if len(flat) <= MAX_SUMMARY_CHARACTERS:
-        return flat
-    cut = flat[: MAX_SUMMARY_CHARACTERS - 1]
-    return f"{cut.rpartition(' ')[0] or cut}…"
 
 
 # What an utterance does -----------------------------------------------------------------------------------

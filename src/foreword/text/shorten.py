@@ -1,4 +1,4 @@
-"""Shorten a text to a number of characters: to one line of its beginning, or to its two ends."""
+"""Shorten a text to a number of characters or words: to its beginning, or to its two ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ def shorten_line(text: str, max_characters: int) -> str:
     """The text on one line of at most `max_characters`, with an ellipsis if it was cut."""
     line = join_lines(text)
     return line if len(line) <= max_characters else f"{line[: max(1, max_characters - 1)].rstrip()}…"
+
+
+def shorten_between_words(text: str, max_characters: int) -> str:
+    """The text on one line of at most `max_characters`, cut between words, with an ellipsis if it was cut."""
+    line = join_lines(text)
+    if len(line) <= max_characters:
+        return line
+    cut = line[: max_characters - 1]
+    return f"{cut.rpartition(' ')[0] or cut}…"
+
+
+def keep_first_words(text: str, max_words: int) -> str:
+    """A text of at most this many words; one that was cut ends in an ellipsis."""
+    every = text.split()
+    if len(every) <= max_words:
+        return text
+    return " ".join([*every[: max_words - 1], "…"]) if max_words > 0 else ""
 
 
 def keep_ends_within(text: str, max_characters: int) -> str:

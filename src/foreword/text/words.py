@@ -31,6 +31,11 @@ def fold_case(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
 
 
+def fold_case_and_spaces(text: str) -> str:
+    """The text with case and accents folded, and each run of spaces made one."""
+    return " ".join(fold_case(text).split())
+
+
 def split_words(text: str) -> list[str]:
     """The words of a text in order, with case and accents folded and repeats kept."""
     if text.isascii():  # most text and nearly all code, in half the time

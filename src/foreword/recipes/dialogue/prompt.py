@@ -19,7 +19,6 @@ from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
-from foreword.compose.quoting import SURROGATE
 from foreword.compose.turns import is_unshortened, word_turns_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
@@ -27,6 +26,7 @@ from foreword.pipeline import Draft, drop_superseded, optional
 from foreword.recipes.dialogue.asking import AskedQuery, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
 from foreword.recipes.dialogue.users import UserMemories
+from foreword.text.clean import SURROGATE
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:

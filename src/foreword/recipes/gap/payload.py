@@ -16,13 +16,13 @@ from foreword.recipes.gap.stages import (
     content_hash,
     context_attribution,
     context_source,
-    fold_case_and_spaces,
     payload_text,
 )
 from foreword.recipes.gap.state import get_value, read_messages
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
 from foreword.text.frame import escape_entry
 from foreword.text.provenance import is_foreign
+from foreword.text.words import fold_case_and_spaces
 from foreword.types import text_hash
 
 if TYPE_CHECKING:

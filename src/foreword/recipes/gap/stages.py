@@ -36,7 +36,7 @@ from foreword.recipes.gap.types import (
 from foreword.text.frame import escape_entry, wrap_in_frame
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import fold_case
+from foreword.text.words import fold_case_and_spaces
 from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
 
 if TYPE_CHECKING:
@@ -357,11 +357,6 @@ def _is_in_messages(context: RetrievedContext, messages: Sequence[str]) -> bool:
 def _is_spoken(context: RetrievedContext) -> bool:
     """Whether a context was said in a conversation: a stored turn, or a message of the state."""
     return context.metadata.get("kind") == "turn" or "role" in context.metadata
-
-
-def fold_case_and_spaces(text: str) -> str:
-    """The text with case and accents folded, and each run of spaces made one."""
-    return " ".join(fold_case(text).split())
 
 
 # Wording --------------------------------------------------------------------------------------------------
