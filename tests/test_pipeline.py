@@ -242,7 +242,7 @@ def test_of_a_chain_the_last_is_told_with_all_that_was_before():
 
 def test_what_a_session_was_shown_makes_older_words_untrue_and_is_not_told_again():
     known = DroppedResult(replace(MOVED, scores={"blend": 0.9}), "already in context")
-    given = draft_of(PORT, OTHER, reader=Reader(), dropped=(known,), shown=frozenset({"new"}))
+    given = draft_of(PORT, OTHER, reader=Reader(), dropped=(known,), shown_ids=frozenset({"new"}))
     draft = tell_successors(with_relations(given, (MOVED, "old")))
     assert ids(draft) == ["lunch"]
     assert dropped(draft) == [
@@ -347,16 +347,16 @@ def test_the_reader_decides_what_is_said(make_engine, clock, ask):
     engine = make_engine(Reader(("Vault", 5.0)))
     answer, other = remember(engine, clock, ANSWER, "The billing service has credentials of many kinds.")
     made = ask(engine)
-    assert [entry.item_id for entry in made.receipt.injected] == [answer.id]
+    assert [entry.item_id for entry in made.receipt.injected_entries] == [answer.id]
     assert decisions(made)[other.id] == "below floor"
-    assert made.receipt.injected[0].scores["read"] == 5.0
+    assert made.receipt.injected_entries[0].scores["read"] == 5.0
 
 
 @pytest.mark.parametrize("ask", [build, prompt])
 def test_nothing_is_said_if_the_reader_likes_nothing(make_engine, clock, ask):
     engine = make_engine(Reader())
     remember(engine, clock, "The billing service reads its credentials once a day.")
-    assert ask(engine).receipt.injected == ()
+    assert ask(engine).receipt.injected_entries == ()
 
 
 @pytest.mark.parametrize("ask", [build, prompt])
@@ -390,16 +390,16 @@ def test_without_the_readers_judgement_the_floor_decides_and_a_note_says_so(
     remember(make_engine(), clock, *texts)
     preview = {"record": False} if ask is prompt else {}
     without, unheard = (ask(make_engine(one), **preview) for one in (None, reader))
-    assert [entry.item_id for entry in unheard.receipt.injected] == [
-        entry.item_id for entry in without.receipt.injected
+    assert [entry.item_id for entry in unheard.receipt.injected_entries] == [
+        entry.item_id for entry in without.receipt.injected_entries
     ]
-    assert len(unheard.receipt.injected) > 1
+    assert len(unheard.receipt.injected_entries) > 1
     assert ("read", message) in notes(unheard.receipt)
 
 
 def test_a_context_without_a_question_is_as_long_as_ever(make_engine, clock):
     remember(make_engine(), clock, *(f"Rule number {at} holds." for at in range(9)))
-    told = [build(make_engine(reader), "", floor=0.0).receipt.injected for reader in (None, Reader())]
+    told = [build(make_engine(reader), "", floor=0.0).receipt.injected_entries for reader in (None, Reader())]
     assert len(told[0]) == len(told[1]) == 9
 
 
@@ -408,7 +408,7 @@ def test_a_question_that_was_asked_before_is_never_told(make_engine, clock):
     asked = "Do you know where the credentials of the billing service are kept now?"
     (turn,) = remember(engine, clock, asked, kind="turn", session="before")
     for made in (build(engine), prompt(engine)):
-        assert made.receipt.injected == ()
+        assert made.receipt.injected_entries == ()
         assert decisions(made)[turn.id] == "no answer"
 
 
@@ -417,7 +417,7 @@ def test_asked_for_a_hundred_times_the_answer_is_still_found(make_engine, clock,
     engine = make_engine(Reader(("Vault", 5.0)))
     (answer,) = remember(engine, clock, ANSWER)
     remember(engine, clock, *[CREDENTIALS] * 100, kind="turn", session="before")
-    assert [entry.item_id for entry in ask(engine).receipt.injected] == [answer.id]
+    assert [entry.item_id for entry in ask(engine).receipt.injected_entries] == [answer.id]
 
 
 def test_a_session_that_was_shown_a_hundred_other_things_gets_the_answer(make_engine, clock):
@@ -475,7 +475,7 @@ def test_a_long_memory_is_told_by_its_excerpt(make_engine, clock, ask):
     (memory,) = remember(engine, clock, f"{filler}\n\n{ANSWER}\n\n{filler}")
     made = ask(engine)
     text = made.context if ask is build else made.formatted_context
-    assert [entry.item_id for entry in made.receipt.injected] == [memory.id]
+    assert [entry.item_id for entry in made.receipt.injected_entries] == [memory.id]
     assert ANSWER in text
     assert text.count("weather") < 6
 
@@ -489,7 +489,7 @@ def test_what_was_said_later_is_told_with_what_it_replaced(make_engine, clock, a
     old, new = remember(engine, clock, ANSWER, LATER, kind="turn", source=AGENT)
     engine.relate(new.id, old.id, "w", type=REPLACES, confidence=0.8)
     made = ask(engine)
-    assert [entry.item_id for entry in made.receipt.injected] == [new.id]
+    assert [entry.item_id for entry in made.receipt.injected_entries] == [new.id]
     superseded = next(entry for entry in made.receipt.entries if entry.item_id == old.id)
     assert (superseded.decision, superseded.detail) == ("superseded", f"{new.id}, as the reader sees it")
     text = made.context if ask is build else made.formatted_context

@@ -121,7 +121,7 @@ class Draft:
     recipe: str = "search"
     budget: int = 0
     session: str | None = None
-    shown: frozenset[str] = frozenset()
+    shown_ids: frozenset[str] = frozenset()
     results: tuple[SearchResult, ...] = ()
     lines: tuple[ContextLine, ...] = ()
     dropped: tuple[DroppedResult, ...] = ()
@@ -226,7 +226,7 @@ def retrieve_more(draft: _SearchDraft) -> _SearchDraft:
     late = query.expires is not None and time.monotonic() > query.expires
     if not full or late or not query.text.strip():
         return draft
-    fresh = [item for item in draft.found.items.values() if item.id not in draft.shown]
+    fresh = [item for item in draft.found.items.values() if item.id not in draft.shown_ids]
     sayable = [item for item in fresh if not _is_question_or_summary(item)]
     if len(sayable) >= _MIN_SAYABLE:
         return draft
@@ -258,7 +258,7 @@ def compare_tokens(draft: _SearchDraft) -> _SearchDraft:
 
 def unrelated_cosine(kit: Kit) -> float:
     """The cosine that the encoder gives to unrelated texts; a usual value if it is not measured yet."""
-    measured = kit.encoder.unrelated if kit.encoder else None
+    measured = kit.encoder.unrelated_cosine if kit.encoder else None
     return UNRELATED_COSINE if measured is None else measured
 
 
@@ -363,7 +363,7 @@ def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
 def _is_in_view(item: Item, draft: Draft) -> bool:
     """Whether the session's context holds an item already: it was shown there, or said in this session."""
     said_here = item.kind == "turn" and draft.session is not None and item.session == draft.session
-    return said_here or item.id in draft.shown
+    return said_here or item.id in draft.shown_ids
 
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
@@ -469,10 +469,10 @@ def drop_repeats(draft: _Draft) -> _Draft:
 
 def drop_shown(draft: _Draft) -> _Draft:
     """Drop results that the session's context holds already, and those that say the same as one of them."""
-    known = [result for result in draft.results if result.memory.id in draft.shown]
+    known = [result for result in draft.results if result.memory.id in draft.shown_ids]
     if not known:
         return draft
-    fresh = [result for result in draft.results if result.memory.id not in draft.shown]
+    fresh = [result for result in draft.results if result.memory.id not in draft.shown_ids]
     twins = {name: holder.memory.id for name, holder in find_results_in_context(fresh, known).items()}
     dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [
@@ -511,12 +511,12 @@ def make_receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt
 
 
 def store_receipt(
-    store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None
+    store: Store, receipt: Receipt, shown_ids: Sequence[str] = (), context: str | None = None
 ) -> None:
     """Store a receipt, and mark these items as shown to a context, by default that of its session."""
     context = context or receipt.session
-    if context and shown:  # first, as the session's next question waits for it
-        store.post(MarkShown(receipt.workspace, context, tuple(shown), receipt.created_at))
+    if context and shown_ids:  # first, as the session's next question waits for it
+        store.post(MarkShown(receipt.workspace, context, tuple(shown_ids), receipt.created_at))
     store.post(PutReceipt(receipt.workspace, receipt))
 
 

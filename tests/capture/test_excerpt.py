@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.excerpt import MAX_OUTPUT_CHARACTERS, excerpt_output, keep_both_ends
+from foreword.capture.excerpt import MAX_OUTPUT_CHARACTERS, excerpt_output
 
 
 def test_a_short_output_is_kept_whole():
@@ -47,8 +47,3 @@ def test_an_enormous_output_is_read_to_its_end():
     excerpted = excerpt_output("word " * 20 + "\n" + "a b c\nd e f\n" * 1_000_000 + "last")
     assert excerpted.endswith("last")
     assert len(excerpted) <= MAX_OUTPUT_CHARACTERS
-
-
-def test_both_ends_say_how_much_is_missing():
-    assert keep_both_ends("short", 10) == "short"
-    assert keep_both_ends("a" * 50 + "b" * 50, 30) == f"{'a' * 20} [… 70 characters left out …] {'b' * 10}"

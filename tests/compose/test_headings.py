@@ -11,8 +11,8 @@ from foreword.compose.quoting import (
     escape_headings,
     escape_headings_only,
     heading_and_text,
-    remove_surrogates,
 )
+from foreword.text.clean import remove_surrogates
 
 HEADING = re.compile(
     r"\s*[\[［【]\s*/?\s*(SYSTEM|CONTEXT|KNOWLEDGE|USER|ASSISTANT|TOOL)\s*[\]］】]", re.IGNORECASE

@@ -442,8 +442,8 @@ def test_a_receipt_says_why(engine, project):
     assert receipt == result.receipt == engine.explain("shop", result.receipt.id[:4])
     assert receipt.query == "Postgres database"
     assert [stage.stage for stage in receipt.stages][:3] == ["retrieve", "retrieve_more", "fuse"]
-    assert len(receipt.injected) == 2
-    first = receipt.injected[0]
+    assert len(receipt.injected_entries) == 2
+    first = receipt.injected_entries[0]
     assert first.item_id == project[0].id
     asked_for = [
         rank for space, rank in first.ranks.items() if space not in ("graph", "hour", "day", "recency")

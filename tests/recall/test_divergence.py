@@ -205,9 +205,9 @@ def test_a_last_turn_without_a_vector_leaves_it_to_the_words():
 
 def test_an_encoder_that_holds_strangers_for_alike_is_stretched():
     told = [read_utterance(text, HERE) for _, text in TALK]
-    assert shift_probability(read_utterance(PROMPT, towards(0.9)), told, unrelated=0.9) == pytest.approx(
-        shift_probability(read_utterance(PROMPT, towards(UNRELATED_COSINE)), told)
-    )
+    assert shift_probability(
+        read_utterance(PROMPT, towards(0.9)), told, unrelated_cosine=0.9
+    ) == pytest.approx(shift_probability(read_utterance(PROMPT, towards(UNRELATED_COSINE)), told))
 
 
 @given(st.text(), st.lists(st.text(), max_size=8), st.floats(-1, 1), st.floats(-0.5, 0.999))

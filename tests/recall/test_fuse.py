@@ -98,7 +98,7 @@ def test_the_event_a_question_names_divides_the_answers():
 
 def test_another_encoders_strangers_are_put_where_ours_are():
     ours = fuse_findings(findings_of(cosines={"a": UNRELATED_COSINE, "b": 1.0}), NOW)
-    theirs = fuse_findings(findings_of(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
+    theirs = fuse_findings(findings_of(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated_cosine=0.1)
     assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
 
 
@@ -181,8 +181,8 @@ def test_a_place_in_the_list_by_meaning_is_no_match_for_a_stranger():
 
 def test_a_stranger_is_measured_on_the_encoders_own_scale():
     found = findings_of(cosines={"a": 0.7, "b": 0.6})
-    assert agreements(found, unrelated=0.65) == {"a": 1.0, "b": 0.0}
-    assert agreements(found, unrelated=0.1) == {"a": 1.0, "b": 0.5}
+    assert agreements(found, unrelated_cosine=0.65) == {"a": 1.0, "b": 0.0}
+    assert agreements(found, unrelated_cosine=0.1) == {"a": 1.0, "b": 0.5}
 
 
 def test_an_echo_of_itself_makes_no_stranger_match():

@@ -93,7 +93,7 @@ def test_where_the_surest_may_not_replace_no_other_does():
 
 
 def test_only_the_surest_contradictions_are_told():
-    newer = [related(f"c{n}", "a", 0.7 + n / 100, trust="agent") for n in range(5)]
+    newer = [related(f"c{n}", "a", 0.8 + n / 100, trust="agent") for n in range(5)]
     beside = find_contradictions(SearchResult(item("a"), 0.5), newer, {})
     assert {one.id for one in beside} == {"c4", "c3"}
     assert len(beside) == MAX_CONTRADICTIONS

@@ -164,7 +164,7 @@ def _everything(store):
         store.run(base.GetVectors(HERE, DIGEST, NAMES)),
         replace(store.count(HERE), bytes=0),
         store.files(HERE),
-        store.shown(HERE, "s1"),
+        store.shown_ids(HERE, "s1"),
         store.receipt(HERE),
         store.expand(HERE, NAMES, 2),
         store.recent(HERE),

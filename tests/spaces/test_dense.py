@@ -76,10 +76,10 @@ def test_how_near_strangers_are_is_learnt_with_the_first_question_and_not_before
         unrelated = None
 
     space = DenseSpace(Nameless())
-    assert space.unrelated is None
+    assert space.unrelated_cosine is None
     space.probe(Query("where is it", "w", NOW))
-    assert space.unrelated == pytest.approx(0.0, abs=0.2)
-    assert DenseSpace(HashEmbeddings()).unrelated == 0.0, "an encoder that says so is believed"
+    assert space.unrelated_cosine == pytest.approx(0.0, abs=0.2)
+    assert DenseSpace(HashEmbeddings()).unrelated_cosine == 0.0, "an encoder that says so is believed"
 
 
 class Slow(HashEmbeddings):

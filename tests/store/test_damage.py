@@ -159,7 +159,7 @@ def test_a_session_that_was_shown_an_item_nobody_has_is_found_out_and_repaired(s
         db.execute("INSERT INTO told VALUES('s', 99, 1)")
     assert [problem.part for problem in store.check(HERE)] == ["told"]
     assert store.batch([Repair(HERE)]) == [()]
-    assert store.shown(HERE, "s") == {"a"}
+    assert store.shown_ids(HERE, "s") == {"a"}
 
 
 SQL_DAMAGE = {

@@ -37,7 +37,7 @@ def test_what_was_posted_is_there_when_the_database_is_opened_again(narrow):
     for name in NAMES[1:]:
         narrow.put(name, [item("x", id="x")])
     assert NAMES[0] not in narrow._open.open_workspaces()
-    assert narrow.shown(NAMES[0], "s") == {"a"}
+    assert narrow.shown_ids(NAMES[0], "s") == {"a"}
     assert narrow.get(NAMES[0], "b") == (None,)
     assert narrow.check(NAMES[0]) == ()
 

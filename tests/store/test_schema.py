@@ -158,7 +158,7 @@ def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps
         store.close()
     with SqliteStore(folder, views) as migrated:
         assert migrated.batch([MarkShown(HERE, "s", ("a",), NOW)]) == [1]
-        assert migrated.shown(HERE, "s") == {"a"}
+        assert migrated.shown_ids(HERE, "s") == {"a"}
         assert migrated.check(HERE) == ()
         assert len(backups.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
 

@@ -162,7 +162,7 @@ def test_a_job_that_meddles_with_the_transaction_fails_alone(store, damage):
 def test_a_posted_mark_that_fails_keeps_nobody_waiting(store, caplog):
     store.put(HERE, [item("a", id="a")])
     store.post(MarkShown(HERE, "s", ("a",), None))
-    assert store.shown(HERE, "s") == frozenset()
+    assert store.shown_ids(HERE, "s") == frozenset()
     store.close()
     assert "posted write failed" in caplog.text
 

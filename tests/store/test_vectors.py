@@ -29,6 +29,17 @@ def _vector(seed, size=SIZE):
     return np.random.default_rng(seed).normal(size=size)
 
 
+class Passing:
+    """Lets the items with these numbers pass, or every item."""
+
+    def __init__(self, numbers=None):
+        self.is_everything = numbers is None
+        self._numbers = None if numbers is None else np.fromiter(numbers, np.int64)
+
+    def all_numbers(self):
+        return self._numbers
+
+
 def _brute_force(query, codes):
     """Cosines by numpy, best first."""
     question = np.frombuffer(vector_to_code(query), np.int8).astype(float)
@@ -127,8 +138,7 @@ class Machine(RuleBasedStateMachine):
     )
     def nearest(self, who, seed, limit, allowed):
         codes = {no: code for no, code in self.table.codes.items() if allowed is None or no in allowed}
-        filtered = None if allowed is None else np.fromiter(allowed, np.int64)
-        found = self.files[who].compute_cosines(_vector(seed), self.table.after, filtered).best(limit)
+        found = self.files[who].compare(_vector(seed), self.table.after, Passing(allowed)).best(limit)
         _assert_nearest(found, _vector(seed), codes, limit)
         Machine.comparisons += 1
 
@@ -187,16 +197,15 @@ def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, shar
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(table.after)
     query = _vector([seed, 0])
-    filtered = None if allowed is None else np.fromiter(allowed, np.int64)
     codes = {no: code for no, code in table.codes.items() if allowed is None or no in allowed}
-    _assert_nearest(file.compute_cosines(query, _no_rows, filtered).best(limit), query, codes, limit)
+    _assert_nearest(file.compare(query, _no_rows, Passing(allowed)).best(limit), query, codes, limit)
 
 
 def test_a_filter_that_lets_nothing_pass_finds_nothing(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(Table(50).after)
-    assert file.compute_cosines(_vector(1), _no_rows, np.zeros(0, np.int64)).best(5) == []
-    assert file.compute_cosines(_vector(1), _no_rows, np.array([999], np.int64)).best(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing([])).best(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing([999])).best(5) == []
 
 
 def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
@@ -229,7 +238,7 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     table = Table(20)
     file, other = (CodeFile(tmp_path / "s.codes", SIZE) for _ in range(2))
     file.append_missing_rows(table.newest, table.after)
-    compared = file.compute_cosines(_vector(1), _no_rows)
+    compared = file.compare(_vector(1), _no_rows, Passing())
     other.erase_items(range(1, 11))
     assert set(compared.cosines_of_items(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best(20)} == set(table.codes)
@@ -252,7 +261,7 @@ def test_absent_is_not_damaged(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     assert not file.is_damaged
     assert file.last_row == 0
-    assert file.compute_cosines(_vector(1), _no_rows).best(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing()).best(5) == []
     file.erase_items([1])
     file.remove()
 
@@ -309,6 +318,10 @@ import sys
 from pathlib import Path
 from foreword.store.vector_part import vector_to_code
 from foreword.store.vectors import CodeFile
+class Everything:
+    is_everything = True
+    def all_numbers(self):
+        return None
 path, total = Path(sys.argv[1]), int(sys.argv[2])
 rows = [(n, n, bytes([n % 127]) * 16) for n in range(1, total + 1)]
 file = CodeFile(path, 16)
@@ -319,7 +332,7 @@ for newest in range(1, total + 1):
     if newest % 97 == 0:
         kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
         file.rebuild(lambda last, kept=kept: kept)
-    file.compute_cosines([1.0] * 16, lambda last: []).best(3)
+    file.compare([1.0] * 16, lambda last: [], Everything()).best(3)
 """
 
 

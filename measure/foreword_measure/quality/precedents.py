@@ -26,7 +26,7 @@ from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.values import Values
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.coding.failure import read_failure
+from foreword.recipes.coding.companion import read_failure
 from foreword_measure.report import Report, Table
 
 if TYPE_CHECKING:

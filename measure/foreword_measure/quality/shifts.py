@@ -123,7 +123,7 @@ def measure(
     ):
         dense = next((space for space in engine.kit.spaces if isinstance(space, DenseSpace)), None)
         encoded = encode_dialogues(dialogues, dense, progress)
-    unrelated = (dense and dense.unrelated) or UNRELATED_COSINE
+    unrelated = (dense and dense.unrelated_cosine) or UNRELATED_COSINE
     judge = detector or DivergenceDetector()
     truths = [dialogue.opens for dialogue in dialogues]
     guessed = _blind_guesses(truths)

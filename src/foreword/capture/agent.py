@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, read_call_record
 from foreword.log import get_logger
 from foreword.text.frame import remove_frames
+from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def _items_from_speech(
     text = remove_wrappers(redact(remove_frames(spoken_text)))
     if junk_reason(text):
         return []
-    return [_make_turn_item(event, workspace, keep_both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
+    text = keep_ends_and_note_gap(text, MAX_SPOKEN_CHARACTERS)
+    return [_make_turn_item(event, workspace, text, speaker, source)]
 
 
 def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
@@ -252,7 +253,7 @@ def limit_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
         match value:
             case str():
                 text = remove_private_spans(_remove_nul_and_surrogates(value))
-                return keep_both_ends(text, MAX_TEXT_CHARACTERS)
+                return keep_ends_and_note_gap(text, MAX_TEXT_CHARACTERS)
             case list():
                 return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():

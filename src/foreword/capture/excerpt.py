@@ -1,4 +1,4 @@
-"""Shorten long texts: an output to its results and errors, a prompt or message to its two ends."""
+"""Shorten the output of a command to its results and errors."""
 
 from __future__ import annotations
 
@@ -72,12 +72,3 @@ def _join_chosen_lines(lines: list[str], chosen_indexes: list[int]) -> str:
     shown = [lines[index] for index in chosen_indexes]
     shown.insert(gap, f"[… {len(lines) - len(chosen_indexes):,} lines left out …]")
     return "\n".join(shown)
-
-
-def keep_both_ends(text: str, max_characters: int) -> str:
-    """The text, shortened to about this many characters: its beginning, a note of the gap, and its end."""
-    if len(text) <= max_characters:
-        return text
-    head, tail = max_characters * 2 // 3, max_characters // 3
-    missing = f"[… {len(text) - head - tail:,} characters left out …]"
-    return f"{text[:head].rstrip()} {missing} {text[-tail:].lstrip()}"

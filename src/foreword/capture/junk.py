@@ -184,7 +184,7 @@ class RecentTexts:
         self._texts = texts
         self._sessions = sessions
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, OrderedDict[bytes, datetime]] = OrderedDict()
+        self._seen_by_session: OrderedDict[str, OrderedDict[bytes, datetime]] = OrderedDict()
 
     def record_and_check_repeat(
         self, session: str, text: str, at: datetime, *, loosely: bool = False
@@ -196,12 +196,12 @@ class RecentTexts:
         normalised = " ".join((_CHANGING.sub(" ", fold_case(text)) if loosely else fold_case(text)).split())
         key = hashlib.blake2b(normalised.encode(errors="replace"), digest_size=12).digest()
         with self._lock:
-            seen = self._seen.setdefault(session, OrderedDict())
-            self._seen.move_to_end(session)
+            seen = self._seen_by_session.setdefault(session, OrderedDict())
+            self._seen_by_session.move_to_end(session)
             first = seen.setdefault(key, at)
             seen.move_to_end(key)
             if len(seen) > self._texts:
                 seen.popitem(last=False)
-            if len(self._seen) > self._sessions:
-                self._seen.popitem(last=False)
+            if len(self._seen_by_session) > self._sessions:
+                self._seen_by_session.popitem(last=False)
         return first != at

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from foreword.capture.excerpt import excerpt_output, keep_both_ends
+from foreword.capture.excerpt import excerpt_output
+from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _DEFINES = re.compile(
     r"|^#{1,3}[ \t]+(\S.{0,60})",
     re.MULTILINE,
 )
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_PATCHED_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def read_file_changes(call: ToolCall) -> list[FileChange]:
     if call.has_failed or not _CHANGING_TOOL.fullmatch(call.tool.lower().rpartition("__")[2]):
         return []
     before, after = _removed_and_added_text(call.given)
-    patched = [new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))]
+    patched = [new or plain for new, plain in _PATCHED_FILE.findall(_patch_in_tool_input(call.given))]
     first = _changed_file_path(call)
     paths = dict.fromkeys([first, *patched] if first else patched)
     return [FileChange(path, before, after) for path in paths if path]
@@ -116,7 +117,7 @@ def _build_command_record(call: ToolCall) -> CallRecord | None:
     command = read_command(call.given)
     if not command or only_reads(command):
         return None
-    shown = keep_both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)
+    shown = keep_ends_and_note_gap(command, _MAX_SHOWN_COMMAND_CHARACTERS)
     lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
     host = web_host(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
@@ -140,13 +141,14 @@ def _build_change_record(call: ToolCall) -> CallRecord | None:
     shown = [f"- {line.strip()[:160]}" for line in removed[:_MAX_SHOWN_LINES]]
     shown += [f"+ {line.strip()[:160]}" for line in added[:_MAX_SHOWN_LINES]]
     text = "\n".join([f"{'Edited' if old else 'Wrote'} {path} ({size}){names}", *shown])
-    return CallRecord(keep_both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
+    text = keep_ends_and_note_gap(text, _MAX_CHANGE_CHARACTERS)
+    return CallRecord(text, Source(f"tool:{call.tool}", "tool"), path)
 
 
 def _changed_file_path(call: ToolCall) -> str:
     """The path, in the session's folder, of the file that was changed; "" if there is none."""
     path = _first_text_field(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
-    patched = _PATCHED.findall(_patch_in_tool_input(call.given))
+    patched = _PATCHED_FILE.findall(_patch_in_tool_input(call.given))
     path = path or next((new or plain for new, plain in patched), "")
     path = " ".join(path.split())[:500]
     return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path
@@ -189,7 +191,7 @@ def _build_answer_record(call: ToolCall) -> CallRecord | None:
         return None
     if _SUBAGENT_TOOL.fullmatch(call.tool.lower()):
         return CallRecord(answer, Source("subagent", "agent"))
-    asked = keep_both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
+    asked = keep_ends_and_note_gap(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
     if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):
@@ -221,7 +223,9 @@ _URL = re.compile(r"https?://[^\s<>\"'`)\]}|;&]+", re.IGNORECASE)
 _LOCAL_HOST = re.compile(r"localhost|127\.[\d.]+|0\.0\.0\.0|::1|.*\.local(?:host)?")
 _GITHUB = re.compile(r"(?:^|[\s;&|(])gh\s+(?:issue|pr|api|release|gist|search|repo|run)\b")
 
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+SHELL_QUOTATION = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+"""A quoted part of a command line."""
+
 _HARMLESS_REDIRECT = re.compile(r"\d?>&\d|[12&]?>>?\s*/dev/null")
 _SEPARATOR = re.compile(r"&&|\|\||[|;\n&]")
 _PREFIXES = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|command|nohup|xargs|timeout\s+\S+)\s+)*")
@@ -255,7 +259,7 @@ def only_reads(command: str) -> bool:
     """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False
-    bare = _HARMLESS_REDIRECT.sub(" ", _QUOTED.sub("_", command))
+    bare = _HARMLESS_REDIRECT.sub(" ", SHELL_QUOTATION.sub("_", command))
     if _ASKS_FOR_HELP.search(bare):
         return True
     if any(sign in bare for sign in _SIGNS_OF_CHANGE):

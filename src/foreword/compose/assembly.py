@@ -230,12 +230,12 @@ class _CachingTokenizer:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode, self.decode = tokenizer.encode, tokenizer.decode
         self._tokenizer = tokenizer
-        self._known: dict[str, int] = {}
+        self._token_counts: dict[str, int] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens in the text."""
-        if (known := self._known.get(text)) is None:
-            known = self._known[text] = self._tokenizer.count(text)
+        if (known := self._token_counts.get(text)) is None:
+            known = self._token_counts[text] = self._tokenizer.count(text)
         return known
 
 
@@ -330,7 +330,7 @@ def divide_tokens(
 def choose_items(
     counts: Mapping[str, int],
     cost: Callable[[str, int, float], int | None],
-    given: Mapping[str, float],
+    tokens_by_source: Mapping[str, float],
     budget: int,
 ) -> dict[str, list[int]]:
     """The places of the items that fit into the tokens of their source; `counts` is the number of items.
@@ -341,7 +341,7 @@ def choose_items(
     taken: dict[str, list[int]] = {source: [] for source in counts}
     left: float = budget
     for source, count in counts.items():
-        own = given[source]
+        own = tokens_by_source[source]
         for place in range(count):
             room = min(own, left)
             spent = cost(source, place, room) if room >= MIN_COST_TOKENS else None
@@ -363,8 +363,8 @@ def _tokens_needed(costs: Sequence[int]) -> float:
 _FENCE = re.compile(r"^(`{3,}).*(?:\n|\Z)", re.MULTILINE)
 _HALF_A_FENCE = re.compile(r"\n`+[\w+#.-]*\Z")
 _HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
-_LISTED = "\n- **"
-_NAMED = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
+_LIST_ITEM_START = "\n- **"
+_NAMED_LIST_ITEM = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
 _WIDTHS = (800, 400, 280, 200, 140, 120, 100, 85, 70, 60, 50)
 """The widths, in characters, that are tried for the lines of a list, the widest first."""
 
@@ -389,7 +389,7 @@ def shorten_markdown(
     if tokenizer.count(text) <= tokens:
         return text
     behind = f"\n\n{note}"
-    if _LISTED in text:
+    if _LIST_ITEM_START in text:
         lists = _lists_with_fewer_lines(text.split("\n"), spare)
         last = "\n".join(lists[-1])
         return _narrow_list_to_fit(lists, tokens, behind, tokenizer) or _cut_to_beginning(
@@ -452,7 +452,7 @@ def _narrow_lines(lines: Sequence[str], width: int) -> str:
 
 def _lists_with_fewer_lines(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
     """The list of lines, then the same without the first name of `spare`, and so on."""
-    names = [found[1] if (found := _NAMED.match(line)) else "" for line in lines]
+    names = [found[1] if (found := _NAMED_LIST_ITEM.match(line)) else "" for line in lines]
     there = [name for name in spare if name in names]
     return [
         [line for line, name in zip(lines, names, strict=True) if name not in there[:gone]]

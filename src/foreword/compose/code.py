@@ -33,7 +33,7 @@ _MIN_GAP_LINES = 3
 """A gap of at most this many lines between the head and the best lines is not worth skipping."""
 
 _INDENT = "    "
-_SKIPPED = f"{_INDENT}..."
+_GAP_MARK = f"{_INDENT}..."
 _HEAD_END = re.compile(r"[:{]\s*(?:#.*|//.*)?$")
 _NAME_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _FILES = "\nfiles: "
@@ -70,7 +70,7 @@ def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
     told = [_format_code_lines(lines[span.first : span.end], indentation) for span in spans]
     whole = spans[-1].end == len(lines)
     return "\n".join(
-        (_format_heading(item, place), f"\n{_SKIPPED}\n".join(told), *([] if whole else [_SKIPPED]))
+        (_format_heading(item, place), f"\n{_GAP_MARK}\n".join(told), *([] if whole else [_GAP_MARK]))
     )
 
 

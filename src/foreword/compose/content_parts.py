@@ -215,26 +215,26 @@ def _image_size(data: str) -> tuple[int, int] | None:
     return size if min(size) > 0 else None
 
 
-def _jpeg_size(read: bytes) -> tuple[int, int]:
+def _jpeg_size(data: bytes) -> tuple[int, int]:
     """The size in the first frame header; (0, 0) if it is not among the bytes."""
     at = 2
-    while at + 9 <= len(read) and read[at] == 0xFF:
-        marker, length = read[at + 1], int.from_bytes(read[at + 2 : at + 4])
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(read[at + 7 : at + 9]), int.from_bytes(read[at + 5 : at + 7])
+            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
         at += 2 + length
     return 0, 0
 
 
-def _webp_size(read: bytes) -> tuple[int, int]:
+def _webp_size(data: bytes) -> tuple[int, int]:
     """The size in the first chunk of a WebP; (0, 0) if it is none of the three kinds."""
-    kind = read[12:16]
+    kind = data[12:16]
     if kind == b"VP8X":
-        return 1 + int.from_bytes(read[24:27], "little"), 1 + int.from_bytes(read[27:30], "little")
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
     if kind == b"VP8 ":
-        width, height = int.from_bytes(read[26:28], "little"), int.from_bytes(read[28:30], "little")
+        width, height = int.from_bytes(data[26:28], "little"), int.from_bytes(data[28:30], "little")
         return width & 0x3FFF, height & 0x3FFF
     if kind == b"VP8L":
-        bits = int.from_bytes(read[21:25], "little")
+        bits = int.from_bytes(data[21:25], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     return 0, 0

@@ -59,8 +59,8 @@ def words_asked_for(query: str) -> frozenset[str]:
     return frozenset(word for word in split_words(query) if len(word) > 1 and word not in STOPWORDS)
 
 
-def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked: Collection[str] = ()) -> str:
-    """The text in at most `tokens`: its ends, and lines between them that have words of `asked`.
+def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()) -> str:
+    """The text in at most `tokens`: its ends, and lines between them that have words of `asked_words`.
 
     Returns the whole text if it fits, and an empty one if there are too few tokens.
     """
@@ -68,7 +68,7 @@ def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked: Collection
         return text
     if tokens < MIN_CUT_TOKENS:
         return ""
-    spans = _spans_asked_for(text, asked) if asked and tokens >= _MIN_TOKENS_TO_QUOTE else []
+    spans = _spans_asked_for(text, asked_words) if asked_words and tokens >= _MIN_TOKENS_TO_QUOTE else []
     kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
     for _ in range(_GUESSES):
         made = _keep_ends_and_spans(text, kept, spans)
@@ -79,9 +79,9 @@ def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked: Collection
     return ""
 
 
-def _spans_asked_for(text: str, asked: Collection[str]) -> list[Span]:
+def _spans_asked_for(text: str, asked_words: Collection[str]) -> list[Span]:
     """The lines with words that are asked for, the best first: those with rare words, then the earliest."""
-    wanted = set(asked)
+    wanted = set(asked_words)
     found = [(span, wanted.intersection(split_words(text[slice(*span)]))) for span in _line_spans(text)]
     counts = Counter(word for _, words in found for word in words)
     weighed = [(sum(1 / counts[word] for word in words), span) for span, words in found if words]

@@ -163,8 +163,8 @@ class HistoryFormatter:
         self._summarizer = summarizer
         self._tokenizer = tokenizer
         self._wording = TurnWording(tokenizer)
-        self._recent = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
-        self._recalled = TurnStyle(
+        self._recent_style = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
+        self._recalled_style = TurnStyle(
             self.config.include_speakers, self.config.include_timestamps, day=True, images=False
         )
 
@@ -183,9 +183,9 @@ class HistoryFormatter:
         which takes longest, is not made; tokens are only reserved for it, to show how many are left for other
         parts.
         """
-        asked, turns = words_asked_for(query), dialogue_state.turns
+        asked_words, turns = words_asked_for(query), dialogue_state.turns
         draft = self._compose_using_spare_tokens(
-            turns, max_tokens, recalled, asked, self.config.max_summary_tokens
+            turns, max_tokens, recalled, asked_words, self.config.max_summary_tokens
         )
         if not with_summary:
             return replace(draft.formatted, reserved=draft.reserved)
@@ -196,7 +196,7 @@ class HistoryFormatter:
         ):
             # The summary has fewer tokens than were reserved for it.
             summary = self._tokenizer.count(draft.summary)
-            longer = self._compose_using_spare_tokens(turns, max_tokens, recalled, asked, summary)
+            longer = self._compose_using_spare_tokens(turns, max_tokens, recalled, asked_words, summary)
             history = _choose_fuller(history, self._add_summary(longer, recalled, max_tokens))
         return history
 
@@ -205,12 +205,12 @@ class HistoryFormatter:
         turns: Sequence[Turn],
         max_tokens: int,
         recalled: Sequence[Turn],
-        asked: Collection[str],
+        asked_words: Collection[str],
         max_summary: int,
     ) -> _HistoryDraft:
         """A draft with as high a limit for long turns as the tokens allow."""
         longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
-        draft = self._compose_with_turn_limit(turns, max_tokens, recalled, asked, longest, max_summary)
+        draft = self._compose_with_turn_limit(turns, max_tokens, recalled, asked_words, longest, max_summary)
         more = max_tokens
         for _ in range(_MAX_LENGTHENINGS):
             spare = max_tokens - draft.tokens
@@ -218,7 +218,7 @@ class HistoryFormatter:
                 break
             more = min(more // 2, spare)
             longer = self._compose_with_turn_limit(
-                turns, max_tokens, recalled, asked, longest + more, max_summary
+                turns, max_tokens, recalled, asked_words, longest + more, max_summary
             )
             if longer.tokens > draft.tokens and len(longer.formatted.recent_turns) >= len(
                 draft.formatted.recent_turns
@@ -231,7 +231,7 @@ class HistoryFormatter:
         turns: Sequence[Turn],
         max_tokens: int,
         recalled: Sequence[Turn],
-        asked: Collection[str],
+        asked_words: Collection[str],
         longest: int,
         max_summary: int,
     ) -> _HistoryDraft:
@@ -240,7 +240,7 @@ class HistoryFormatter:
         If a summary is needed, tokens are reserved for it.
         """
         room = max_tokens - self._heading_tokens(self.config.template.recent)
-        draft = _HistoryDraft(turns, room, asked)
+        draft = _HistoryDraft(turns, room, asked_words)
         if self._take_whole_conversation(draft, recalled):
             self._shrink_to_exact_count(draft, max_tokens)
             return draft
@@ -360,17 +360,17 @@ class HistoryFormatter:
                 return worded
         if draft.recalled:
             return []
-        day = self._recalled.day_heading(turn)
+        day = self._recalled_style.day_heading(turn)
         inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN_TOKENS
         inside -= self._heading_tokens(day) if day else 0
-        short = self._wording.shorten(turn, self._recalled, inside, draft.asked)
+        short = self._wording.shorten(turn, self._recalled_style, inside, draft.asked_words)
         return [short] if short is not None else []
 
     def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
         """A recalled turn within the limit, if need be shortened; None if it does not fit."""
-        worded = self._wording.word(turn, self._recalled, limit)
+        worded = self._wording.word(turn, self._recalled_style, limit)
         if worded is None and limit == draft.longest:
-            worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
+            worded = self._wording.shorten(turn, self._recalled_style, limit, draft.asked_words)
         return worded
 
     def _recalled_cost(
@@ -437,7 +437,7 @@ class HistoryFormatter:
         """The lines of a block of turns, if all of them fit together; else None."""
         worded: list[FormattedTurn] = []
         for turn in block:
-            line = self._wording.word(turn, self._recent, room - _JOIN_TOKENS)
+            line = self._wording.word(turn, self._recent_style, room - _JOIN_TOKENS)
             if line is None:
                 return None
             worded.append(line)
@@ -449,9 +449,10 @@ class HistoryFormatter:
     ) -> list[FormattedTurn] | None:
         """The lines of a block, its turns cut to equal shares of the tokens; None if one cannot be."""
         each = min(room // len(block) - _JOIN_TOKENS, draft.longest if draft.recent else room)
-        worded = [
-            line for turn in block if (line := self._wording.shorten(turn, self._recent, each, draft.asked))
-        ]
+        shortened = (
+            self._wording.shorten(turn, self._recent_style, each, draft.asked_words) for turn in block
+        )
+        worded = [line for line in shortened if line]
         return worded if len(worded) == len(block) else None
 
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:
@@ -477,10 +478,10 @@ class _HistoryDraft:
     `reserved` is the number of tokens for a summary with its heading; `formatted` is the history without it.
     """
 
-    def __init__(self, turns: Sequence[Turn], room: int, asked: Collection[str] = ()) -> None:
+    def __init__(self, turns: Sequence[Turn], room: int, asked_words: Collection[str] = ()) -> None:
         self.turns = turns
         self.left = room
-        self.asked = asked
+        self.asked_words = asked_words
         self.longest = 0
         self.first = len(turns)
         self.recent: list[list[FormattedTurn]] = []

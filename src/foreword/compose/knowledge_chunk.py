@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.text.clean import join_lines
 from foreword.text.provenance import source_attribution
 from foreword.text.sentences import split_sentences
 from foreword.types import Source
@@ -28,7 +29,7 @@ MAX_WHOLE_CHARACTERS = 700
 """A chunk of at most this length is shown whole; of a longer one, the passages that help."""
 
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
-_CUT = "\n\n…\n\n"
+_CUT_MARK = "\n\n…\n\n"
 
 RULE = "---"
 _RULE_LINE = re.compile(r"^([^\S\n]*)(?=-{3,}[^\S\n]*$)", re.MULTILINE)
@@ -87,7 +88,7 @@ def knowledge_chunk(
 def choose_passages(content: str, statements: Sequence[str]) -> str:
     """The passages of a long text that these statements come from; a short text is returned whole."""
     passages = _split_passages(content) if len(content) > MAX_WHOLE_CHARACTERS else []
-    squeezed = list(map(_collapse_spaces, statements))
+    squeezed = list(map(join_lines, statements))
     chosen = [
         at for at, passage in enumerate(passages) if any(_overlap_by_half(one, passage) for one in squeezed)
     ]
@@ -95,7 +96,7 @@ def choose_passages(content: str, statements: Sequence[str]) -> str:
         return content
     text = passages[chosen[0]]
     for before, at in pairwise(chosen):
-        text += ("\n\n" if at == before + 1 else _CUT) + passages[at]
+        text += ("\n\n" if at == before + 1 else _CUT_MARK) + passages[at]
     return text
 
 
@@ -129,13 +130,9 @@ def _overlap_by_half(statement: str, passage: str) -> bool:
 
     A statement may begin with the end of one passage and go on into the next.
     """
-    sentences = map(_collapse_spaces, split_sentences(passage))
+    sentences = map(join_lines, split_sentences(passage))
     common = sum(len(sentence) for sentence in sentences if sentence in statement)
-    return 2 * common >= min(len(statement), len(_collapse_spaces(passage))) > 0
-
-
-def _collapse_spaces(text: str) -> str:
-    return " ".join(text.split())
+    return 2 * common >= min(len(statement), len(join_lines(passage))) > 0
 
 
 def knowledge_text(chunks: Sequence[KnowledgeChunk]) -> str:

@@ -18,10 +18,10 @@ from foreword.compose.quoting import (
     escape_headings,
     escape_headings_only,
     heading_and_text,
-    remove_surrogates,
 )
 from foreword.compose.turns import ToolCall, tool_calls, turns_images_tokens
 from foreword.compose.user_context import NO_USER, UserContext
+from foreword.text.clean import remove_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
 from foreword.text.frame import escape_entry
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
@@ -93,7 +93,6 @@ def _escape_structure(line: str) -> str:
 
 
 PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER", "TOOLS"]
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 _HEADING_NAMES = "|".join((*get_args(PartName), "ASSISTANT", "TOOL"))
 _SPACES = r"[^\S\n]*"
@@ -126,11 +125,6 @@ def escape_headings_only(text: str) -> str:
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
         return "".join(_escape_found_headings(line) for line in text.splitlines(keepends=True))
     return _escape_found_headings(text)
-
-
-def remove_surrogates(text: str) -> str:
-    """The text without lone surrogates, which no encoding can carry."""
-    return SURROGATE.sub("", text)
 
 
 def _escape_found_headings(text: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.quoting import remove_surrogates
 from foreword.log import get_logger
+from foreword.text.clean import remove_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
-from foreword.compose.quoting import escape_heading_line, escape_headings, remove_surrogates
-from foreword.text.clean import indent_lines, remove_invisible
+from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.text.clean import indent_lines, remove_invisible, remove_surrogates
 from foreword.text.question import asks
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class TurnWording:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._cached_count: Callable[[str], int] = functools.lru_cache(_REMEMBERED_TURNS)(tokenizer.count)
-        self._worded: dict[tuple[int, TurnStyle], FormattedTurn] = {}
+        self._formatted_turns: dict[tuple[int, TurnStyle], FormattedTurn] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens in the text."""
@@ -116,17 +116,17 @@ class TurnWording:
         that id.
         """
         key = (id(turn), style)
-        known = self._worded.get(key)
+        known = self._formatted_turns.get(key)
         if known is None:
             known = self._format(turn, _escape_turn_text(turn.text), style)
             if len(turn.text) <= _LONGEST_REMEMBERED:
-                if len(self._worded) >= _REMEMBERED_TURNS:
-                    self._worded.clear()
-                self._worded[key] = known
+                if len(self._formatted_turns) >= _REMEMBERED_TURNS:
+                    self._formatted_turns.clear()
+                self._formatted_turns[key] = known
         return known
 
     def shorten(
-        self, turn: Turn, style: TurnStyle, room: int, asked: Collection[str] = ()
+        self, turn: Turn, style: TurnStyle, room: int, asked_words: Collection[str] = ()
     ) -> FormattedTurn | None:
         """The turn in at most `room` tokens: its ends, and the lines with words that are asked for.
 
@@ -138,12 +138,12 @@ class TurnWording:
         for _ in range(_ATTEMPTS):  # indenting the lines costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
-            short = shorten_text(turn.text, inside, self._tokenizer, asked)
+            short = shorten_text(turn.text, inside, self._tokenizer, asked_words)
             worded = self._format(turn, _escape_turn_text(short), style) if short else None
             made = worded if worded is not None and worded.tokens <= room else None
             inside = inside * 9 // 10
         if made is None and turn.parts:
-            return self.shorten(replace(turn, parts=()), style, room, asked)
+            return self.shorten(replace(turn, parts=()), style, room, asked_words)
         return made
 
     def _format(self, turn: Turn, content: str, style: TurnStyle) -> FormattedTurn:
@@ -193,13 +193,13 @@ def _escape_short_text(text: str) -> str:
 
 
 def shorten_worded_turn(
-    turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
+    turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()
 ) -> FormattedTurn | None:
     """The line in at most `room` tokens: its ends and what is asked for; None if they are too few."""
-    formatted = shorten_text(turn.formatted, room, tokenizer, asked)
+    formatted = shorten_text(turn.formatted, room, tokenizer, asked_words)
     if not formatted:
         return None
-    content = shorten_text(turn.content, room, tokenizer, asked)
+    content = shorten_text(turn.content, room, tokenizer, asked_words)
     return replace(turn, content=content, formatted=formatted, tokens=tokenizer.count(formatted))
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.embedder")
 
 BATCH = 64
-LISTED = 16 * BATCH
+MAX_LISTED = 16 * BATCH
 """How many items without vectors are read from the store at once, to be sorted by length."""
 
 CLOSE_TIMEOUT_SECONDS = 10.0
@@ -94,11 +94,11 @@ class Embedder:
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._workspaces_seen: set[str] = set()
         self._views_checked: set[str] = set()
-        self._queued: set[str] = set()
+        self._queued_workspaces: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._encoding = threading.Lock()
+        self._encode_lock = threading.Lock()
         self._last_deadline_question = -_QUIET_SECONDS
 
     def postpone(self) -> None:
@@ -129,9 +129,9 @@ class Embedder:
     def _queue_missing(self, workspace: str) -> None:
         """Queue a search for a workspace's items without vectors, unless one is queued already."""
         with self._lock:
-            if workspace in self._queued or self._stopping.is_set():
+            if workspace in self._queued_workspaces or self._stopping.is_set():
                 return
-            self._queued.add(workspace)
+            self._queued_workspaces.add(workspace)
         self._queue.put((workspace, ()))
 
     def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
@@ -162,7 +162,7 @@ class Embedder:
 
     def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
         """Make all vectors and codes that a workspace lacks; yields how many each batch stored."""
-        while items := self._list_without_vectors(workspace, self._space.name, LISTED):
+        while items := self._list_without_vectors(workspace, self._space.name, MAX_LISTED):
             stored = 0
             for batch in _split_into_batches(_sort_by_length(items)):
                 kept = self._embed_in_space(workspace, self._space.name, batch)
@@ -204,7 +204,7 @@ class Embedder:
         if not items:
             return 0
         space = self._space
-        with self._encoding:  # two threads must not encode the same text
+        with self._encode_lock:  # two threads must not encode the same text
             hashes = {item.id: space.view_hash(item) for item in items}
             known = self._store.run(GetVectors(workspace, space.digest, tuple(hashes.values())))
             fresh = {hashes[item.id]: item for item in items if hashes[item.id] not in known}
@@ -267,7 +267,7 @@ class Embedder:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
             with self._lock:
-                self._queued.discard(workspace)
+                self._queued_workspaces.discard(workspace)
             try:
                 self._embed_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)

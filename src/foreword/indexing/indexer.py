@@ -156,18 +156,18 @@ class _IndexingRun:
         self._workspace = workspace
         self._root = root
         self._progress = progress
-        self._started = time.monotonic()
+        self._started_at = time.monotonic()
         self._marks = engine.store.files(workspace)
         self._reader = reading.FileReader(workspace, root.shown_prefix, engine.tokenizer, root.outer_path)
-        self._skipped: Counter[str] = Counter()
+        self._skip_counts: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
 
     def result(self) -> Indexed:
         """The numbers of this run."""
         return Indexed(
             **{name: self._counts[name] for name in ("files", "units", "commits", "removed", "unchanged")},
-            skipped=dict(self._skipped.most_common()),
-            seconds=time.monotonic() - self._started,
+            skipped=dict(self._skip_counts.most_common()),
+            seconds=time.monotonic() - self._started_at,
         )
 
     # Files
@@ -175,7 +175,7 @@ class _IndexingRun:
     def index_files(self, *, code: bool, documents: bool) -> None:
         """Store the files that changed; then remove those that no longer exist."""
         identity, home = self._root.identity(), self._engine.settings.home
-        found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
+        found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skip_counts), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
         changed = [file for file in wanted if not self._count_if_unchanged(file)]
         with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
@@ -230,14 +230,14 @@ class _IndexingRun:
         if mark is None or (mark.size, mark.mtime_ns) != (file.size, _wrap_to_64_bits(file.mtime_ns)):
             return False
         if mark.hash.startswith(_LEFT_OUT):
-            self._skipped[mark.hash.removeprefix(_LEFT_OUT)] += 1
+            self._skip_counts[mark.hash.removeprefix(_LEFT_OUT)] += 1
         else:
             self._counts["unchanged"] += 1
         return True
 
     def _operations_for_file(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """The write operation for a file: its items, or only its new mark if its bytes are the same."""
-        self._skipped.update(read.skipped)
+        self._skip_counts.update(read.skipped)
         mark = FileState(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
         if not read.hash:
             reason = next(iter(read.skipped), "")
@@ -315,7 +315,7 @@ class _IndexingRun:
 
     def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
         put = PutFile(
-            self._workspace, mark, self._reader.prepare_items(batch, self._skipped), keep_earlier=True
+            self._workspace, mark, self._reader.prepare_items(batch, self._skip_counts), keep_earlier=True
         )
         self._counts["commits"] += sum(stored.new for stored in self._store.run(put).stored)
         self._progress("commits", self._counts["commits"], None)

@@ -148,7 +148,7 @@ _TALKING_POINTS = word_list("talking_points")
 _PURPOSES = word_list("purposes")
 _NOW = r"(?:now\s+|currently\s+)?"
 _THEY = r"(?:we|i|they)(?:'ve|\s+have)?\s+(?:just\s+|now\s+)?"
-_CHANGED = r"(?P<change>moved|switched|migrated|changed|upgraded|downgraded|bumped)"
+_CHANGE_VERB = r"(?P<change>moved|switched|migrated|changed|upgraded|downgraded|bumped)"
 _VERSION_CHANGE = re.compile(r"upgraded|downgraded|bumped", re.IGNORECASE)
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _FORMS = tuple(
@@ -162,11 +162,11 @@ _FORMS = tuple(
         r"(?:owned|maintained|led)\s+by|written\s+in|pinned\s+(?:to|at)|stored\s+(?:in|on|at)|called|named)\s+"
         r"(?P<value>.+)",
         # We moved the deploy target from Heroku to Fly.
-        rf"{_THEY}{_CHANGED}\s+(?P<subject>.+?)\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+)",
+        rf"{_THEY}{_CHANGE_VERB}\s+(?P<subject>.+?)\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+)",
         # We switched from Jest to Vitest for the unit tests.
-        rf"{_THEY}{_CHANGED}\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+?)\s+for\s+(?P<subject>.+)",
+        rf"{_THEY}{_CHANGE_VERB}\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+?)\s+for\s+(?P<subject>.+)",
         # The API moved from REST to GraphQL.
-        rf"(?P<subject>[^:,=]+?)\s+(?:has\s+)?(?:just\s+|now\s+)?{_CHANGED}\s+"
+        rf"(?P<subject>[^:,=]+?)\s+(?:has\s+)?(?:just\s+|now\s+)?{_CHANGE_VERB}\s+"
         r"from\s+(?P<old>.+?)\s+to\s+(?P<value>.+)",
         # We use Redis for caching.
         rf"(?:(?:we|i|the\s+team)(?:'re|'m|\s+are|\s+am|\s+is)?\s+)?(?:{_NOW}|always\s+)(?:use|using|uses)\s+"

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.command_results import is_tool_output
-from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
+from foreword.knowledge.progress_cues import cue, is_question, task_words
 from foreword.knowledge.settled import read_settled
+from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks
 from foreword.text.words import STOPWORDS, content_words, fold_case
@@ -61,7 +62,7 @@ _SORTS: Mapping[str, re.Pattern[str]] = {
 }
 _NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
 _IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b")
-_DENIED = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
+_DENIAL = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
 _MARKS = " ,.!;:–—-"
 _WEAK_MARKS = re.compile(
     r"(?:(?:ah|oh|hm+|well|its|it's|it is|that's|just|only)\b[\s,.!:–—-]*)+", re.IGNORECASE
@@ -83,15 +84,15 @@ def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
 
     `earlier` are the items before it in its session, newest first.
     """
-    said = _line_of_possible_correction(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
-    if not said:
+    line = _line_of_possible_correction(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
+    if not line:
         return []
     near = [one for one in earlier[:MAX_TURNS_BACK] if _states_something(one)]
     if not near:
         return []
     is_answer = only_asks(earlier[0].text)
-    by_value = _find_corrected_by_value(item, said, near, is_answer=is_answer)
-    return by_value or _find_corrected_without_value(item, said, near, is_answer=is_answer)
+    by_value = _find_corrected_by_value(item, line, near, is_answer=is_answer)
+    return by_value or _find_corrected_without_value(item, line, near, is_answer=is_answer)
 
 
 def may_be_correction(text: str) -> bool:
@@ -104,12 +105,12 @@ def _line_of_possible_correction(text: str) -> str:
     """The text of a turn on one line, if it may be a bare correction; else ""."""
     if len(text) > MAX_CHARACTERS or is_question(text):
         return ""
-    said = plain_line(" ".join(one for one in split_sentences(text) if not is_question(one)))
-    words = len(said.split())
-    marked = cue("contradicts").match(said) or any(
-        cue(name).search(said) for name in ("corrects", "revokes", "cancels")
+    line = plain_line(" ".join(one for one in split_sentences(text) if not is_question(one)))
+    words = len(line.split())
+    marked = cue("contradicts").match(line) or any(
+        cue(name).search(line) for name in ("corrects", "revokes", "cancels")
     )
-    return said if words <= _MAX_WORDS_UNMARKED or (marked and words <= _MAX_WORDS) else ""
+    return line if words <= _MAX_WORDS_UNMARKED or (marked and words <= _MAX_WORDS) else ""
 
 
 def is_revocation(text: str) -> bool:
@@ -118,10 +119,10 @@ def is_revocation(text: str) -> bool:
     "scrap that", "forget about Kafka, too much work"; not "scrap that, blue" or "forget it, we stay with
     Postgres".
     """
-    said = plain_line(text)
-    if not (cue("revokes").search(said) or cue("cancels").search(said)):
+    line = plain_line(text)
+    if not (cue("revokes").search(line) or cue("cancels").search(line)):
         return False
-    clauses = (clause.strip(_MARKS) for clause in _CLAUSE_END.split(said))
+    clauses = (clause.strip(_MARKS) for clause in _CLAUSE_END.split(line))
     others = [
         one for one in clauses if one and not (cue("revokes").search(one) or cue("cancels").search(one))
     ]
@@ -151,17 +152,17 @@ def _has_statement(text: str) -> bool:
 
 
 def _find_corrected_by_value(
-    item: Item, said: str, near: Sequence[Item], *, is_answer: bool
+    item: Item, line: str, near: Sequence[Item], *, is_answer: bool
 ) -> list[Corrected]:
     """The latest statement with another value of the same sort, and those nearby that repeat that value."""
-    corrects_own = bool(cue("corrects").search(said))
-    beginning = cue("contradicts").match(said)
+    corrects_own = bool(cue("corrects").search(line))
+    beginning = cue("contradicts").match(line)
     marked = corrects_own or beginning is not None
-    is_short = len(said.split()) <= _MAX_WORDS_UNMARKED
+    is_short = len(line.split()) <= _MAX_WORDS_UNMARKED
     if not marked and (is_answer or not is_short):
         return []
-    new = _read_new_values(_drop_correction_words(said), _names_of_speakers(item, near))
-    denied = _denied_words(said)
+    new = _read_new_values(_drop_correction_words(line), _names_of_speakers(item, near))
+    denied = _denied_words(line)
     candidates = _sort_own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
@@ -177,14 +178,14 @@ def _find_corrected_by_value(
     return []
 
 
-def _read_new_values(said: str, speakers: frozenset[str]) -> dict[str, frozenset[str]]:
+def _read_new_values(line: str, speakers: frozenset[str]) -> dict[str, frozenset[str]]:
     """The values that a correction names, by sort.
 
     A name counts in the first sentence only, since words that begin others are capitalised ("No, thanks. Let
     me know"), and not if it is that of somebody who is spoken to ("That's great, Sam!").
     """
-    values = dict(read_values(said))
-    names = read_values(next(iter(split_sentences(said)), "")).get("name", frozenset())
+    values = dict(read_values(line))
+    names = read_values(next(iter(split_sentences(line)), "")).get("name", frozenset())
     values["name"] = frozenset(name for name in names if not _is_address(name, speakers))
     return values
 
@@ -245,12 +246,12 @@ def _is_name(word: str, found: Mapping[str, frozenset[str]]) -> bool:
     return word.rstrip("s") not in values and word not in values and not cue("contradicts").match(word)
 
 
-def _denied_words(said: str) -> frozenset[str]:
+def _denied_words(line: str) -> frozenset[str]:
     """The words and values that a correction denies: "not Paris", "instead of Friday"."""
-    folded = fold_case(said)
+    folded = fold_case(line)
     return frozenset(
         value
-        for match in _DENIED.finditer(folded)
+        for match in _DENIAL.finditer(folded)
         for values in (*read_values(match["rest"]).values(), frozenset(match["rest"].split()))
         for value in values
     )
@@ -260,14 +261,14 @@ def _denied_words(said: str) -> frozenset[str]:
 
 
 def _find_corrected_without_value(
-    item: Item, said: str, near: Sequence[Item], *, is_answer: bool
+    item: Item, line: str, near: Sequence[Item], *, is_answer: bool
 ) -> list[Corrected]:
     """The last statement of the same person, and what repeats it, if the turn takes something back.
 
     After a question, a bare "no" is an answer and takes nothing back.
     """
-    takes_back = bool(cue("corrects").search(said)) or (not is_answer and _is_bare_revocation(said))
-    unknown_value = not takes_back and not is_answer and _names_bare_value(said)
+    takes_back = bool(cue("corrects").search(line)) or (not is_answer and _is_bare_revocation(line))
+    unknown_value = not takes_back and not is_answer and _names_bare_value(line)
     if not (takes_back or unknown_value):
         return []
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
@@ -277,29 +278,29 @@ def _find_corrected_without_value(
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
-def _is_bare_revocation(said: str) -> bool:
+def _is_bare_revocation(line: str) -> bool:
     """Whether a turn takes something back without naming it."""
-    match = cue("revokes").search(said) or cue("cancels").search(said)
-    begins = match is not None and len(content_words(said[: match.start()])) <= 1
-    return begins and match is not None and len(content_words(said[: match.end()])) <= _MAX_WORDS_LEFT
+    match = cue("revokes").search(line) or cue("cancels").search(line)
+    begins = match is not None and len(content_words(line[: match.start()])) <= 1
+    return begins and match is not None and len(content_words(line[: match.end()])) <= _MAX_WORDS_LEFT
 
 
-def _names_bare_value(said: str) -> bool:
+def _names_bare_value(line: str) -> bool:
     """Whether nothing but a word or two follows a word that plainly contradicts: "no, lyon"."""
-    match = cue("contradicts").match(said)
-    if match is None or not cue("contradicts").match(_WEAK_MARKS.sub("", said, count=1)):
+    match = cue("contradicts").match(line)
+    if match is None or not cue("contradicts").match(_WEAK_MARKS.sub("", line, count=1)):
         return False
-    left = _drop_correction_words(said).split()
-    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(said[match.end() :])
+    left = _drop_correction_words(line).split()
+    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(line[match.end() :])
 
 
-def _drop_correction_words(said: str) -> str:
+def _drop_correction_words(line: str) -> str:
     """A correction without the words that only mark it as one, such as "no" and "I meant"."""
-    match = cue("contradicts").match(said)
+    match = cue("contradicts").match(line)
     while match is not None and match.end() > 0:
-        said = said[match.end() :].lstrip(_MARKS)
-        match = cue("contradicts").match(said)
-    return cue("corrects").sub(" ", said).strip(" .!,")
+        line = line[match.end() :].lstrip(_MARKS)
+        match = cue("contradicts").match(line)
+    return cue("corrects").sub(" ", line).strip(" .!,")
 
 
 def _share_most_words(words: frozenset[str], stated: frozenset[str]) -> bool:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
 from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
-from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
+from foreword.knowledge.progress_cues import cue, is_question, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent
+from foreword.text.clean import plain_line
 from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements

@@ -58,7 +58,7 @@ class ExtractiveSummarizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._read = lru_cache(_MAX_CACHED_TEXTS)(_sentences_of_text)
+        self._read_sentences = lru_cache(_MAX_CACHED_TEXTS)(_sentences_of_text)
         self._conversations: OrderedDict[tuple[str, str, str], ConversationWeights] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -74,7 +74,7 @@ class ExtractiveSummarizer:
         """The weights of the conversation that begins with the same turn, updated with these turns."""
         first = spoken[0]
         name = (first.turn_id, first.speaker, first.text)
-        conversation = self._conversations.setdefault(name, ConversationWeights(self._read))
+        conversation = self._conversations.setdefault(name, ConversationWeights(self._read_sentences))
         self._conversations.move_to_end(name)
         if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
@@ -122,7 +122,7 @@ class _Draft:
         )
         self._tokenizer = tokenizer
         self._max_tokens = self._room = max_tokens
-        self._wording: dict[Sentence, str] = {}
+        self._text_by_sentence: dict[Sentence, str] = {}
         self._misfits = 0
 
     def write(self) -> str:
@@ -169,7 +169,7 @@ class _Draft:
             self._misfits += 1
             return False
         self._room -= cost
-        self._wording[sentence] = text
+        self._text_by_sentence[sentence] = text
         return True
 
     def _quote_with_correction(self, sentence: Sentence) -> str:
@@ -189,7 +189,7 @@ class _Draft:
             groups[self._label(sentence)].append(sentence)
         lines: list[str] = []
         for label, sentences in groups.items():
-            spoken = join_by_speaker((self._speaker(one), self._wording[one]) for one in sentences)
+            spoken = join_by_speaker((self._speaker(one), self._text_by_sentence[one]) for one in sentences)
             lines += [label + line for line in spoken]
         return "\n".join(lines)
 

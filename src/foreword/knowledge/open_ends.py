@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from foreword.knowledge.command_results import is_tool_output, read_test_result
-from foreword.knowledge.progress_cues import cue, is_question, list_head, lists_rest, plain_line, task_words
+from foreword.knowledge.progress_cues import cue, is_question, list_head, lists_rest, task_words
 from foreword.store.base import ListRecent
+from foreword.text.clean import plain_line
 from foreword.text.dates import find_dates
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS

@@ -10,7 +10,6 @@ below `PRECEDENT_FLOOR` nothing is a precedent.
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections import OrderedDict
@@ -21,6 +20,7 @@ from foreword.errors import EmbeddingError
 from foreword.knowledge.axes import item_text_on_axis
 from foreword.knowledge.experience import read_experience
 from foreword.log import get_logger
+from foreword.spaces.base import cosine_similarity
 from foreword.text.words import content_words
 from foreword.types import Item, text_hash
 
@@ -117,10 +117,12 @@ def find_precedents(
         result.memory.id: result.score
         for result in experiences.search_axis(workspace, lines, "full", limit=_CANDIDATES)
     }
-    unrelated = _unrelated_score(engine)
+    unrelated_score = _unrelated_score(engine)
     asked = _stems(words)
     fits = {
-        name: _fit_score(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
+        name: _fit_score(
+            by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated_score
+        )
         + _WORDS_BONUS * _share_of_words(asked, result)
         for name, result in found.items()
     }
@@ -145,11 +147,11 @@ def _fits_by_texts(engine: Engine, words: str, results: Sequence[SearchResult]) 
     except EmbeddingError as error:
         _log.warning("precedents are compared as a whole only", problem=str(error))
         return {}
-    unrelated, fits = _unrelated_score(engine), {}
+    unrelated_score, fits = _unrelated_score(engine), {}
     for name, texts in parts.items():
-        near = sorted((_cosine(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
+        near = sorted((cosine_similarity(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
         if near:
-            fits[name] = (sum(near) / len(near) - unrelated) / (1 - unrelated)
+            fits[name] = (sum(near) / len(near) - unrelated_score) / (1 - unrelated_score)
     return fits
 
 
@@ -184,28 +186,25 @@ def _embed_cached(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[floa
     return [known[key] for key in keys]
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0
-
-
 def _unrelated_score(engine: Engine) -> float:
     """The score of unrelated texts: the encoder's, or 0 where words alone are compared."""
     if engine.kit.encoder is None:
         return 0.0
-    measured = engine.kit.encoder.unrelated
+    measured = engine.kit.encoder.unrelated_cosine
     return _USUAL_UNRELATED if measured is None else measured
 
 
-def _fit_score(by_words: float, by_lines: float, unrelated: float) -> float:
+def _fit_score(by_words: float, by_lines: float, unrelated_score: float) -> float:
     """The fit of an experience, from its scores for the words and for the lines of a failure."""
     score = (1 - _LINES_SHARE) * by_words + _LINES_SHARE * by_lines
-    return (score - unrelated) / (1 - unrelated)
+    return (score - unrelated_score) / (1 - unrelated_score)
 
 
-def _share_of_words(asked: set[str], result: SearchResult) -> float:
+def _share_of_words(question_stems: set[str], result: SearchResult) -> float:
     """The share of the question's stems that an experience has."""
-    return len(asked & _stems(item_text_on_axis("full", result.memory))) / max(_MIN_WORDS, len(asked))
+    return len(question_stems & _stems(item_text_on_axis("full", result.memory))) / max(
+        _MIN_WORDS, len(question_stems)
+    )
 
 
 def _stems(text: str) -> set[str]:

@@ -12,26 +12,23 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from foreword.text.clean import plain_line
 from foreword.text.words import content_words, fold_case
 
-_APOSTROPHE = str.maketrans("’‘", "''")
 _STEM_CHARACTERS = 6
 _MAX_CACHED_TEXTS = 8_192
 _ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
 """The endings that are cut off a word: deleting, deletion and deleted count as one."""
 
-_ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+QUESTION_WORDS = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+"""The words that a question begins with, as alternatives of a pattern."""
+
 _QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]*_]*\s*\Z")
 _QUESTION_BEGINNING = re.compile(
-    rf"\W*(?:{_ASKING}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
+    rf"\W*(?:{QUESTION_WORDS}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
 )
 _LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|also|und|dann|noch|et|y"
 """Words that may stand before the head of a list."""
-
-
-def plain_line(text: str) -> str:
-    """The text as the cues are written: on one line, with single blanks and plain apostrophes."""
-    return " ".join(text.translate(_APOSTROPHE).split())
 
 
 @cache

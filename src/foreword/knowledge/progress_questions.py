@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, translate_times
+from foreword.knowledge.progress_cues import cue, cues, task_words, translate_times
+from foreword.text.clean import plain_line
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
 
@@ -45,56 +46,56 @@ class ProgressQuestion:
 def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
     """The question about the course of the work that a prompt asks; None if it asks none."""
     for sentence in split_sentences(text[:_MAX_CHARACTERS]):
-        said = plain_line(sentence)
+        line = plain_line(sentence)
         found = (
-            _read_question_about_past(said, now)
-            or _read_question_about_decisions(said)
-            or _read_question_about_rest(said, now)
-            or _read_question_about_resuming(said)
+            _read_question_about_past(line, now)
+            or _read_question_about_decisions(line)
+            or _read_question_about_rest(line, now)
+            or _read_question_about_resuming(line)
         )
         if found is not None:
             return found
     return None
 
 
-def _read_question_about_past(said: str, now: datetime) -> ProgressQuestion | None:
+def _read_question_about_past(line: str, now: datetime) -> ProgressQuestion | None:
     """A question about what was done or decided at a time that has begun; None for other sentences."""
-    if not (cue("did").search(said) or cue("where").search(said)):
+    if not (cue("did").search(line) or cue("where").search(line)):
         return None
-    english = translate_times(said)
+    english = translate_times(line)
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
-    asked: Literal["did", "decided"] = "decided" if cue("settled").search(said) else "did"
+    asked: Literal["did", "decided"] = "decided" if cue("settled").search(line) else "did"
     return ProgressQuestion(asked, task_words(_drop_dates(english, now)), span)
 
 
-def _read_question_about_decisions(said: str) -> ProgressQuestion | None:
+def _read_question_about_decisions(line: str) -> ProgressQuestion | None:
     """A question about what was decided at any time; None for other sentences."""
-    return ProgressQuestion("decided", task_words(said)) if cue("recall").search(said) else None
+    return ProgressQuestion("decided", task_words(line)) if cue("recall").search(line) else None
 
 
-def _read_question_about_rest(said: str, now: datetime) -> ProgressQuestion | None:
+def _read_question_about_rest(line: str, now: datetime) -> ProgressQuestion | None:
     """A question about what is left to do, on a topic or of some time; None for other sentences."""
-    match = cue("left").search(said)
+    match = cue("left").search(line)
     if match is None:
         return None
-    english = translate_times(said[match.end() :])
+    english = translate_times(line[match.end() :])
     topic = _TOPIC.match(_drop_dates(english, now))
     words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
     span = date_span(english, now) if topic or find_dates(english, now) else None
     return ProgressQuestion("left", words, span if span and span.since <= now and span.until <= now else None)
 
 
-def _read_question_about_resuming(said: str) -> ProgressQuestion | None:
+def _read_question_about_resuming(line: str) -> ProgressQuestion | None:
     """A question about where the work, or that on a topic, stopped; None for other sentences."""
     for pattern in cues("resume"):
-        match = pattern.search(said)
+        match = pattern.search(line)
         if match is not None:
             topic = next(words for words in match.groups() if words)
             words = task_words(topic)
             return ProgressQuestion("where", words) if words else None
-    return ProgressQuestion("where") if cue("where").search(said) else None
+    return ProgressQuestion("where") if cue("where").search(line) else None
 
 
 def _drop_dates(text: str, now: datetime) -> str:

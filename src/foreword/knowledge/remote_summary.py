@@ -129,8 +129,8 @@ class RemoteDialogueSummarizer:
         self._clock = clock
         self._run = run or _run_in_thread
         self._fallback = ExtractiveSummarizer(tokenizer)
-        self._known: OrderedDict[tuple[str, str, str], _ModelSummary] = OrderedDict()
-        self._pending: set[tuple[str, str, str]] = set()
+        self._summaries: OrderedDict[tuple[str, str, str], _ModelSummary] = OrderedDict()
+        self._pending_keys: set[tuple[str, str, str]] = set()
         self._rests_until = clock()
         self._lock = threading.Lock()
 
@@ -154,16 +154,16 @@ class RemoteDialogueSummarizer:
     def _known_summary(self, spoken: Sequence[Turn]) -> _ModelSummary:
         """The model's stored summary of a conversation's beginning; empty if those turns have changed."""
         with self._lock:
-            known = self._known.get(_conversation_key(spoken), _ModelSummary())
+            known = self._summaries.get(_conversation_key(spoken), _ModelSummary())
         return known if known.turns == tuple(spoken[: len(known.turns)]) else _ModelSummary()
 
     def _ask_in_background(self, spoken: Sequence[Turn], known: _ModelSummary, words: int) -> None:
         """Ask the model to summarise the new turns, unless it is doing so or rests after a failure."""
         key = _conversation_key(spoken)
         with self._lock:
-            if key in self._pending or self._clock() < self._rests_until:
+            if key in self._pending_keys or self._clock() < self._rests_until:
                 return
-            self._pending.add(key)
+            self._pending_keys.add(key)
         self._run(lambda: self._ask_model(key, tuple(spoken), known, words))
 
     def _ask_model(
@@ -180,13 +180,13 @@ class RemoteDialogueSummarizer:
                 self._rests_until = self._clock() + _REST_SECONDS
         else:
             with self._lock:
-                self._known[key] = _ModelSummary(spoken, text)
-                self._known.move_to_end(key)
-                if len(self._known) > _MAX_CONVERSATIONS:
-                    self._known.popitem(last=False)
+                self._summaries[key] = _ModelSummary(spoken, text)
+                self._summaries.move_to_end(key)
+                if len(self._summaries) > _MAX_CONVERSATIONS:
+                    self._summaries.popitem(last=False)
         finally:
             with self._lock:
-                self._pending.discard(key)
+                self._pending_keys.discard(key)
 
 
 @dataclass(frozen=True, slots=True)

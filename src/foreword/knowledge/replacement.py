@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected, read_values
-from foreword.knowledge.progress_cues import cue, plain_line
+from foreword.knowledge.progress_cues import cue
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
+from foreword.text.clean import plain_line
 from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.translate import to_english

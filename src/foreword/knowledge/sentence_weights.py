@@ -313,7 +313,7 @@ _SHORT_CONVERSATION_TURNS = 40
 
 _MAX_IMPORTANT, _MAX_UNUSUAL = 120, 100
 _MIN_IMPORTANCE, _OPEN_IMPORTANCE = 0.2, 0.3
-_ASKED = 0.01
+_QUESTION_IMPORTANCE = 0.01
 """Marks a question that is important only as long as it is open."""
 
 _ACT_IMPORTANCE: Mapping[SpeechAct, float] = {"decision": 0.4, "correction": 0.4, "refusal": 0.2}
@@ -333,7 +333,7 @@ class ConversationWeights:
     def __init__(self, read: Callable[[str], Sequence[Sentence]]) -> None:
         """`read` gives the sentences of a text; their turn does not matter."""
         self.turns: list[Turn] = []
-        self._read = read
+        self._read_sentences = read
         self._sentences: list[Sentence] = []
         self._weights: list[float] = []
         self._importance: dict[int, float] = {}
@@ -377,9 +377,9 @@ class ConversationWeights:
         if len(self.turns) <= _SHORT_CONVERSATION_TURNS:
             return []
         importance = {
-            at: _OPEN_IMPORTANCE if weight == _ASKED else weight
+            at: _OPEN_IMPORTANCE if weight == _QUESTION_IMPORTANCE else weight
             for at, weight in self._importance.items()
-            if weight != _ASKED or self._is_left_open(at)
+            if weight != _QUESTION_IMPORTANCE or self._is_left_open(at)
         }
         best = heapq.nlargest(_MAX_IMPORTANT, importance, key=importance.__getitem__)
         return [(self._sentences[at], importance[at]) for at in sorted(best)]
@@ -414,7 +414,7 @@ class ConversationWeights:
         number = len(self.turns)
         self.turns.append(turn)
         self._first_sentences.append(len(self._sentences))
-        sentences = self._read(turn.text)
+        sentences = self._read_sentences(turn.text)
         act = turn.speech_act if len(sentences) <= _MAX_ACT_SENTENCES else None
         of_act = _ACT_IMPORTANCE.get(act, 0.0) if act else 0.0
         for sentence in sentences:
@@ -422,7 +422,7 @@ class ConversationWeights:
             self._sentences.append(replace(sentence, turn=number))
             self._weights.append(0.0)
             importance = max(_importance_when_said(sentence), of_act)
-            if importance == _ASKED or importance >= _MIN_IMPORTANCE:
+            if importance == _QUESTION_IMPORTANCE or importance >= _MIN_IMPORTANCE:
                 self._importance[at] = importance
             self._stale.add(at)
             for word in sentence.content_words:
@@ -511,4 +511,4 @@ def _importance_when_said(sentence: Sentence) -> float:
     """The importance of a statement; for a question about a fact a mark, as it matters only while open."""
     if not sentence.is_question:
         return weigh_importance(sentence)
-    return _ASKED if asks_for_fact(sentence) else 0.0
+    return _QUESTION_IMPORTANCE if asks_for_fact(sentence) else 0.0

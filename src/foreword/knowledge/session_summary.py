@@ -18,6 +18,7 @@ from foreword.knowledge.open_ends import find_open_ends, is_open
 from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
 from foreword.knowledge.settled import is_decision
+from foreword.text.shorten import keep_first_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,14 +66,6 @@ def _quotable_turns(turns: Sequence[Item]) -> list[int]:
     return quotable or list(range(len(turns)))
 
 
-def _truncate_to_words(text: str, max_words: int) -> str:
-    """A text of at most this many words; one that was cut ends in an ellipsis."""
-    every = text.split()
-    if len(every) <= max_words:
-        return text
-    return " ".join([*every[: max_words - 1], "…"]) if max_words > 0 else ""
-
-
 def _join_lines_within_words(lines: list[str], max_words: int) -> str:
     """As many lines as fit, and the beginning of the first one that does not."""
     kept: list[str] = []
@@ -80,7 +73,7 @@ def _join_lines_within_words(lines: list[str], max_words: int) -> str:
         room = max_words - sum(len(one.split()) for one in kept)
         if room < 1:
             break
-        kept.append(_truncate_to_words(line, room))
+        kept.append(keep_first_words(line, room))
     return "\n".join(kept)
 
 
@@ -273,7 +266,7 @@ def _choose_heaviest_lines(
     for line in sorted(lines, key=lambda line: (-line.weight, line.turn, line.place)):
         if (headings[line.heading] >= _MAX_OPEN_LINES and line.heading == _OPEN) or not line.content_words:
             continue
-        text = line.text if line.heading == _OPEN else _truncate_to_words(line.text, max_line_words)
+        text = line.text if line.heading == _OPEN else keep_first_words(line.text, max_line_words)
         cost = len(text.split()) + (0 if headings[line.heading] else 1)
         if cost > room or any(_share_most_words(line.content_words, other.content_words) for other in chosen):
             continue

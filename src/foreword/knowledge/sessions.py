@@ -121,7 +121,7 @@ class SessionContextProvider:
             found = self._store.recent(workspace, Filters(kinds=("summary",)), page)
             standing = [item for item in found if item.session and item.superseded_by is None]
             own = [item for item in standing if item.session == current_session_id]
-            if own and own[0].id not in self._store.shown(workspace, current_session_id):
+            if own and own[0].id not in self._store.shown_ids(workspace, current_session_id):
                 return own[0]
             others = (item for item in standing if item.session != current_session_id)
             last = next((item for item in others if item.session not in running), None)
@@ -243,12 +243,14 @@ def _is_clear_alone(text: str) -> bool:
     return "?" not in text and (is_unspaced(text) or len(content_words(text)) >= _MIN_DECISION_WORDS)
 
 
-def _choose_within_words(lines: Iterable[_Line], read: Callable[[_Line], str], max_words: int) -> list[_Line]:
+def _choose_within_words(
+    lines: Iterable[_Line], text_of: Callable[[_Line], str], max_words: int
+) -> list[_Line]:
     """The lines that together fit into this many words, none cut; the first one always."""
     chosen: list[_Line] = []
     room = max_words
     for line in lines:
-        words = len(read(line).split())
+        words = len(text_of(line).split())
         if not chosen or words <= room:
             chosen.append(line)
             room -= words

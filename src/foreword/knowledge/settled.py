@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from foreword.knowledge.progress_cues import cue, is_question, lists_rest, plain_line
+from foreword.knowledge.progress_cues import QUESTION_WORDS, cue, is_question, lists_rest
+from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.words import fold_case
 
@@ -32,9 +33,8 @@ _MAX_CACHED_STATEMENTS = 8_192
 _MIN_WORDS, _MAX_WORDS = 3, 80
 """A shorter statement is chatter and a longer one a story: they settle something only if a cue says so."""
 
-_ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
 _REQUEST = re.compile(
-    rf"\W*(?:summari[sz]e|tell|show|list|explain|remind|recap|{_ASKING})\b(?! not\b)", re.IGNORECASE
+    rf"\W*(?:summari[sz]e|tell|show|list|explain|remind|recap|{QUESTION_WORDS})\b(?! not\b)", re.IGNORECASE
 )
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[?!,;:()\"%-]")
 _LENGTHS = (5, 10, 20, 40)
@@ -74,16 +74,16 @@ def _may_settle(sentence: str) -> bool:
     return not (cue("opens").search(said) or lists_rest(said))
 
 
-def _settled_by_cue(said: str, *, by_agent: bool) -> Settled:
+def _settled_by_cue(line: str, *, by_agent: bool) -> Settled:
     """What a sentence settles by a cue in it; of an agent's sentences only agreements count."""
     if by_agent:
-        return "decision" if cue("agrees").search(said) else ""
+        return "decision" if cue("agrees").search(line) else ""
     kinds: tuple[tuple[str, Settled], ...] = (
         ("prefers", "preference"),
         ("rules", "rule"),
         ("decides", "decision"),
     )
-    return next((kind for name, kind in kinds if cue(name).search(said)), "")
+    return next((kind for name, kind in kinds if cue(name).search(line)), "")
 
 
 # The weights of words -------------------------------------------------------------------------------------

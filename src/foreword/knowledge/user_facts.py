@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.knowledge.claims import doubtful_spans
+from foreword.text.clean import plain_line
 from foreword.text.question import asks
 from foreword.text.sentences import split_sentences
+from foreword.text.statements import QUESTION_END
 from foreword.text.words import content_words, split_words
 
 if TYPE_CHECKING:
@@ -33,10 +35,8 @@ _MAX_CHARACTERS_READ = 2_000
 
 _MAX_SENTENCE_CHARACTERS = 300
 _LANGUAGES = ("en", "de", "fr", "es")
-_APOSTROPHE = str.maketrans("’‘", "''")
 _QUOTED = re.compile(r"""\s*(?:["“„«>]|```|['‘](?=\w[^'’]*['’]))""")
 _POLITE_QUESTION = re.compile(r"\W*(?:can|could|would|will) you\b", re.IGNORECASE)
-_QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
 _GENERIC = frozenset(
     {
         "allergic",
@@ -124,8 +124,8 @@ def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
     """The kind and topic of the fact in a sentence, and whether it is revoked; None for no fact."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
-    plain = " ".join(sentence.translate(_APOSTROPHE).split())
-    is_question = bool(_QUESTION_END.search(plain))
+    plain = plain_line(sentence)
+    is_question = bool(QUESTION_END.search(plain))
     if is_question and not _POLITE_QUESTION.match(plain):
         return None
     if not is_question and any(

@@ -45,7 +45,7 @@ _TAIL = re.compile(
     r"\s*(?=[.,;!?)\n—–]|$)",
     _FLAGS,
 )
-_SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
+_VALUE_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("email", re.compile(EMAIL, _FLAGS)),
     ("phone", re.compile(PHONE, _FLAGS)),
     ("title", re.compile(ROLE, _FLAGS)),
@@ -134,7 +134,7 @@ def _values_at(
     text: str, at: int, mentions: Sequence[MentionLike]
 ) -> Iterator[tuple[int, int, str, int | None]]:
     """The possible values at a place: start, end, kind, and the number of the mention, if it is one."""
-    for kind, shape in _SHAPED:
+    for kind, shape in _VALUE_SHAPES:
         if match := shape.match(text, at):
             yield match.start(), match.end(), kind, None
     for number, mention in enumerate(mentions):

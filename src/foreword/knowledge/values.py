@@ -219,11 +219,11 @@ class Values:
                     found.setdefault(value.id, {})[experience.id] = experience.status
         return found
 
-    def _weigh_value(self, value: Item, bearing: Mapping[str, str]) -> ValueStanding:
+    def _weigh_value(self, value: Item, statuses: Mapping[str, str]) -> ValueStanding:
         """The standing of a value: each contradiction takes as much as two of its experiences had given."""
-        against = {name for name, status in bearing.items() if status == "falsified"}
+        against = {name for name, status in statuses.items() if status == "falsified"}
         against |= set(_listed_ids(value, "named_against"))
-        for_it = {name for name, status in bearing.items() if status == "confirmed"} - against
+        for_it = {name for name, status in statuses.items() if status == "confirmed"} - against
         size = len(_listed_ids(value, "members")) + len(for_it)
         first = value.metadata.get("cluster_confidence", value.confidence)
         share = size / max(1, size + _CONTRADICTION_WEIGHT * len(against))

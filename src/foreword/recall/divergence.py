@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.errors import ValidationError
 from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.spaces.base import cosine_similarity
+from foreword.text.shorten import shorten_between_words
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -112,15 +114,17 @@ WORDS = ShiftCurve(-2.45, ShiftSigns(
 
 
 def read_shift_signs(
-    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+    prompt: Utterance, recent: Sequence[Utterance], unrelated_cosine: float = UNRELATED_COSINE
 ) -> ShiftSigns:
     """The signs of whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARED_WORD_TURNS:]))
     near, home = [0.0], [0.0]
     if _have_comparable_vectors(prompt, last):
-        near = _vector_similarities(prompt, recent[-_NEAR_TURNS:], unrelated)
-        home = _vector_similarities(last, recent[-1 - _HOME_TURNS : -1], unrelated) or [_SETTLED_FIRST_TURN]
+        near = _vector_similarities(prompt, recent[-_NEAR_TURNS:], unrelated_cosine)
+        home = _vector_similarities(last, recent[-1 - _HOME_TURNS : -1], unrelated_cosine) or [
+            _SETTLED_FIRST_TURN
+        ]
     return ShiftSigns(
         near=max(near),
         last=near[-1],
@@ -135,16 +139,16 @@ def read_shift_signs(
 
 
 def shift_probability(
-    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+    prompt: Utterance, recent: Sequence[Utterance], unrelated_cosine: float = UNRELATED_COSINE
 ) -> float:
     """How likely the prompt has left the recent talk; by words alone if it or the last turn has no vector.
 
-    `unrelated` is the cosine that the encoder gives to unrelated texts.
+    `unrelated_cosine` is what the encoder gives to unrelated texts.
     """
     if not recent:
         return 0.0
     curve = MEANING if _have_comparable_vectors(prompt, recent[-1]) else WORDS
-    return curve.probability(read_shift_signs(prompt, recent, unrelated))
+    return curve.probability(read_shift_signs(prompt, recent, unrelated_cosine))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,7 @@ class DivergenceDetector:
         *,
         query_vector: Sequence[float] | None = None,
         vectors: Mapping[str, Sequence[float]] | None = None,
-        unrelated: float = UNRELATED_COSINE,
+        unrelated_cosine: float = UNRELATED_COSINE,
     ) -> DivergenceAlert | None:
         """The alert, if the query has left the subject of the recent items; None if it stays with it.
 
@@ -199,7 +203,7 @@ class DivergenceDetector:
         past = self.select_recent_talk(query, recent, now)
         prompt = read_utterance(query, () if query_vector is None else query_vector)
         latest = [_read_item_utterance(item, known) for item in past[-MAX_COMPARED_TURNS:]]
-        chance = shift_probability(prompt, latest, unrelated)
+        chance = shift_probability(prompt, latest, unrelated_cosine)
         if not self.is_worth_an_alert(prompt, chance):
             return None
         by_meaning = _have_comparable_vectors(prompt, latest[-1])
@@ -208,8 +212,8 @@ class DivergenceDetector:
         return DivergenceAlert(
             memory_id=past[place].id,
             space=SEMANTIC if by_meaning else LEXICAL,
-            summary=_shorten_to_one_line(past[place].text),
-            similarity=_similarity_to_turn(prompt, heard[place], unrelated),
+            summary=shorten_between_words(past[place].text, MAX_SUMMARY_CHARACTERS),
+            similarity=_similarity_to_turn(prompt, heard[place], unrelated_cosine),
             severity=self.severity(chance),
         )
 
@@ -240,23 +244,18 @@ def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
     return len(one.vector) == len(other.vector) > 0
 
 
-def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
+def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated_cosine: float) -> list[float]:
     """The cosine to each that has a comparable vector, stretched so that unrelated ones are at 0."""
     return [
-        max(-1.0, (_cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
+        max(-1.0, (cosine_similarity(one.vector, other.vector) - unrelated_cosine) / (1 - unrelated_cosine))
         for other in others
         if _have_comparable_vectors(one, other)
     ]
 
 
-def _cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
-    product: float = sum(map(mul, one, other))
-    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
-
-
-def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated: float) -> float:
+def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated_cosine: float) -> float:
     """The prompt's similarity to the turn it left, 0 to 1: by meaning, or the share of its words there."""
-    for likeness in _vector_similarities(prompt, (left_turn,), unrelated):
+    for likeness in _vector_similarities(prompt, (left_turn,), unrelated_cosine):
         return min(1.0, max(0.0, likeness))
     return len(prompt.roots & left_turn.roots) / max(1, len(prompt.roots))
 
@@ -269,7 +268,7 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
     if compared:
         columns = zip(*(turns[place].vector for place in compared), strict=True)
         centre = [sum(map(mul, column, weights.values())) for column in columns]
-        return max(compared, key=lambda place: _cosine_similarity(turns[place].vector, centre))
+        return max(compared, key=lambda place: cosine_similarity(turns[place].vector, centre))
     common: Counter[str] = Counter()
     for place, weight in weights.items():
         common.update(dict.fromkeys(turns[place].roots, weight))
@@ -279,15 +278,6 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
 def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
     """The weight of the common words that a turn has, relative to its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
-
-
-def _shorten_to_one_line(text: str) -> str:
-    """The beginning of a text on one line, whole words, at most `MAX_SUMMARY_CHARACTERS`."""
-    flat = " ".join(text.split())
-    if len(flat) <= MAX_SUMMARY_CHARACTERS:
-        return flat
-    cut = flat[: MAX_SUMMARY_CHARACTERS - 1]
-    return f"{cut.rpartition(' ')[0] or cut}…"
 
 
 # What an utterance does -----------------------------------------------------------------------------------

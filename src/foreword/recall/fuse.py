@@ -104,12 +104,12 @@ def fuse(
     question: str,
     now: datetime,
     clocks: Sequence[TimeSpace] = (),
-    unrelated: float = UNRELATED_COSINE,
+    unrelated_cosine: float = UNRELATED_COSINE,
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[SearchResult]:
-    """One list of hits, most probable first; `unrelated` is the encoder's cosine for unrelated texts."""
+    """One list of hits, most probable first; `unrelated_cosine` is the encoder's for unrelated texts."""
     span = date_span(question, now)
-    ranks, scores = _ranks_and_scores_by_item(found, unrelated)
+    ranks, scores = _ranks_and_scores_by_item(found, unrelated_cosine)
     values = _blend_all(found, scores, span, blends)
     if span is None and (event := find_event(question)) is not None:
         span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
@@ -232,14 +232,14 @@ def _span_before_or_after_event(named: tuple[str, Sequence[str]], items: Sequenc
 
 
 def _ranks_and_scores_by_item(
-    found: Findings, unrelated: float
+    found: Findings, unrelated_cosine: float
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Each item's rank and score in every space that listed or measured it.
 
     Encoders differ in the cosine of unrelated texts. Cosines are stretched so that these are where the
     bundled encoder has them, and the same text is at 1.
     """
-    stretch = (1 - UNRELATED_COSINE) / (1 - unrelated)
+    stretch = (1 - UNRELATED_COSINE) / (1 - unrelated_cosine)
     ranks: dict[str, dict[str, int]] = {item: {} for item in found.items}
     scores: dict[str, dict[str, float]] = {item: {} for item in found.items}
     for space, measured in found.measures.items():

@@ -29,7 +29,7 @@ _MAX_LOGITS_BELOW = 4.0
 
 
 def find_contradictions(
-    result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
+    result: SearchResult, related: Sequence[RelatedMemory], logits: Mapping[str, float]
 ) -> list[Item]:
     """The later items that contradict a result and may not replace it, being trusted less; oldest first."""
     older = result.memory
@@ -38,20 +38,20 @@ def find_contradictions(
         for one in related
         if _is_replacement(one, older.id)
         and not may_replace(one.memory.source, older.source)
-        and _is_likely_successor(one, read, read.get(older.id))
+        and _is_likely_successor(one, logits, logits.get(older.id))
     ]
     later.sort(key=_confidence, reverse=True)
     return sorted((one.memory for one in later[:MAX_CONTRADICTIONS]), key=lambda item: item.created_at)
 
 
 def find_successors(
-    result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
+    result: SearchResult, related: Sequence[RelatedMemory], logits: Mapping[str, float]
 ) -> list[Item]:
     """The items that replaced a result, one after the other, the current one last; empty if there are none.
 
     A statement keeps its place if the surest one that contradicts it is trusted less.
 
-    `read` has the logits of what was read for this question.
+    `logits` has the logits of what was read for this question.
     """
     chain: list[Item] = []
     current = result.memory
@@ -62,7 +62,7 @@ def find_successors(
             for one in related
             if one.memory.id not in known
             and _is_replacement(one, current.id)
-            and _is_likely_successor(one, read, read.get(current.id))
+            and _is_likely_successor(one, logits, logits.get(current.id))
         ]
         surest = max(newer, key=_confidence, default=None)
         if surest is None or not may_replace(surest.memory.source, current.source):
@@ -83,9 +83,9 @@ def _is_replacement(related: RelatedMemory, older_id: str) -> bool:
 
 
 def _is_likely_successor(
-    related: RelatedMemory, read: Mapping[str, float], older_logit: float | None
+    related: RelatedMemory, logits: Mapping[str, float], older_logit: float | None
 ) -> bool:
     """Whether a successor was read and is nearly as relevant as what it replaces, or is a sure one."""
-    logit = read.get(related.memory.id)
+    logit = logits.get(related.memory.id)
     near = logit is not None and older_logit is not None and logit >= older_logit - _MAX_LOGITS_BELOW
     return near or related.relationship.confidence >= SURE_REPLACEMENT

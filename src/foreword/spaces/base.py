@@ -6,6 +6,7 @@ any store can answer. Spaces of time give no probe; they order what the others f
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class VectorSpace(Space, Protocol):
         """The name of the encoder that makes these vectors; it changes with the encoder's weights."""
 
     @property
-    def unrelated(self) -> float | None:
+    def unrelated_cosine(self) -> float | None:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
 
     def view_hash(self, item: Item) -> str:
@@ -98,3 +99,9 @@ class ReplacementReader(Protocol):
 
     def replacement_chances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """For each pair of a newer and an older statement: how probably the newer replaces the older."""
+
+
+def cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
+    """The cosine of the angle between two vectors of one length; 0 if one of them is zero."""
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)

@@ -6,7 +6,6 @@ vectors of recent questions are cached here, in memory, by model and text; those
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import time
@@ -19,6 +18,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError, ValidationError
+from foreword.spaces.base import cosine_similarity
 from foreword.spaces.providers import check_vectors, embed_query, encoder_digest
 from foreword.types import VectorProbe, text_hash
 
@@ -106,7 +106,7 @@ class DenseSpace:
     def __init__(self, provider: EmbeddingProvider, cache: EmbeddingCache | None = None) -> None:
         self.provider = provider
         self.cache = cache if cache is not None else EmbeddingCache()
-        self.unrelated: float | None = getattr(provider, "unrelated", None)
+        self.unrelated_cosine: float | None = getattr(provider, "unrelated", None)
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[list[float]]] = {}
@@ -117,13 +117,13 @@ class DenseSpace:
         return encoder_digest(self.provider)
 
     def _measure_unrelated_cosine(self) -> None:
-        """Set `unrelated`, the cosine of texts with nothing in common, by encoding a few if it is unknown."""
-        if self.unrelated is None:
+        """Set `unrelated_cosine` by encoding a few texts with nothing in common, if it is unknown."""
+        if self.unrelated_cosine is None:
             with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
             checked = check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions)
-            cosines = [_cosine(one, other) for one, other in combinations(checked, 2)]
-            self.unrelated = sum(cosines) / len(cosines)
+            cosines = [cosine_similarity(one, other) for one, other in combinations(checked, 2)]
+            self.unrelated_cosine = sum(cosines) / len(cosines)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """A probe with the question's vector: the one it came with, or the encoder's."""
@@ -185,12 +185,6 @@ class DenseSpace:
             check_vectors([list(vector)], 1, self.provider.dimensions)
         except EmbeddingError as error:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
-
-
-def _cosine(one: list[float], other: list[float]) -> float:
-    """The cosine of the angle between two vectors; 0 if one of them is zero."""
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
 
 
 MAX_CODE_CHARACTERS = 480

@@ -523,7 +523,7 @@ class Store(ABC):
         """A receipt by its id, or the newest; see `GetReceipt`."""
         return self.run(GetReceipt(workspace, receipt_id))
 
-    def shown(self, workspace: str, session: str) -> frozenset[str]:
+    def shown_ids(self, workspace: str, session: str) -> frozenset[str]:
         """The ids of the items that a session's context contains; see `GetShown`."""
         return self.run(GetShown(workspace, session))
 

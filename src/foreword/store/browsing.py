@@ -27,7 +27,7 @@ class ReceiptFacts:
     created_at: datetime
     recipe: str
     tokens: int
-    injected: int
+    injected_count: int
     milliseconds: float
 
 

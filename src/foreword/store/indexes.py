@@ -56,19 +56,19 @@ class IndexQueue:
     ) -> None:
         self._views = views
         self._index_items = index_items
-        self._waiting: list[tuple[int, Item, Views]] = []
+        self._waiting_items: list[tuple[int, Item, Views]] = []
 
     def add(self, number: int, item: Item, views: Views | None = None) -> None:
         """Queue an item; its views are computed now unless they are given."""
-        self._waiting.append((number, item, self._views(item) if views is None else views))
-        if len(self._waiting) >= _MAX_QUEUED:
+        self._waiting_items.append((number, item, self._views(item) if views is None else views))
+        if len(self._waiting_items) >= _MAX_QUEUED:
             self.flush()
 
     def flush(self) -> None:
         """Index the queued items. Must be called before items are searched for or removed."""
-        if self._waiting:
-            self._index_items(self._waiting)
-            self._waiting = []
+        if self._waiting_items:
+            self._index_items(self._waiting_items)
+            self._waiting_items = []
 
 
 def add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, Item, Views]]) -> None:

@@ -18,7 +18,6 @@ from foreword.store import (
     indexes,
     outbox,
     sqlite_search,
-    token_codes,
     vectors,
 )
 from foreword.store.batches import amended_columns, trim_receipt
@@ -31,14 +30,14 @@ from foreword.store.rows import (
     relation_from_row,
     to_microseconds,
 )
-from foreword.types import RelatedMemory
+from foreword.types import Filters, RelatedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from foreword.store.database import Transaction
-    from foreword.types import Filters, Item, Receipt, Relation
+    from foreword.types import Item, Receipt, Relation
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -253,6 +252,44 @@ def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
     return tx.db.changes()
 
 
+# Token codes
+#
+# Only the encoder that made the bytes knows their meaning. They are as expensive to compute as vectors, so
+# they are not derived data: a repair keeps them.
+
+
+def _put_token_codes(tx: Transaction, op: base.PutTokenCodes) -> int:
+    """Store codes; those of unknown items are ignored. Returns how many belong to known items."""
+    known = 0
+    for item_id, codes in op.codes.items():
+        tx.execute(
+            "INSERT OR REPLACE INTO token_codes SELECT no, ?, ? FROM items WHERE id = ?",
+            *(op.digest, codes, item_id),
+        )
+        known += tx.db.changes()
+    return known
+
+
+def _get_token_codes(tx: Transaction, op: base.GetTokenCodes) -> dict[str, bytes]:
+    """The codes of these items that the given encoder made, by item id."""
+    rows = tx.execute(
+        "SELECT i.id, t.codes FROM items i JOIN token_codes t USING(no) "
+        f"WHERE t.digest = ? AND i.id {IN_LIST}",
+        *(op.digest, json.dumps(op.ids)),
+    )
+    return {str(item_id): bytes(codes) for item_id, codes in rows}
+
+
+def _list_without_token_codes(tx: Transaction, op: base.ListWithoutTokenCodes) -> tuple[Item, ...]:
+    """Items of the given kinds that have no codes of the given encoder yet."""
+    clause, values = filters_to_sql(Filters(kinds=op.kinds))
+    return tx.select_items(
+        f"WHERE {clause} AND NOT EXISTS "
+        "(SELECT 1 FROM token_codes t WHERE t.no = i.no AND t.digest = ?) ORDER BY i.no LIMIT ?",
+        *(*values, op.digest, op.limit),
+    )
+
+
 _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = {
     base.Put: lambda tx, op: tx.put_items(op.items),
     base.Get: _get_items,
@@ -274,9 +311,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
     exchange.RebuildVectors: lambda tx, _: indexes.rebuild_vectors(tx),
-    base.PutTokenCodes: token_codes.put_token_codes,
-    base.GetTokenCodes: token_codes.get_token_codes,
-    base.ListWithoutTokenCodes: token_codes.list_without_token_codes,
+    base.PutTokenCodes: _put_token_codes,
+    base.GetTokenCodes: _get_token_codes,
+    base.ListWithoutTokenCodes: _list_without_token_codes,
     base.PutReceipt: _put_receipt,
     base.GetReceipt: _get_receipt,
     base.MarkShown: _mark_items_shown,

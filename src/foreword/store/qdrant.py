@@ -105,7 +105,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
         )
         self._known_collections: set[str] = set()
         self._away_until = 0.0
-        self._asking = ThreadPoolExecutor(4, "foreword-qdrant")
+        self._query_threads = ThreadPoolExecutor(4, "foreword-qdrant")
         self._sender: _Sender | None = None
 
     def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
@@ -163,7 +163,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
             raise StoreAway(f"{self.shown_url} is away; items are found without their vectors")
         left = _TIMEOUT_SECONDS if expires is None else max(0.0, expires - time.monotonic())
         try:
-            return self._asking.submit(question).result(left)
+            return self._query_threads.submit(question).result(left)
         except (FutureTimeout, ApiException, OSError) as error:
             self._away_until = time.monotonic() + _SECONDS_TO_LEAVE_ALONE
             raise StoreAway(
@@ -261,7 +261,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
         """Send what can be sent now; the rest is sent when the store is opened again."""
         if self._sender is not None:
             self._sender.close()
-        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._query_threads.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
     def _send(self, outbox: Outbox) -> None:
@@ -332,7 +332,7 @@ class _Sender:
 
     def __init__(self, run: Callable[[Operation[Any]], Any], send: Callable[[Outbox], None]) -> None:
         self._run, self._send = run, send
-        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._waiting_workspaces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._queued: set[str] = set()
         self._being_sent: str | None = None
         self._changed = threading.Condition()
@@ -350,7 +350,7 @@ class _Sender:
                     target=self._send_until_closed, name="foreword-sender", daemon=True
                 )
                 self._thread.start()
-        self._waiting.put(workspace)
+        self._waiting_workspaces.put(workspace)
 
     def flush(self, workspace: str, seconds: float) -> bool:
         """Send a workspace's outbox and wait for it; False if that takes longer than `seconds`."""
@@ -366,13 +366,13 @@ class _Sender:
             self._closing.set()
             thread = self._thread
         if thread is not None:
-            self._waiting.put(None)
+            self._waiting_workspaces.put(None)
             thread.join()
 
     def _send_until_closed(self) -> None:
         """Send the outboxes that wait until the sender is closed; after a failure, pause and try again."""
         pause = 0.1
-        while (workspace := self._waiting.get()) is not None:
+        while (workspace := self._waiting_workspaces.get()) is not None:
             try:
                 with self._changed:
                     self._queued.discard(workspace)  # a change from now on queues the workspace again
@@ -384,7 +384,7 @@ class _Sender:
                 with self._changed:
                     self._queued.add(workspace)
                 if not self._closing.wait(pause):
-                    self._waiting.put(workspace)
+                    self._waiting_workspaces.put(workspace)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             with self._changed:
                 self._being_sent = None

@@ -41,7 +41,7 @@ _NAME, _TIME, _NUMBER = (str, type(None)), (int, type(None)), (float, int)
 _COLUMN_TYPES: tuple[type | tuple[type, ...], ...] = (
     str, str, str, str, str, str, int, _TIME, _NAME, _NAME, _NAME, _NUMBER, _NUMBER, str, str, str, int
 )  # fmt: skip
-_MALFORMED = (TypeError, ValueError, OverflowError, KeyError)
+_ERRORS_IN_MALFORMED_ROWS = (TypeError, ValueError, OverflowError, KeyError)
 
 MAX_TEXT_CHARACTERS = 20_000
 """A longer context is not stored with its receipt: one whole prompt would push out a hundred others."""
@@ -64,7 +64,7 @@ def raise_damaged_if_malformed() -> Iterator[None]:
     """In the block, errors from values that Foreword never writes become `StoreDamaged`."""
     try:
         yield
-    except _MALFORMED as error:
+    except _ERRORS_IN_MALFORMED_ROWS as error:
         raise _damaged_row_error(error) from error
 
 
@@ -141,7 +141,7 @@ def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
             tokens=row[16],
             workspace=workspace,
         )
-    except _MALFORMED as error:
+    except _ERRORS_IN_MALFORMED_ROWS as error:
         raise _damaged_row_error(error) from error
 
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _MAGIC = b"FWCODES1"
 _HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
-_ERASED = -1
+_NO_ITEM = -1
 _MIN_RECORDS_TO_COMPACT = 1000
 _MAX_COMPARED = 30_000
 """If a file has more records than this, only those whose signs agree most with the question are compared."""
@@ -258,13 +258,13 @@ class _LargeFile:
     ) -> list[int]:
         """The numbers of the nearest items among the records at these places."""
         records = self._records.take(places)
-        records = records[records["no"] != _ERASED]  # read now, since another process may erase at any time
+        records = records[records["no"] != _NO_ITEM]  # read now, since another process may erase at any time
         return numbers_of_nearest_codes(vector, records["no"], records["code"], limit)
 
     def codes_of_items(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of these items by number, for those that have one."""
         records = self._records.take(self._signs.places_of_items(numbers))
-        return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED}
+        return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _NO_ITEM}
 
 
 class CodeFile:
@@ -351,14 +351,6 @@ class CodeFile:
         with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
-    def compute_cosines(
-        self, vector: Sequence[float], rows_after: RowsAfter, allowed: NDArray[np.int64] | None = None
-    ) -> Cosines:
-        """The cosines of all items, or of the allowed ones; `rows_after` gives rows that the file lacks."""
-        with self._lock:
-            records, last_row = self._map_records(), self._last_row
-        return self._compute_cosines(vector, records, rows_after(last_row), allowed)
-
     def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
         """Compare a vector with each item that passes, or in a large file with the nearest of them."""
         with self._lock:
@@ -388,7 +380,7 @@ class CodeFile:
         """The cosines of all items in records or rows, or of the allowed ones."""
         records = self._merge_rows_into_records(records, rows)
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
-        mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
+        mask = numbers != _NO_ITEM if allowed is None else np.isin(numbers, allowed)
         if not mask.all():
             places = np.flatnonzero(mask)
             # By places: indexing with a mask copies field by field and is far slower.
@@ -400,7 +392,7 @@ class CodeFile:
         """Every code by item number."""
         with self._lock:
             records = self._map_records().copy()
-        return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _ERASED}
+        return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _NO_ITEM}
 
     def close(self) -> None:
         """Release the file."""
@@ -470,7 +462,7 @@ class CodeFile:
         if self._map is None or not holes.any():
             return 0
         records["code"][holes] = 0
-        records["no"][holes] = _ERASED
+        records["no"][holes] = _NO_ITEM
         self._map.flush()
         return int(holes.sum())
 

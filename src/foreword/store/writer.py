@@ -43,14 +43,14 @@ class Writer:
         self._after_commit = after_commit
         self._jobs: queue.SimpleQueue[_WriteJob | None] = queue.SimpleQueue()
         self._closed = False
-        self._submitting = threading.Lock()
+        self._submit_lock = threading.Lock()
         self._thread = threading.Thread(target=self._run_until_closed, name="foreword-writer", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[apsw.Connection], Any], *, can_wait: bool = False) -> Future[Any]:
         """Queue a job; the future gets its result once it is durable. A job that `can_wait` may linger."""
         done: Future[Any] = Future()
-        with self._submitting:
+        with self._submit_lock:
             if self._closed:
                 done.set_exception(apsw.ConnectionClosedError("the store is closed"))
             else:
@@ -59,7 +59,7 @@ class Writer:
 
     def close(self) -> None:
         """Run all queued jobs, stop the thread and close the connection."""
-        with self._submitting:
+        with self._submit_lock:
             if self._closed:
                 return
             self._closed = True

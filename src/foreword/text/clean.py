@@ -20,6 +20,10 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # surrogates and noncharacters
     "]"
 )
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character, which no model can read."""
+
+_PLAIN_APOSTROPHES = str.maketrans("’‘", "''")
 
 
 def remove_invisible(text: str) -> str:
@@ -35,3 +39,13 @@ def indent_lines(text: str, width: int) -> str:
 def join_lines(text: str) -> str:
     """The text on one line, with single blanks between its words."""
     return " ".join(text.split())
+
+
+def plain_line(text: str) -> str:
+    """The text on one line, with single blanks and plain apostrophes, as lists of cues are written."""
+    return join_lines(text.translate(_PLAIN_APOSTROPHES))
+
+
+def remove_surrogates(text: str) -> str:
+    """The text without halves of characters (lone surrogates), which no encoder takes."""
+    return SURROGATE.sub("", text)

@@ -9,13 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from foreword.text.date_meaning import MONTHS, WEEKDAYS, WEEKDAYS_ABROAD
-from foreword.text.words import STOPWORDS
-
-
-def _spelling_by_name(groups: dict[str, str]) -> dict[str, str]:
-    """For each name in the groups, the normal spelling of its group."""
-    return {name: spelling for spelling, names in groups.items() for name in names.split()}
-
+from foreword.text.words import STOPWORDS, key_by_word
 
 # Filler words, and words that only say how others belong together ----------------------------------------
 
@@ -100,7 +94,7 @@ _UNITS = {
     "m": "m metre metres meter meters",
     "cm": "cm centimetre centimetres centimeter centimeters",
 }
-UNITS = _spelling_by_name(_UNITS)
+UNITS = key_by_word(_UNITS)
 SECONDS = {
     "week": Fraction(604_800),
     "day": Fraction(86_400),
@@ -145,12 +139,12 @@ _SAME_WORDS = {
     "development": "development dev",
 }
 SPELLINGS = {
-    **_spelling_by_name({**_SAME_WORDS, **PERSONS, **_FREQUENCIES, **_TENS}),
+    **key_by_word({**_SAME_WORDS, **PERSONS, **_FREQUENCIES, **_TENS}),
     **{name: str(number) for number, names in enumerate(_NUMBERS.split()) for name in names.split("/")},
     **{name: WEEKDAYS[day] for name, day in WEEKDAYS_ABROAD.items()},
     **_SHORT_WEEKDAYS,
     **{f"{day}s": f"every {day}" for day in WEEKDAYS},
-    **{name: period for name, period in _spelling_by_name(PERIODS).items() if len(name) > 2},
+    **{name: period for name, period in key_by_word(PERIODS).items() if len(name) > 2},
     **{name: f"month {at}" for name, at in MONTH_NUMBERS.items() if len(name) > 4},
     **dict.fromkeys(ARROWS, ""),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from foreword.text.sentences import split_sentences
+from foreword.text.shorten import keep_ends_within
 
 MAX_QUESTION_CHARACTERS = 2_000
 """A search is made with at most this many characters of a message; more words would blur its meaning."""
@@ -84,15 +85,15 @@ def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> 
     text = text.strip()
     if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
         return text
-    text = _keep_two_ends(text, _MAX_LOOKED_AT)
+    text = keep_ends_within(text, _MAX_LOOKED_AT)
     written = _blank_pasted_lines(text)
     asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:
-        return _keep_two_ends(text, max_characters)
-    asked = _keep_two_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
+        return keep_ends_within(text, max_characters)
+    asked = keep_ends_within(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
     if text.startswith(asked):
-        return _keep_two_ends(text, max_characters)
-    return f"{asked}\n{_keep_two_ends(text, max_characters - len(asked) - 1)}"
+        return keep_ends_within(text, max_characters)
+    return f"{asked}\n{keep_ends_within(text, max_characters - len(asked) - 1)}"
 
 
 def _is_question(sentence: str) -> bool:
@@ -129,11 +130,3 @@ def _is_code_or_output(line: str) -> bool:
     if _QUESTION_MARK.search(line) and " " in line.strip():
         return False
     return len(_PROSE_CHARACTER.findall(line)) < _MIN_PROSE_SHARE * len(line)
-
-
-def _keep_two_ends(text: str, max_characters: int) -> str:
-    """The text, or its two ends with an ellipsis between them if it is too long."""
-    if len(text) <= max_characters:
-        return text
-    half = (max_characters - 3) // 2
-    return f"{text[:half]} … {text[-half:]}" if half > 0 else text[: max(0, max_characters)]

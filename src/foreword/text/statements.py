@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.sentences import split_sentences
+from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,9 @@ _MAX_FILLED_SHARE = 0.75
 """A sentence is added to a statement as long as the two stay below this share of the maximum."""
 
 _QUESTION_MARK = re.compile(r"[?？؟]")
-_QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
+QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
+"""The end of a sentence that is a question by its mark."""
+
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
 """A word, or a character of a script that has no blanks between words."""
 
@@ -52,7 +55,7 @@ def only_asks(text: str) -> bool:
     if not _QUESTION_MARK.search(text):
         return False  # a quick answer for most texts, as splitting sentences takes time
     sentences = split_sentences(text)
-    stated = [sentence for sentence in sentences if not _QUESTION_END.search(sentence)]
+    stated = [sentence for sentence in sentences if not QUESTION_END.search(sentence)]
     words = _WORD.findall(" ".join(stated))
     asks = len(stated) < len(sentences)
     return asks and len(words) <= _MAX_WORDS_BESIDE and not any(word.isdigit() for word in words)
@@ -102,21 +105,13 @@ def _describe_author(item: Item) -> str:
 
 def _shorten_and_quote(item: Item) -> str:
     """The text of an item, or the message of a commit, shortened; foreign words are quoted."""
-    words = _shorten_to_line(
-        str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
-    )
+    text = str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
+    words = shorten_line(text, _MAX_HISTORY_CHARACTERS)
     return quote_entry(words) if is_foreign(item.source) else words
 
 
 def _describe_day(item: Item) -> str:
     return f"{item.created_at.day} {item.created_at:%B %Y}"
-
-
-def _shorten_to_line(text: str) -> str:
-    line = " ".join(text.split())
-    return (
-        line if len(line) <= _MAX_HISTORY_CHARACTERS else f"{line[: _MAX_HISTORY_CHARACTERS - 1].rstrip()}…"
-    )
 
 
 def _describe_age(item: Item, now: datetime) -> str:

@@ -31,6 +31,11 @@ def fold_case(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
 
 
+def fold_case_and_spaces(text: str) -> str:
+    """The text with case and accents folded, and each run of spaces made one."""
+    return " ".join(fold_case(text).split())
+
+
 def split_words(text: str) -> list[str]:
     """The words of a text in order, with case and accents folded and repeats kept."""
     if text.isascii():  # most text and nearly all code, in half the time
@@ -55,6 +60,11 @@ def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that are no stop words, each once, in order; all words if there are no others."""
     distinct = tuple(dict.fromkeys(split_words(text)))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
+
+
+def key_by_word(words_by_key: dict[str, str]) -> dict[str, str]:
+    """The key of each word, from a table that lists the words of each key with blanks between them."""
+    return {word: key for key, words in words_by_key.items() for word in words.split()}
 
 
 def is_unspaced(text: str) -> bool:

@@ -446,6 +446,6 @@ class Receipt:
     text: str = ""
 
     @property
-    def injected(self) -> tuple[Entry, ...]:
+    def injected_entries(self) -> tuple[Entry, ...]:
         """The entries of the items that are in the context."""
         return tuple(entry for entry in self.entries if entry.decision == "injected")

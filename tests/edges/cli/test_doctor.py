@@ -2,9 +2,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
-
-from foreword.edges.cli.show import format_size
 from foreword.errors import EmbeddingError
 from foreword.store.base import Problem
 
@@ -151,11 +148,3 @@ def test_stats_of_nothing_is_no_error(foreword):
     assert (ran.code, ran.out) == (0, "")
     assert foreword("stats", "--all", "--json").json == []
     assert foreword("stats", "--json").json["items"] == 0
-
-
-@pytest.mark.parametrize(
-    ("size", "shown"),
-    [(0, "0 B"), (999, "999 B"), (20_000, "20 kB"), (3_000_000, "3 MB"), (7.25e9, "7.2 GB")],
-)
-def test_sizes_are_short(size, shown):
-    assert format_size(size) == shown

@@ -127,11 +127,11 @@ def test_the_outcome_says_what_happened(engine, project):
     assert filled["gaps"][0]["agent"] == "developer"
     assert filled["items"] > 0 < filled["tokens"]
     assert filled["duration_ms"] > 0
-    assert engine.explain("shop", filled["receipt_id"]).injected
+    assert engine.explain("shop", filled["receipt_id"]).injected_entries
     strange = AIMessage("I need more information about the zebra enclosure heating valves.", name="developer")
     unfilled = graph.invoke({"current_agent": "developer", "messages": [strange]})["gap_outcome"]
     assert (unfilled["outcome"], unfilled["items"]) == ("unfilled", 0)
-    assert engine.explain("shop", unfilled["receipt_id"]).injected == ()
+    assert engine.explain("shop", unfilled["receipt_id"]).injected_entries == ()
 
 
 def test_context_leaves_the_state_when_the_agent_went_on(engine, project):

@@ -233,7 +233,7 @@ def test_the_receipt_says_why(engine, middleware):
     _ask(agent, "Which database did we choose?")
     receipt = engine.explain("shop", middleware.receipt_id("t1"))
     assert receipt.session == "t1"
-    assert receipt.injected
+    assert receipt.injected_entries
 
 
 def test_a_failure_is_no_context_and_a_warning(engine, middleware, caplog):

@@ -158,7 +158,7 @@ def test_what_is_forgotten_over_there_leaves_the_copy(team_url, laptop, checkout
     responder.refresh_copies()
     assert _texts(mine, SHOP)
     engine.forget(SHOP, item.id)
-    responder._team._refreshed.clear()
+    responder._team._refreshed_at.clear()
     responder.refresh_copies()
     assert _texts(mine, SHOP) == []
 
@@ -175,7 +175,7 @@ def test_a_revoked_token_takes_the_copy_with_it(team_url, laptop, checkout, cloc
     assert responder.answer(ask, clock.now, 60_000).body == b""
     with pytest.raises(TeamAway, match="revoked"):
         responder.capture(ask, clock.now)
-    responder._team._refreshed.clear()
+    responder._team._refreshed_at.clear()
     responder.refresh_copies()
     assert _texts(mine, SHOP) == []
 

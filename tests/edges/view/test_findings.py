@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from foreword.edges.view.findings import KEPT_SECONDS, RecentFindings
+from foreword.edges.view.health import KEPT_SECONDS, RecentFindings
 
 
 class Doctor:

@@ -256,7 +256,7 @@ def test_every_injected_item_of_a_hook_is_a_piece(replayed):
     workspace = next(iter(engine.store.workspaces()))
     receipt = engine.explain(workspace)
     assert receipt.query == CODING["asks"][1]["text"]
-    assert len(answers["hold"].pieces) == len(receipt.injected) > 0
+    assert len(answers["hold"].pieces) == len(receipt.injected_entries) > 0
     assert all(piece in answers["hold"].text for piece in answers["hold"].pieces)
 
 

@@ -248,8 +248,8 @@ def test_a_receipt_names_every_candidate_and_what_became_of_it(engine, shop):
         2000,
         context.token_count,
     )
-    assert {entry.item_id for entry in kept.injected} == {item.id for item in shop.values()}
-    assert {entry.section for entry in kept.injected} == {
+    assert {entry.item_id for entry in kept.injected_entries} == {item.id for item in shop.values()}
+    assert {entry.section for entry in kept.injected_entries} == {
         "Memories",
         "Code",
         "Experiences",
@@ -264,7 +264,7 @@ def test_a_preview_keeps_nothing(engine, shop):
     engine.store.batch([])
     assert context.markdown
     assert engine.explain("shop") is None
-    assert not engine.store.shown("shop", "s1")
+    assert not engine.store.shown_ids("shop", "s1")
 
 
 # Weights

@@ -207,8 +207,8 @@ def test_a_receipt_is_kept(engine, shop_searcher):
     engine.store.batch([])
     kept = engine.explain("shop", context.receipt.id)
     assert (kept.recipe, kept.query, kept.budget) == ("premortem", "Premortem: debugging with ask-user", 1500)
-    assert len(kept.injected) == len(context.items)
-    assert {entry.section for entry in kept.injected} <= set(titles(context.markdown))
+    assert len(kept.injected_entries) == len(context.items)
+    assert {entry.section for entry in kept.injected_entries} <= set(titles(context.markdown))
 
 
 # Who tells what

@@ -244,7 +244,7 @@ def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     query = searcher.begin(QUESTION)
     assert (query.text, query.workspace) == (QUESTION, "shop")
     engine.store.batch([MarkShown("shop", "s1", (item.id,), query.now)])
-    assert searcher.shown("s1") == {item.id}
+    assert searcher.shown_ids("s1") == {item.id}
     searcher.record(Receipt("r1", "shop", query.now, QUESTION, "assembled", 100, 0))
     engine.store.batch([])
     assert engine.explain("shop", "r1").query == QUESTION

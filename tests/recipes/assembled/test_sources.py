@@ -114,7 +114,7 @@ def test_two_sources_may_use_one_id():
     )
     context = assemble(searcher)
     assert context.sources_used == {"memories": 1, "code": 1, "commits": 1}
-    assert {entry.item_id for entry in context.receipt.injected} == {"1", "code:1", "commit:1"}
+    assert {entry.item_id for entry in context.receipt.injected_entries} == {"1", "code:1", "commit:1"}
 
 
 def test_of_two_items_with_one_id_the_more_relevant_is_told():

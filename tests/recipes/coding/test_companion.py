@@ -139,8 +139,8 @@ def test_what_a_subagent_did_is_in_its_context_and_not_in_its_parents(engine, fo
     said = {"tool": "Bash", "tool_input": {"command": "make release"}, "tool_output": "Error: no tag found"}
     answer_and_keep(event("PostToolUse", subagent="a1", **said))
     (kept,) = engine.store.scan(folder)
-    assert engine.store.shown(folder, "monday/a1") == {kept.id}
-    assert engine.store.shown(folder, "monday") == frozenset()
+    assert engine.store.shown_ids(folder, "monday/a1") == {kept.id}
+    assert engine.store.shown_ids(folder, "monday") == frozenset()
 
 
 def test_a_compact_that_is_heard_of_late_does_not_forget_what_was_shown_since(
@@ -151,16 +151,16 @@ def test_a_compact_that_is_heard_of_late_does_not_forget_what_was_shown_since(
     before = companion.say(event("UserPromptSubmit", prompt=ASKED))
     companion.note_delivered(replace(before, receipt=replace(before.receipt, created_at=event("").at)))
     companion.keep(compact)
-    assert engine.store.shown(folder, "monday") == set(before.item_ids)
+    assert engine.store.shown_ids(folder, "monday") == set(before.item_ids)
 
 
 def test_forgetting_a_session_forgets_what_its_subagents_were_shown(engine, folder, event, answer_and_keep):
     engine.remember(POSTGRES, folder)
     doing = {"command": "psql -c 'select 1' billing service database Postgres MySQL"}
     answer_and_keep(event("PreToolUse", tool="Bash", tool_input=doing, subagent="a1"))
-    assert engine.store.shown(folder, "monday/a1")
+    assert engine.store.shown_ids(folder, "monday/a1")
     engine.store.run(Delete(folder, filters=Filters(session="monday")))
-    assert engine.store.shown(folder, "monday/a1") == frozenset()
+    assert engine.store.shown_ids(folder, "monday/a1") == frozenset()
 
 
 def test_a_resumed_session_still_knows_what_it_was_told(engine, folder, event, answer_and_keep):

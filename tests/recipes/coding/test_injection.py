@@ -68,8 +68,8 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
         "drop_superseded", "drop_repeats", "choose_lines", "weigh", "diversify", "limit_sources",
         "fit_budget",
     ]  # fmt: skip
-    assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
-    first = kept.injected[0]
+    assert tuple(entry.item_id for entry in kept.injected_entries) == result.included_memories
+    first = kept.injected_entries[0]
     assert first.section == CLUSTER.value
     assert first.tokens > 0
     asked_for = [
@@ -85,7 +85,7 @@ def test_silence_is_an_answer(engine, project, coding):
     assert result.categories_included == ()
     assert set(reasons(result).values()) <= {"below floor"}
     assert engine.explain("shop") == result.receipt
-    assert engine.store.shown("shop", "s1") == frozenset()
+    assert engine.store.shown_ids("shop", "s1") == frozenset()
     with pytest.raises(NoContext):
         result.require_context()
 
@@ -134,7 +134,7 @@ def test_a_session_that_is_not_named_is_told_without_being_remembered(engine, pr
 def test_a_preview_is_what_would_be_said_and_records_nothing(engine, project, coding):
     preview = ask(coding, record=False)
     assert engine.explain("shop") is None
-    assert engine.store.shown("shop", "s1") == frozenset()
+    assert engine.store.shown_ids("shop", "s1") == frozenset()
     assert ask(coding).formatted_context == preview.formatted_context
 
 
@@ -154,7 +154,7 @@ def test_a_context_says_what_holds_now_and_says_it_once(engine, project, coding)
 def test_what_was_forgotten_is_neither_said_nor_remembered_as_told(engine, project, coding):
     ask(coding)
     engine.forget("shop", project[0].id)
-    assert project[0].id not in engine.store.shown("shop", "s1")
+    assert project[0].id not in engine.store.shown_ids("shop", "s1")
     assert "Postgres" not in ask(coding, session="s2").formatted_context
 
 
@@ -232,7 +232,10 @@ def test_the_exact_count_never_exceeds_the_budget(crowded_engine, total, query):
     ):
         assert tokenizer.count(wrap_in_frame(result.formatted_context)) <= total
         assert result.tokens_used == tokenizer.count(result.formatted_context)
-        assert sum(e.tokens for e in result.receipt.injected if e.section != ALERT.value) <= budget.available
+        assert (
+            sum(e.tokens for e in result.receipt.injected_entries if e.section != ALERT.value)
+            <= budget.available
+        )
     brief = coding.generate_brief_context(query, min(total, 200), workspace="w", record=False)
     assert tokenizer.count(wrap_in_frame(brief)) <= min(total, 200)
 
@@ -262,9 +265,9 @@ def test_a_brief_context_names_three_on_one_line_and_is_told(engine, project, co
     brief = coding.generate_brief_context(QUESTION, workspace="shop", session_id="s1")
     assert brief.startswith("Related: ")
     assert "\n" not in brief
-    assert len(engine.store.shown("shop", "s1")) == 3
+    assert len(engine.store.shown_ids("shop", "s1")) == 3
     receipt = engine.explain("shop")
-    assert (receipt.recipe, len(receipt.injected), receipt.budget) == ("brief", 3, 200)
+    assert (receipt.recipe, len(receipt.injected_entries), receipt.budget) == ("brief", 3, 200)
     assert "over limit" in {entry.decision for entry in receipt.entries}
     assert brief != coding.generate_brief_context(QUESTION, workspace="shop", session_id="s1")
 
@@ -305,8 +308,8 @@ def test_a_shift_is_told_within_its_tokens_and_attributed(engine, project):
     assert result.divergence_alerts == (shift,)
     assert result.categories_included[0] is ALERT
     assert wordy.id not in result.included_memories
-    assert [e.section for e in result.receipt.injected if e.item_id == wordy.id] == [ALERT.value]
-    assert wordy.id not in engine.store.shown("shop", "s1")  # a summary was told, not the memory
+    assert [e.section for e in result.receipt.injected_entries if e.item_id == wordy.id] == [ALERT.value]
+    assert wordy.id not in engine.store.shown_ids("shop", "s1")  # a summary was told, not the memory
 
 
 def test_a_shift_alone_is_no_reason_to_speak(engine, project):
@@ -353,7 +356,7 @@ def test_the_last_session_accompanies_what_is_relevant_once(engine, project):
         "Open: the retry test."
     )
     assert SESSION in result.categories_included
-    assert item.id in engine.store.shown("shop", "s1")
+    assert item.id in engine.store.shown_ids("shop", "s1")
     again = ask(coding, TIMEOUT)
     assert "Previous Session" not in again.formatted_context
     assert reasons(again)[item.id] == "already in context"

@@ -33,7 +33,7 @@ def test_nothing_crosses_from_one_workspace_to_another(engine, clock, coding):
     theirs = coding.generate_context(question, "s1", workspace="shop/")
     assert "'shop/' is" in theirs.formatted_context  # what one was told, the other was not
     engine.store.post(ClearShown("shop/", "s1"))
-    assert engine.store.shown("shop", "s1") == {"same"}
+    assert engine.store.shown_ids("shop", "s1") == {"same"}
 
 
 # Sources

@@ -75,7 +75,7 @@ def test_the_receipt_tells_why_each_turn_and_chunk_is_there(engine, session):
     kept = engine.explain("bakery")
     assert kept == made.receipt
     assert (kept.recipe, kept.session, kept.budget) == ("dialogue", "c-1", 800)
-    injected = {entry.item_id: entry.detail for entry in kept.injected}
+    injected = {entry.item_id: entry.detail for entry in kept.injected_entries}
     assert {turn.turn_id for turn in made.content.history.recent_turns} <= injected.keys()
     assert {chunk.chunk_id for chunk in made.content.rag_chunks} <= injected.keys()
     assert {stage.stage for stage in kept.stages} == {

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from foreword.capture.names.entities import FINDER_VERSION, find_entities
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.recipes.dialogue import turn_mentions
+from foreword.recipes.dialogue import turns
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
-from foreword.recipes.dialogue.turn_mentions import mentions_of_turn, mentions_to_json
-from foreword.recipes.dialogue.turns import ConversationTurns
+from foreword.recipes.dialogue.turns import ConversationTurns, mentions_of_turn, mentions_to_json
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, Turn
 from foreword_measure.quality.naming import SET
@@ -59,7 +58,7 @@ def test_no_words_are_stored_with_the_mentions():
 
 def test_mentions_that_an_older_finder_found_are_found_again(monkeypatch):
     older = stored_mentions(SENTENCES[0])
-    monkeypatch.setattr(turn_mentions, "FINDER_VERSION", FINDER_VERSION + 1)
+    monkeypatch.setattr(turns, "FINDER_VERSION", FINDER_VERSION + 1)
     assert mentions_of_turn(SENTENCES[0], older, lambda _: "found again") == "found again"
 
 

@@ -32,7 +32,7 @@ def test_the_task_brings_what_is_known_about_it(engine, memory):
     assert (result.receiver, result.outcome) == ("dev", "filled")
     assert "The session timeout for staff is thirty minutes." in contents(state)
     assert result.update["handoff_context"] == state["handoff_context"]
-    assert engine.explain("shop", result.receipt_id).injected
+    assert engine.explain("shop", result.receipt_id).injected_entries
 
 
 def test_what_is_required_is_searched_for_one_by_one(memory):

@@ -113,7 +113,7 @@ def test_a_gap_that_nothing_fills_leaves_the_state_as_it_was(engine, project, me
     assert not result.injected
     assert "injected_context" not in state
     assert result.update == result.payload == {}
-    assert engine.explain("shop", result.receipt_id).injected == ()
+    assert engine.explain("shop", result.receipt_id).injected_entries == ()
 
 
 def test_without_a_memory_the_state_alone_answers():
@@ -129,8 +129,8 @@ def test_the_receipt_says_what_was_injected_and_what_was_not(engine, project, me
     result = manage_injection(state_with_request(agent("pm", "Lunch is at noon.")), memory)
     kept = engine.explain("shop", result.receipt_id)
     assert (kept.recipe, kept.query) == ("gap", result.gap.context_query)
-    assert kept.injected[0].item_id == project[0].id
-    assert kept.injected[0].section == "memory"
+    assert kept.injected_entries[0].item_id == project[0].id
+    assert kept.injected_entries[0].section == "memory"
     assert {"below floor"} <= {entry.decision for entry in kept.entries}
     assert any(entry.item_id == "state:messages[0]" for entry in kept.entries)
     assert [stage.stage for stage in kept.stages] == [
@@ -211,7 +211,7 @@ def test_what_a_session_was_told_is_not_told_again(engine, project):
     memory = EngineMemory(engine, "shop", session="s1")
     assert manage_injection(state_with_request(), memory).injected
     engine.embed_pending("shop")
-    assert project[0].id in engine.store.shown("shop", "s1")
+    assert project[0].id in engine.store.shown_ids("shop", "s1")
     again = manage_injection(state_with_request(), memory)
     assert project[0].text not in str(again.payload)
 

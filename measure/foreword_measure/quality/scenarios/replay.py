@@ -300,7 +300,7 @@ class CodingHistory(History):
         return (
             receipt is not None
             and receipt.session == ask.session
-            and any(entry.section == alert for entry in receipt.injected)
+            and any(entry.section == alert for entry in receipt.injected_entries)
         )
 
 

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 
+from foreword.text.words import key_by_word
+
 DOCUMENTS = frozenset({"markdown", "rst", "html", "pdf", "text"})
 """The languages that `cut_document` reads by headings and paragraphs; `cut_code` reads all others."""
 
-
-def _languages_by_word(words_by_language: dict[str, str]) -> dict[str, str]:
-    """The language of each word, from a table of the words of each language."""
-    return {word: language for language, words in words_by_language.items() for word in words.split()}
-
-
-_BY_SUFFIX = _languages_by_word(
+_BY_SUFFIX = key_by_word(
     {
         "python": "py pyi pyw",
         "javascript": "js mjs cjs jsx",
@@ -38,14 +34,14 @@ _BY_SUFFIX = _languages_by_word(
         "text": "txt text",
     }
 )
-_BY_NAME = _languages_by_word(
+_BY_NAME = key_by_word(
     {
         "ruby": "gemfile rakefile vagrantfile",
         "bash": ".bashrc .bash_profile .profile .zshrc",
         "text": "readme changelog changes news contributing authors todo",
     }
 )
-_BY_INTERPRETER = _languages_by_word(
+_BY_INTERPRETER = key_by_word(
     {
         "python": "python pypy",
         "javascript": "node bun",

@@ -30,7 +30,7 @@ _MAX_SIGNATURE = 400
 _MAX_ABOUT = 1_500
 _MAX_SUMMARY = 240
 _MIN_COMMENT_LINES = 3
-_UNCOVERED = re.compile(rb"\0+")
+_UNCOVERED_LINES = re.compile(rb"\0+")
 _SIGNATURE_END = re.compile(r"(?:\s|\{|:|=>?)+$")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{2}")
 _AROUND_IMPORTS = re.compile(rb"\s*(?:try|else|finally|(?:except|if|elif)\b.*)\s*:\s*(?:#.*)?$")
@@ -44,7 +44,7 @@ _EMPTY_CODE = re.compile(
 _NOTHING, _COMMENT, _CODE = range(3)
 _COMMENT_STARTS = (b"#", b"//", b"/*", b"*")
 _ASSIGNMENT = re.compile(rb"[\w\])]\s?[:=]|#\s?define\s")
-_UNFINISHED = (b"(", b"[", b"{", b",", b"=", b":")
+_UNFINISHED_ENDS = (b"(", b"[", b"{", b",", b"=", b":")
 
 
 def cut_code(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
@@ -65,7 +65,7 @@ class _FileCutter:
         self._language = language
         self._outline = parse_outline(source, language)
         self._docstring = _string_literal_at(source, 0) if language == "python" else ""
-        self._covered = bytearray(len(self._outline.lines))
+        self._covered_lines = bytearray(len(self._outline.lines))
         self._facts = {"path": storable_text(path), "language": language, "hash": bytes_hash(source)}
         self._workspace = workspace
         self._created_at = created_at
@@ -74,7 +74,7 @@ class _FileCutter:
     def cut_into_items(self) -> Iterator[Item]:
         """The whole file if it is small; else its units, then windows over the lines that no unit shows."""
         size = len(self._outline.source)
-        if size <= MAX_SMALL_FILE_CHARACTERS and len(self._covered) <= WINDOW_LINES:
+        if size <= MAX_SMALL_FILE_CHARACTERS and len(self._covered_lines) <= WINDOW_LINES:
             yield self._make_item_without_unit("module", "", self._text_between(0, size).rstrip(), (0, size))
             return
         for unit in self._outline.units:
@@ -90,7 +90,7 @@ class _FileCutter:
 
     def _mark_lines_covered(self, first_line: int, last_line: int) -> None:
         """Record that an item shows these lines."""
-        self._covered[first_line : last_line + 1] = b"\1" * (last_line + 1 - first_line)
+        self._covered_lines[first_line : last_line + 1] = b"\1" * (last_line + 1 - first_line)
 
     # Units
 
@@ -167,7 +167,7 @@ class _FileCutter:
         for line in imported:
             if self._outline.unit_at(self._outline.line_starts[line]) is None:
                 self._mark_lines_covered(line, line)
-        for gap in _UNCOVERED.finditer(self._covered):
+        for gap in _UNCOVERED_LINES.finditer(self._covered_lines):
             first, end = gap.span()
             classes = [
                 _NOTHING if line in imported else _classify_line(self._outline.lines[line])
@@ -267,7 +267,7 @@ def _assigns_or_ends_with_string(line: bytes) -> bool:
     line = line.strip()
     if line.endswith((b'"', b"'")):
         return True
-    return not line.endswith(_UNFINISHED) and bool(_ASSIGNMENT.search(line[:200]))
+    return not line.endswith(_UNFINISHED_ENDS) and bool(_ASSIGNMENT.search(line[:200]))
 
 
 def _find_shown_parts(unit: Definition) -> list[tuple[int, int]]:

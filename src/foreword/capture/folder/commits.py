@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
-from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
 from foreword.capture.folder.storable import storable_file_time, storable_text
 from foreword.capture.redact import redact
 from foreword.config import load_project_settings
 from foreword.errors import ValidationError
+from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> I
     author = _redact_and_cut(_MAX_NAME, " ".join(commit.author.split())) or "unknown"
     message = commit.message
     if len(message) > MAX_MESSAGE_CHARACTERS:
-        message = keep_both_ends(redact(message), MAX_MESSAGE_CHARACTERS)
+        message = keep_ends_and_note_gap(redact(message), MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,

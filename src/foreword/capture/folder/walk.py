@@ -79,7 +79,7 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     Files in the folder `apart`, if it is inside this one, and files that the project's `.foreword.toml`
     excludes are left out.
     """
-    counted = Counter() if skipped is None else skipped
+    skip_counts = Counter() if skipped is None else skipped
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise ValidationError(f"{root} is not a folder; give the folder of a project")
@@ -88,16 +88,16 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     left_out = f"{other.relative_to(real).as_posix()}/" if is_inside else ""
     real_folders: dict[str, bool] = {}
     excludes = Excludes(load_project_settings(real).exclude)
-    for name in sorted(_list_unignored_paths(real, counted)):
+    for name in sorted(_list_unignored_paths(real, skip_counts)):
         reason = reason_by_name(name) or _reason_if_link(real, name, real_folders)
         if reason is None and left_out and name.startswith(left_out):
             reason = "ignored"
         if reason is None and excludes and excludes.match(real / name, follow=False):
             reason = "excluded"
         if reason:
-            counted[reason] += 1
+            skip_counts[reason] += 1
             continue
-        file = _stat_source_file(real, name, counted)
+        file = _stat_source_file(real, name, skip_counts)
         if file:
             yield file
 
@@ -131,18 +131,18 @@ def _can_access_path(path: Path) -> bool:
 
 def read_file(file: SourceFile, skipped: Skipped | None = None) -> FileContent | None:
     """The content of a file; None, counted in `skipped`, if it cannot be read or is not worth reading."""
-    counted = Counter() if skipped is None else skipped
+    skip_counts = Counter() if skipped is None else skipped
     max_bytes = _max_file_bytes(file.language)
     try:
         # If the file has become a link since it was listed, opening it fails.
         with open(os.open(file.absolute, _OPEN_FLAGS), "rb") as opened:  # noqa: PTH123  (flags)
             data = opened.read(max_bytes + 1)
     except OSError as error:
-        _log_and_count_unreadable(file.path, error, counted)
+        _log_and_count_unreadable(file.path, error, skip_counts)
         return None
     reason = "huge" if len(data) > max_bytes else reason_by_content(data, file.language)
     if reason:
-        counted[reason] += 1
+        skip_counts[reason] += 1
         return None
     return FileContent(data, bytes_hash(data))
 
@@ -151,12 +151,12 @@ def _max_file_bytes(language: str) -> int:
     return _MAX_PDF_BYTES if language == "pdf" else _MAX_BYTES
 
 
-def _log_and_count_unreadable(path: str, error: OSError, counted: Skipped) -> None:
+def _log_and_count_unreadable(path: str, error: OSError, skip_counts: Skipped) -> None:
     _log.warning("a file cannot be read", path=path, problem=error.strerror or str(error))
-    counted["unreadable"] += 1
+    skip_counts["unreadable"] += 1
 
 
-def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
+def _list_unignored_paths(root: Path, skip_counts: Skipped) -> Iterator[str]:
     """The paths in a folder that git or its ignore files do not ignore."""
     try:
         known = set(stream_git_fields(root, *_LIST_FILES))
@@ -165,11 +165,11 @@ def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
         if not any(text in failed.reason for text in _NO_REPOSITORY):
             _log.warning("git cannot list a folder; it is walked", folder=str(root), problem=failed.reason)
     if not known:  # a folder that git ignores as a whole, or does not know, is walked instead
-        yield from walk_folder(root, counted)
+        yield from walk_folder(root, skip_counts)
         return
     try:
         if ignored := sum(1 for _ in stream_git_fields(root, *_LIST_IGNORED)):  # a folder counts once
-            counted["ignored"] += ignored
+            skip_counts["ignored"] += ignored
     except GitFailed:
         pass  # some versions of git fail here; only the count is lost
     yield from (os.fsdecode(name) for name in known)
@@ -191,7 +191,7 @@ def _reason_if_link(root: Path, name: str, real_folders: dict[str, bool]) -> Rea
     return "link" if is_inside else "link out"
 
 
-def _stat_source_file(root: Path, name: str, counted: Skipped) -> SourceFile | None:
+def _stat_source_file(root: Path, name: str, skip_counts: Skipped) -> SourceFile | None:
     """The file with its size and time; None, and counted, if it is not to be read."""
     absolute = root / name
     try:
@@ -199,13 +199,13 @@ def _stat_source_file(root: Path, name: str, counted: Skipped) -> SourceFile | N
     except FileNotFoundError:
         return None  # git still knows it, but it was deleted
     except OSError as error:
-        _log_and_count_unreadable(storable_path(name), error, counted)
+        _log_and_count_unreadable(storable_path(name), error, skip_counts)
         return None
     language = language_of(name)
     if not stat.S_ISREG(found.st_mode):
-        counted["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
+        skip_counts["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
     elif found.st_size > _max_file_bytes(language):
-        counted["huge"] += 1
+        skip_counts["huge"] += 1
     else:
         return SourceFile(storable_path(name), absolute, found.st_size, found.st_mtime_ns, language)
     return None
@@ -220,7 +220,7 @@ _BARE_REPOSITORY = frozenset({("HEAD", False), ("objects", True), ("refs", True)
 _MAX_IGNORE_FILE_CHARACTERS = 100_000
 
 
-def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
+def walk_folder(root: Path, skip_counts: Skipped) -> Iterator[str]:
     """The paths below a folder, with slashes, that are not ignored. Links are listed, but not followed.
 
     An ignore file applies to its own folder and those below; the nearest one with a matching pattern decides.
@@ -229,22 +229,22 @@ def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
     while waiting:
         folder, above = waiting.pop()
         ignore_files = _ignore_files_for_folder(root, folder, above)
-        entries = list(_list_folder_entries(root, folder, counted))
+        entries = list(_list_folder_entries(root, folder, skip_counts))
         if _BARE_REPOSITORY.issubset((name.removeprefix(folder), is_folder) for name, is_folder in entries):
-            counted["repository"] += 1
+            skip_counts["repository"] += 1
             continue
         for name, is_folder in entries:
             if _is_ignored(f"{name}/" if is_folder else name, ignore_files):
-                counted["ignored"] += 1
+                skip_counts["ignored"] += 1
             elif is_folder and name.rpartition("/")[2] in _BUILT_FOLDERS:
-                counted["generated"] += 1
+                skip_counts["generated"] += 1
             elif is_folder:
                 waiting.append((f"{name}/", ignore_files))
             else:
                 yield name
 
 
-def _list_folder_entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[str, bool]]:
+def _list_folder_entries(root: Path, folder: str, skip_counts: Skipped) -> Iterator[tuple[str, bool]]:
     """The paths in one folder, and whether each is a folder."""
     try:
         with os.scandir(root / folder) as entries:
@@ -255,7 +255,7 @@ def _list_folder_entries(root: Path, folder: str, counted: Skipped) -> Iterator[
         _log.warning(
             "a folder cannot be read", path=storable_path(folder), problem=error.strerror or str(error)
         )
-        counted["unreadable"] += 1
+        skip_counts["unreadable"] += 1
 
 
 def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:

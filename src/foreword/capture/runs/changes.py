@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.runs.commands import find_runner_step
 from foreword.capture.runs.scope import subject_key
-from foreword.capture.tool_calls import is_shell_tool, only_reads, read_command, read_file_changes
+from foreword.capture.tool_calls import (
+    SHELL_QUOTATION,
+    is_shell_tool,
+    only_reads,
+    read_command,
+    read_file_changes,
+)
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
@@ -22,7 +28,6 @@ if TYPE_CHECKING:
     from foreword.capture.tool_calls import ToolCall
 
 _STEP = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
-_QUOTED_SEPARATOR = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _BEFORE_COMMAND = re.compile(r"^(?:\w+=\S*\s+|(?:sudo|time|command)\s+)*")
 _UNDO = re.compile(
     r"git\s+(?:-\S+\s+\S+\s+)?(?:restore(?!\s+--staged)\b|reset\s+--hard\b|revert\b|stash(?!\s+(?:pop|apply|list|show|drop))\b"
@@ -99,7 +104,7 @@ def _split_steps(command: str) -> list[str]:
         quoted.append(match.group())
         return f"\0{len(quoted) - 1}\0"
 
-    parts = _STEP.split(_QUOTED_SEPARATOR.sub(set_aside, command))
+    parts = _STEP.split(SHELL_QUOTATION.sub(set_aside, command))
     return [
         re.sub(r"\0(\d+)\0", lambda at: quoted[int(at[1])], part).strip() for part in parts if part.strip()
     ]
@@ -158,5 +163,5 @@ def _command_fits(command: str, files: list[str], description: str) -> bool:
     """Whether a command contains one of these files, or shares a word with the description."""
     if any(subject_key(file) and file.rpartition("/")[2] in command for file in files):
         return True
-    words = set(content_words(_QUOTED_SEPARATOR.sub(lambda text: text.group()[1:-1], command)))
+    words = set(content_words(SHELL_QUOTATION.sub(lambda text: text.group()[1:-1], command)))
     return bool({word for word in words if len(word) >= _MIN_PART_LETTERS} & set(content_words(description)))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from foreword.capture.tool_calls import SHELL_QUOTATION
+
 Purpose = Literal["test", "build"]
 Proof = Literal["exit", "counts", "report"]
 """The proof that a run needs: its exit code; a count of tests, to pass; or a report, for any verdict."""
@@ -111,7 +113,6 @@ class RunStep:
 
 
 _QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=^*-]+)\1(?!\S)")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _REDIRECT = re.compile(r"\d?>&\d|&>>?\s*\S+|\d?>>?\s*\S+|\d?<\s*\S+")
 _SEPARATOR = re.compile(r"(&&|\|\||\|&?|;|&|\n)")
 _PIPES = frozenset({"|", "|&"})
@@ -132,7 +133,7 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
     command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
-    parts = _SEPARATOR.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
+    parts = _SEPARATOR.split(_REDIRECT.sub(" ", SHELL_QUOTATION.sub("_", command)))
     steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
     while steps and not steps[-1]:  # a separator at the end leaves an empty step
         steps.pop()
@@ -184,14 +185,14 @@ def _unwrap_shell_command(command: str) -> str:
 
 # Which runner a step calls -------------------------------------------------------------------------------
 
-_VALUED = (
+_OPTION_WITH_VALUE = (
     "-C|-F|-W|-X|-e|-f|-g|-i|-k|-l|-n|-o|-p|-s|-u|-v|-w|--with|--with-requirements|--from|--extra|--group"
     "|--python|--package|--project|--directory|--env-file|--env|--name|--prefix|--cwd|--workspace|--filter|--source|--omit"
     "|--rcfile|--volume|--workdir|--user|--network|--entrypoint|--mount|--platform|--namespace|--container"
 )
 """Options of wrappers that take a value. If one has none after all, no command is found, so no run."""
 
-_OPTIONS = rf"(?: (?:{_VALUED}) \S+| -\S+)*+"
+_OPTIONS = rf"(?: (?:{_OPTION_WITH_VALUE}) \S+| -\S+)*+"
 _BEFORE_RUN = r"(?: -\S+(?: (?!run )[^-\s]\S*)?)*?"
 _WRAPPER = re.compile(
     r"(?:\w+=\S*"

@@ -68,21 +68,21 @@ class SeenFailures:
 
     def __init__(self, max_sessions: int = 200) -> None:
         self._max_sessions = max_sessions
-        self._seen: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+        self._seen_by_session: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
         self._lock = threading.Lock()
 
     def seen_in(self, workspace: str, session: str) -> frozenset[str]:
         """The failures that a session has seen so far."""
         with self._lock:
-            return self._seen.get((workspace, session), frozenset())
+            return self._seen_by_session.get((workspace, session), frozenset())
 
     def note(self, workspace: str, session: str, failures: frozenset[str]) -> None:
         """Record failures that a session has seen."""
         with self._lock:
             key = (workspace, session)
-            self._seen[key] = self._seen.pop(key, frozenset()) | failures
-            if len(self._seen) > self._max_sessions:
-                self._seen.popitem(last=False)
+            self._seen_by_session[key] = self._seen_by_session.pop(key, frozenset()) | failures
+            if len(self._seen_by_session) > self._max_sessions:
+                self._seen_by_session.popitem(last=False)
 
 
 # The subject of a prediction -----------------------------------------------------------------------------

@@ -48,11 +48,11 @@ _NEUTRAL = re.compile(
 """Options whose value does not select tests."""
 
 _NOT_CHOSEN = re.compile(r"\bnot +\w+|(?:^|\s)[~!]\S+")
-_SKIPPED = re.compile(
+_SKIPPED_TEST = re.compile(
     r"::(\S+) (?:SKIPPED|XFAIL)\b|^[ \t]*--- SKIP: (\S+)|^test (\S+) \.\.\. ignored|^SKIPPED \[\d+\] (\S+?):",
     re.MULTILINE,
 )
-_PASSED = re.compile(
+_PASSED_TEST = re.compile(
     r"^(?:PASS[ \t]+\S+|\S+::\S+(?= PASSED\b)|--- PASS: \S+|test \S+(?= \.\.\. ok))", re.MULTILINE
 )
 
@@ -93,13 +93,13 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """The scope of the test steps of a command line, with what of it failed or was left out."""
     classified = [_classify_arguments(step.arguments) for step in steps if step.purpose == "test"]
-    left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED.finditer(text)}
+    left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
     left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
     chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
     failed = subject_keys_in(failing)
     keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
     if not any(filters for _, filters, _ in classified):
-        keys |= subject_keys_in(_PASSED.findall(text))
+        keys |= subject_keys_in(_PASSED_TEST.findall(text))
     command = command[:_MAX_COMMAND_CHARACTERS].lower()
     return RunScope(
         not chosen or None in chosen, frozenset(keys), frozenset(failed), frozenset(left_out), command

@@ -29,7 +29,7 @@ _MARKS = {
 }
 """Escapes by their first character; a text without any of them has no escaped secret with its name."""
 
-_NAMED = {"quot": '"', "amp": "&", "apos": "'", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
+_ENTITIES = {"quot": '"', "amp": "&", "apos": "'", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
 _BASE64 = re.compile(r"(?a)(?<![\w+/.-])[A-Za-z0-9+/_-]{16,4096}+={0,2}(?![\w+/.-])")
 _LOGIN = re.compile(r"(?a)[\w.@+$-]{2,64}:([^\s:/][^\s]{5,63})")
 _MIXED_CASE = re.compile(r"[a-z].*[A-Z]|[A-Z].*[a-z]")
@@ -80,7 +80,7 @@ def _decode_escape(escape: re.Match[str]) -> str | None:
     if plain:
         return {"n": "\n", "r": "\r", "t": "\t"}.get(plain, plain)
     if named:
-        return _NAMED[named]
+        return _ENTITIES[named]
     if decimal:
         return chr(int(decimal)) if 32 <= int(decimal) < 127 else None
     code = next((code for code in (*coded, mail) if code), "")

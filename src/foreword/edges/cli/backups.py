@@ -16,6 +16,7 @@ from foreword.edges.cli.common import CliCall, command, load_settings, open_engi
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
 from foreword.store.base import Repair
+from foreword.text.numbers import format_size, plural
 
 if TYPE_CHECKING:
     from foreword.config import Settings
@@ -38,7 +39,7 @@ def backup(call: CliCall) -> int:
         call.answer({"backup": None}, note=f"{call.workspace} holds nothing to back up")
         return 1
     size = path.stat().st_size
-    call.answer({"backup": str(path), "bytes": size}, f"{path} ({show.format_size(size)})")
+    call.answer({"backup": str(path), "bytes": size}, f"{path} ({format_size(size)})")
     return 0
 
 
@@ -66,7 +67,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     chosen = _find_backup(name, known)
     with translate_errors(chosen):
         items = check_backup_and_count_items(chosen, workspace)
-    question = f"Make {workspace} what {chosen.name} has ({show.plural(items, 'item')})?"
+    question = f"Make {workspace} what {chosen.name} has ({plural(items, 'item')})?"
     if not yes:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"{question} If that is meant, add --yes")
@@ -84,7 +85,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
         "problems": problems,
     }
     before = f"; what was there before is {kept.name}" if kept else ""
-    call.answer(facts, f"restored: {show.plural(items, 'item')} from {chosen.name}{before}")
+    call.answer(facts, f"restored: {plural(items, 'item')} from {chosen.name}{before}")
     for problem in () if call.as_json else problems:
         show.note(problem)
     return 1 if problems else 0
@@ -104,7 +105,7 @@ def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
 
     def show_table() -> None:
         rows = (
-            (backup.label, show.format_date(backup.made_at), show.format_size(backup.bytes))
+            (backup.label, show.format_date(backup.made_at), format_size(backup.bytes))
             for backup in reversed(known)
         )
         show.grid([show.rich_text(cell) for cell in row] for row in rows)

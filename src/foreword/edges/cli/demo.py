@@ -25,6 +25,7 @@ from foreword.edges.cli.common import (
     without_encoder,
 )
 from foreword.edges.shared.receipt_story import describe_receipt, format_share
+from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
             show.json({"workspace": workspace, **facts, "answers": answers})
             return
         show.text(
-            f"{show.plural(facts['items'], 'item')} and {show.plural(facts['relations'], 'relation')}: "
+            f"{plural(facts['items'], 'item')} and {plural(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )

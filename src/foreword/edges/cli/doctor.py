@@ -10,7 +10,7 @@ import platform
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,12 +18,12 @@ from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
-from foreword.edges.cli.server_checks import check_servers
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
 from foreword.store.base import Repair
+from foreword.text.numbers import format_size, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,7 +184,7 @@ def _check_home_folder(settings: Settings) -> Finding:
 def _check_free_disk_space(settings: Settings) -> Finding:
     free = shutil.disk_usage(_nearest_existing_folder(settings.home.absolute())).free
     enough = free > _MIN_FREE_BYTES
-    return Finding("disk", f"{show.format_size(free)} free", ok=enough, advice="" if enough else "free some")
+    return Finding("disk", f"{format_size(free)} free", ok=enough, advice="" if enough else "free some")
 
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
@@ -215,7 +215,7 @@ def _check_backups(settings: Settings) -> Finding:
         made = "the service makes one a day" if settings.backups else "switched off: backups = 0"
         return Finding("backups", f"none yet; {made}")
     newest = show.format_date(max(backup.made_at for backup in found))
-    size = show.format_size(sum(backup.bytes for backup in found))
+    size = format_size(sum(backup.bytes for backup in found))
     return Finding("backups", f"{len(found)}, {size}, the newest of {newest}")
 
 
@@ -288,7 +288,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
                 advice = _REPAIR_DID_NOT_HELP
             show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
     elif diagnosis.items:
-        show.text(f"  ok   {show.plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
+        show.text(f"  ok   {plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
     else:
         show.text("  ok   holds nothing yet")
 
@@ -325,7 +325,7 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
     screen, table = show.make_console(), show.make_table()
     if screen.width < show.NARROW_COLUMNS:
         for workspace, count in counts.items():
-            show.text(f"{workspace}\n  {show.plural(count.items, 'item')}, {show.format_size(count.bytes)}")
+            show.text(f"{workspace}\n  {plural(count.items, 'item')}, {format_size(count.bytes)}")
         return
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")
@@ -341,6 +341,42 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
             items,
             show.rich_text(kinds or "-"),
             *numbers,
-            show.format_size(count.bytes),
+            format_size(count.bytes),
         )
     screen.print(table)
+
+
+# Servers that the settings name ----------------------------------------------------------------------------
+
+
+def check_servers(settings: Settings, store: Store) -> list[Finding]:
+    """Findings about the store's server and the vectors' server, as far as the settings name them."""
+    findings = _check_store_server(cast("PostgresStore", store)) if settings.store else []
+    if settings.vectors:
+        findings.append(_check_vector_server(cast("Any", store).vector_server))
+    return findings
+
+
+def _check_store_server(store: PostgresStore) -> list[Finding]:
+    """Findings about a PostgreSQL server: its versions, and whether row security binds our user."""
+    try:
+        state = store.examine()
+    except StorageError as error:
+        return [Finding("store", store.shown_url, ok=False, advice=str(error))]
+    found = [Finding("store", f"{store.shown_url}: PostgreSQL {state.version}, pgvector {state.pgvector}")]
+    if not state.is_bound_by_row_security:
+        advice = (
+            "connect as a user that is no superuser and lacks BYPASSRLS; queries alone keep them apart now"
+        )
+        bound = Finding("row security", "does not bind this user", ok=False, advice=advice)
+    else:
+        bound = Finding("row security", "binds this user: no transaction sees another workspace")
+    return [*found, bound]
+
+
+def _check_vector_server(server: Any) -> Finding:  # noqa: ANN401  (the optional part for Qdrant)
+    try:
+        return Finding("vectors", f"{server.shown_url}: Qdrant {server.read_server_version()}")
+    except StorageError as error:
+        advice = f"{error}; items are found by words meanwhile, and it learns what it missed"
+        return Finding("vectors", server.shown_url, ok=False, advice=advice)

@@ -23,6 +23,7 @@ from foreword.edges.cli.common import (
     without_encoder,
 )
 from foreword.errors import EmbeddingError
+from foreword.text.numbers import plural
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -169,35 +170,37 @@ def _index_folder(
 
 def _describe_indexed(indexed: Indexed) -> str:
     """One line with the numbers of files that were read, unchanged, removed and left out."""
-    parts = [f"{show.plural(indexed.files, 'file')} read: {show.plural(indexed.units, 'unit')}"]
-    parts.append(show.plural(indexed.commits, "commit"))
+    parts = [f"{plural(indexed.files, 'file')} read: {plural(indexed.units, 'unit')}"]
+    parts.append(plural(indexed.commits, "commit"))
     if indexed.unchanged:
-        parts.append(f"{show.plural(indexed.unchanged, 'file')} unchanged")
+        parts.append(f"{plural(indexed.unchanged, 'file')} unchanged")
     if indexed.removed:
-        parts.append(f"{show.plural(indexed.removed, 'file')} gone")
+        parts.append(f"{plural(indexed.removed, 'file')} gone")
     if indexed.skipped:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in indexed.skipped.items())
         parts.append(f"left out: {reasons}")
     return f"{'; '.join(parts)}; in {indexed.seconds:.1f} s"
 
 
-def _describe_vectors(made: _VectorCounts, *, no_embed: bool) -> str:
+def _describe_vectors(counts: _VectorCounts, *, no_embed: bool) -> str:
     """One line on how many vectors were made, or who will make them."""
-    left = show.plural(made.vectors_left, "vector")
+    left = plural(counts.vectors_left, "vector")
     if no_embed:
         return "no vectors made, as you asked: what was read is found by its words"
-    if made.vectors_left and made.service is not None:
-        process = f" (process {made.service})" if made.service else ""
+    if counts.vectors_left and counts.service is not None:
+        process = f" (process {counts.service})" if counts.service else ""
         return f"{left} to make: the service{process} makes them in the background; words find everything now"
-    if made.vectors_left and not made.vectors:
+    if counts.vectors_left and not counts.vectors:
         return (
             f"{left} to make, and no service runs: they are made when one does (foreword serve), "
             "or now by foreword index without --no-wait; words find everything now"
         )
     rate = (
-        f", {made.vectors / made.vector_seconds:.0f} a second" if made.vectors and made.vector_seconds else ""
+        f", {counts.vectors / counts.vector_seconds:.0f} a second"
+        if counts.vectors and counts.vector_seconds
+        else ""
     )
-    return f"{show.plural(made.vectors, 'vector')} made in {made.vector_seconds:.1f} s{rate}"
+    return f"{plural(counts.vectors, 'vector')} made in {counts.vector_seconds:.1f} s{rate}"
 
 
 def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:
@@ -206,5 +209,5 @@ def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None
     if call.as_json:
         click.echo(json.dumps({"at": now.isoformat(), **asdict(indexed), "vectors": vectors}))
     else:
-        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {show.plural(vectors, 'vector')} made")
+        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {plural(vectors, 'vector')} made")
     sys.stdout.flush()

@@ -236,8 +236,8 @@ def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
     if screen.width < show.NARROW_COLUMNS:
         for item, words, remarks in lines:
             show.text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
-            for text in (words, *remarks):
-                show.text(f"  {show.shorten(text, 3 * screen.width)}")
+            for line in (words, *remarks):
+                show.text(f"  {show.shorten(line, 3 * screen.width)}")
         return
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")

@@ -32,6 +32,7 @@ from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
 from foreword.text.clean import remove_invisible
+from foreword.text.numbers import plural
 from foreword.text.words import content_words, has_all_words
 from foreword.types import KINDS, TRUSTS, Source
 
@@ -317,7 +318,7 @@ def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *
             show.text(f"and {len(found) - _MAX_LISTED_IDS:,} more")
     if sys.stdin.isatty() and not call.as_json:
         receipts = "" if session is None else f" and the receipts of session {session!r}"
-        if click.confirm(f"Forget {show.plural(len(found), 'item')}{receipts} for good?", err=True):
+        if click.confirm(f"Forget {plural(len(found), 'item')}{receipts} for good?", err=True):
             return True
         show.note("nothing was forgotten")
     elif not by_query:
@@ -329,7 +330,7 @@ def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *
             "checked": False,
             "problems": [],
         }
-        note = f"{show.plural(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
+        note = f"{plural(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
         call.answer(preview, note=note)
     return False
 
@@ -344,7 +345,7 @@ def _report_forgotten(
     if forgotten.ids and not call.as_json:
         more = len(forgotten.ids) - _MAX_LISTED_IDS
         lines = [*forgotten.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
-        show.text("\n  ".join([f"forgotten: {show.plural(len(forgotten.ids), 'item')}", *lines]))
+        show.text("\n  ".join([f"forgotten: {plural(len(forgotten.ids), 'item')}", *lines]))
         show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
@@ -384,7 +385,7 @@ def export(call: CliCall, file: str) -> int:
             return 0
         written = _export_to_file(Path(file), lines)
     facts = {"file": str(Path(file).absolute()), "lines": written}
-    call.answer(facts, f"{show.plural(written, 'line')} written to {file}")
+    call.answer(facts, f"{plural(written, 'line')} written to {file}")
     return 0
 
 
@@ -453,9 +454,9 @@ def import_(call: CliCall, file: str, no_embed: bool) -> None:
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)
     items, relations = after.items - before.items, after.relations - before.relations
-    new = f"{show.plural(items, 'new item')}, {show.plural(relations, 'new relation')}"
+    new = f"{plural(items, 'new item')}, {plural(relations, 'new relation')}"
     facts = {"lines": read, "items": items, "relations": relations, "vectors": vectors}
-    call.answer(facts, f"{show.plural(read, 'line')} read: {new}, {show.plural(vectors, 'vector')} made")
+    call.answer(facts, f"{plural(read, 'line')} read: {new}, {plural(vectors, 'vector')} made")
 
 
 def _read_import_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:

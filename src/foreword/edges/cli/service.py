@@ -33,6 +33,7 @@ from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import find_trouble, read_start_failure
 from foreword.errors import ForewordError, MissingExtra
+from foreword.text.numbers import plural
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
         uptime = f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB"
         show.text(f"{uptime}, {facts['in_flight']} in flight")
         show.text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
-        show.text(f"spool: {show.plural(spool['files'], 'event')}, {show.plural(spool['bytes'], 'byte')}")
+        show.text(f"spool: {plural(spool['files'], 'event')}, {plural(spool['bytes'], 'byte')}")
         for event, each in facts["events"].items():
             times = f"p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms"
             show.text(f"{event}: {each['count']:,} asked, {times}")
@@ -232,7 +233,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
     if facts["keeps_nothing"]:
         show.text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
-        show.text(f"{workspace}: {show.plural(number, 'item')} without a vector")
+        show.text(f"{workspace}: {plural(number, 'item')} without a vector")
 
 
 # Hook ----------------------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: st
         show.json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
-    length = show.plural(len(answer.decode()), "character") if answer else "nothing to say"
+    length = plural(len(answer.decode()), "character") if answer else "nothing to say"
     show.note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
 
 

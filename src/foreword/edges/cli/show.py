@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.clean import remove_invisible
+from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,22 +81,7 @@ def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
 
 def shorten(text: str, width: int) -> str:
     """The text on one line of at most `width` characters, with an ellipsis if it was cut."""
-    line = join_lines(remove_invisible(text))
-    return line if len(line) <= width else line[: max(1, width - 1)].rstrip() + "…"
-
-
-def plural(number: int, thing: str) -> str:
-    """A number with its noun: `1 item`, `2 items`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def format_size(number: float) -> str:
-    """A number of bytes in the unit that fits: `20 kB`."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
+    return shorten_line(remove_invisible(text), width)
 
 
 def format_date(moment: datetime) -> str:

@@ -88,7 +88,7 @@ def _show_path_map(call: CliCall, receipt: Receipt) -> int:
 
 def _write_html(call: CliCall, story: ReceiptStory, name: str) -> int:
     """Write a receipt as one HTML file; return the exit code."""
-    from foreword.edges.view.one_file import receipt_page
+    from foreword.edges.view.receipts import receipt_page
 
     page = receipt_page(story)
     if name == "-":

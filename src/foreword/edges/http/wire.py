@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from foreword.capture.item_checks import MAX_CHARACTERS
+from foreword.edges.shared.assembling import ContextType
 from foreword.engine.ledger import LineKind
 from foreword.knowledge.experience import Domain, Strategy
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, Lane
@@ -81,7 +82,6 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole_float_t
 Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_whole_float_to_int)]
 Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_whole_float_to_int)]
 DocumentTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), BeforeValidator(_whole_float_to_int)]
-ContextType = Literal["memories", "code", "experiences", "values", "commits", "documents"]
 Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
 
 

@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.injection import manage_context_injection
+from foreword.recipes.gap.injection import manage_context_injection, milliseconds_since
 from foreword.recipes.gap.payload import clear_closed_gaps, contexts_in_payload, merge_payloads
 from foreword.recipes.gap.stages import content_hash, payload_text
 from foreword.recipes.gap.state import get_value
@@ -56,18 +56,18 @@ _SEVERITY: Mapping[str, int] = {"none": 0, "filled": 1, "unfilled": 2}
 # What a state needs ---------------------------------------------------------------------------------------
 
 
-def merge_contexts(held: object, new: object) -> dict[str, Any]:
+def merge_contexts(current: object, new: object) -> dict[str, Any]:
     """The reducer of `injected_context` and `handoff_context`: it merges those of parallel branches.
 
     Equal contexts are kept once, and those that a node cleared are dropped. None clears everything; a mapping
     that no node of Foreword made replaces what was there.
     """
-    return merge_payloads(held, new)
+    return merge_payloads(current, new)
 
 
-def merge_outcomes(held: object, new: object) -> dict[str, Any]:
+def merge_outcomes(current: object, new: object) -> dict[str, Any]:
     """The reducer of `gap_outcome`: within a step, all gaps and the worst outcome; else the last outcome."""
-    before = held if isinstance(held, Mapping) else {}
+    before = current if isinstance(current, Mapping) else {}
     after = dict(new) if isinstance(new, Mapping) else {}
     if not before or before.get("step") is None or before.get("step") != after.get("step"):
         return after
@@ -171,7 +171,7 @@ def describe_outcome(
         "receipt_id": receipt_id,
         "items": items,
         "tokens": tokens,
-        "duration_ms": (time.perf_counter() - started) * 1000,
+        "duration_ms": milliseconds_since(started),
         "problem": problem,
         "step": _current_step(),
     }
@@ -183,7 +183,7 @@ class Memories:
     def __init__(self, engine: ContextEngine, workspace: Workspace) -> None:
         self.scope = WorkspaceScope(workspace)
         self._engine = engine
-        self._held: OrderedDict[str, EngineMemory] = OrderedDict()
+        self._memory_by_workspace: OrderedDict[str, EngineMemory] = OrderedDict()
         self._lock = threading.Lock()
 
     def of_run(self) -> EngineMemory:
@@ -193,11 +193,11 @@ class Memories:
     def of_workspace(self, workspace: str) -> EngineMemory:
         """The memory of a workspace."""
         with self._lock:
-            memory = self._held.get(workspace) or EngineMemory(self._engine, workspace)
-            self._held[workspace] = memory
-            self._held.move_to_end(workspace)
-            while len(self._held) > MAX_MEMORIES:
-                self._held.popitem(last=False)
+            memory = self._memory_by_workspace.get(workspace) or EngineMemory(self._engine, workspace)
+            self._memory_by_workspace[workspace] = memory
+            self._memory_by_workspace.move_to_end(workspace)
+            while len(self._memory_by_workspace) > MAX_MEMORIES:
+                self._memory_by_workspace.popitem(last=False)
         return memory
 
 

@@ -207,7 +207,7 @@ class ContextMiddleware(AgentMiddleware):
     def _mark_only_these_as_shown(self, workspace: str, session: str, ids: Sequence[str]) -> None:
         """Mark these items, and no others, as shown to the session; others may be injected again."""
         store = self._engine.store
-        if session and store.shown(workspace, session) - set(ids):
+        if session and store.shown_ids(workspace, session) - set(ids):
             mark = MarkShown(workspace, session, tuple(ids), self._engine.clock())
             store.batch([ClearShown(workspace, session), mark])
 

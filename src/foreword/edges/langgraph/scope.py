@@ -146,9 +146,9 @@ def _current_run() -> tuple[Mapping[str, Any], object]:
         return config, None
 
 
-def _find_text_at_path(held: object, field: str) -> str:
+def _find_text_at_path(holder: object, field: str) -> str:
     """The value at a dotted path, as text; empty if it is missing, blank, or no text, number or UUID."""
-    value: Any = held
+    value: Any = holder
     for name in field.split("."):
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
     if not isinstance(value, str | int | UUID) or isinstance(value, bool):

@@ -8,6 +8,7 @@ one transaction. Vectors are made before a search, or after a put if the store i
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
@@ -26,7 +27,6 @@ from langgraph.store.base import Item as GraphItem
 
 from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.edges.langgraph.stored_values import StoredValues, take_matching
-from foreword.edges.langgraph.sweeper import TtlSweeper
 from foreword.edges.langgraph.values import (
     Lease,
     check_filter,
@@ -38,11 +38,12 @@ from foreword.edges.langgraph.values import (
     value_id,
 )
 from foreword.errors import ValidationError
+from foreword.log import get_logger
 from foreword.store.base import Amend, Delete, Put
 from foreword.types import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from foreword.edges.langgraph.values import StoredValue
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item
+
+_log = get_logger("foreword.langgraph")
 
 DEFAULT_SWEEP_MINUTES = 5.0
 """Every how many minutes expired values are deleted, unless the configuration says otherwise."""
@@ -305,3 +308,52 @@ def _graph_item_fields(entry: StoredValue) -> dict[str, Any]:
 def _escape_braces(name: str) -> str:
     """A template that gives exactly this name."""
     return name.replace("{", "{{").replace("}", "}}")
+
+
+# Deleting what has expired ---------------------------------------------------------------------------------
+
+
+class TtlSweeper:
+    """Calls `sweep` at intervals until it is stopped, or its future is cancelled; a failure is logged."""
+
+    def __init__(self, sweep: Callable[[], int]) -> None:
+        self._sweep = sweep
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._done: Future[None] = Future()
+
+    def start(self, minutes: float) -> Future[None]:
+        """Sweep every `minutes` minutes; returns a future that is done when the sweeper stops."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._stopping.clear()
+                self._done = Future()
+                self._done.add_done_callback(lambda done: self._stopping.set() if done.cancelled() else None)
+                self._thread = threading.Thread(
+                    target=self._run,
+                    args=(minutes * 60, self._done),
+                    name="foreword-ttl-sweeper",
+                    daemon=True,
+                )
+                self._thread.start()
+            return self._done
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop after the current sweep; returns whether it stopped within `timeout` seconds."""
+        with self._lock:
+            thread = self._thread
+        if thread is None:
+            return True
+        self._stopping.set()
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _run(self, seconds: float, done: Future[None]) -> None:
+        while not self._stopping.wait(seconds):
+            try:
+                self._sweep()
+            except Exception as error:  # noqa: BLE001  (the next sweep may succeed)
+                _log.warning("what has expired was not deleted", problem=str(error))
+        if done.set_running_or_notify_cancel():
+            done.set_result(None)

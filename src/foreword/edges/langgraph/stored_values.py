@@ -106,21 +106,24 @@ class StoredValues:
         query: str,
         prefix: Sequence[str],
         conditions: Mapping[str, Any] | None,
-        wanted: int,
+        min_count: int,
         score: Score,
     ) -> list[tuple[StoredValue, float]]:
         """The values that a question finds and that pass the conditions, best first.
 
-        At least `wanted` of them, if there are as many.
+        At least `min_count` of them, if there are as many.
         """
         self.embed_pending()
-        depth, most = max(FIRST_DEPTH, DEPTH_FACTOR * wanted), MAX_LIMIT if score == "relevance" else 1 << 30
+        depth, most = (
+            max(FIRST_DEPTH, DEPTH_FACTOR * min_count),
+            MAX_LIMIT if score == "relevance" else 1 << 30,
+        )
         while True:
             depth = min(depth, most)
             find = self._find_by_relevance if score == "relevance" else self._find_by_cosine
             hits = find(query, prefix, depth)
             passing = self._best_of_each_value(hits, prefix, conditions, score)
-            if len(passing) >= wanted or len(hits) < depth or depth == most:
+            if len(passing) >= min_count or len(hits) < depth or depth == most:
                 return passing
             depth *= DEPTH_FACTOR
 

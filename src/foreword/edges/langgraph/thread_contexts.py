@@ -71,13 +71,13 @@ class ThreadContexts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cached: OrderedDict[tuple[str, str], dict[str, MessageContext]] = OrderedDict()
+        self._contexts_by_thread: OrderedDict[tuple[str, str], dict[str, MessageContext]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get_cached(self, workspace: str, thread: str) -> dict[str, MessageContext]:
         """The cached contexts of a thread, by the message's key, the oldest first."""
         with self._lock:
-            return dict(self._cached.get((workspace, thread), {}))
+            return dict(self._contexts_by_thread.get((workspace, thread), {}))
 
     def load(self, workspace: str, thread: str, keys: Iterable[str]) -> dict[str, MessageContext]:
         """The contexts of those messages that have one, from the cache or from their receipts."""
@@ -99,10 +99,10 @@ class ThreadContexts:
     def cache(self, workspace: str, thread: str, contexts: Mapping[str, MessageContext]) -> None:
         """Cache the contexts of a thread; those of the threads used least recently are dropped."""
         with self._lock:
-            self._cached[workspace, thread] = dict(contexts)
-            self._cached.move_to_end((workspace, thread))
-            while len(self._cached) > MAX_THREADS:
-                self._cached.popitem(last=False)
+            self._contexts_by_thread[workspace, thread] = dict(contexts)
+            self._contexts_by_thread.move_to_end((workspace, thread))
+            while len(self._contexts_by_thread) > MAX_THREADS:
+                self._contexts_by_thread.popitem(last=False)
 
     def record(self, receipt: Receipt, key: str, context: MessageContext) -> MessageContext:
         """Store a new context and its receipt, and mark its items as shown; returns it with the receipt's id.

@@ -223,7 +223,7 @@ def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | Non
     A name with dots is a path (`author.name`, `tags.0`), unless a field has exactly that name.
     """
     return all(
-        _matches_wanted(_find_field(value, name), wanted) for name, wanted in (conditions or {}).items()
+        _matches_condition(_find_field(value, name), wanted) for name, wanted in (conditions or {}).items()
     )
 
 
@@ -266,23 +266,23 @@ def _make_item(
     )
 
 
-def _matches_wanted(field_value: object, wanted: object) -> bool:
+def _matches_condition(field_value: object, condition: object) -> bool:
     """Whether a field matches a condition: an equal value, also inside lists and dicts, or operators."""
-    match wanted:
-        case dict() if any(str(name).startswith("$") for name in wanted):
-            return all(_satisfies_operator(field_value, name, bound) for name, bound in wanted.items())
+    match condition:
+        case dict() if any(str(name).startswith("$") for name in condition):
+            return all(_satisfies_operator(field_value, name, bound) for name, bound in condition.items())
         case dict():
             return isinstance(field_value, dict) and all(
-                _matches_wanted(field_value.get(k), w) for k, w in wanted.items()
+                _matches_condition(field_value.get(k), w) for k, w in condition.items()
             )
         case list() | tuple():
             return (
                 isinstance(field_value, list)
-                and len(field_value) == len(wanted)
-                and all(map(_matches_wanted, field_value, wanted))
+                and len(field_value) == len(condition)
+                and all(map(_matches_condition, field_value, condition))
             )
         case _:
-            return field_value == wanted
+            return field_value == condition
 
 
 def _satisfies_operator(field_value: object, operator: str, bound: object) -> bool:

@@ -2,21 +2,26 @@
 
 # No deferred annotations here: pydantic derives the published schemas from them.
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from foreword.edges.mcp import tools
 from foreword.edges.mcp.tools import EngineTools, Workspace
 from foreword.edges.mcp.wire import Assembled, describe_notes
-from foreword.edges.shared.assembling import assemble, get_premortem, make_assembler, make_failure
+from foreword.edges.shared.assembling import (
+    ContextType,
+    assemble,
+    get_premortem,
+    make_assembler,
+    make_failure,
+)
 from foreword.knowledge.experience import Domain, Strategy
 from foreword.text.frame import wrap_in_frame
 
 if TYPE_CHECKING:
     from foreword.compose.assembled import FormattedContext
 
-ContextType = Literal["memories", "code", "experiences", "values", "commits", "documents"]
 Session = Annotated[str, Field(max_length=1000, description="The session that asks; for the receipt.")]
 
 
@@ -77,7 +82,7 @@ def _describe_assembled(workspace: str, document: "FormattedContext", budget: in
         tokens=document.token_count,
         budget=budget,
         over_by=document.over_by,
-        items=[entry.item_id for entry in document.receipt.injected],
+        items=[entry.item_id for entry in document.receipt.injected_entries],
         receipt=document.receipt.id,
         notes=describe_notes(document.receipt),
     )

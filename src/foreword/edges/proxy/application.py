@@ -45,7 +45,7 @@ RECEIPT_HEADER, NOTE_HEADER = "x-foreword-receipt", "x-foreword-note"
 MAX_READ_BYTES = 64_000_000
 """A request with more bytes is forwarded unchanged, without context."""
 
-_REFUSED = frozenset({400, 413, 422})
+_REFUSAL_STATUSES = frozenset({400, 413, 422})
 """Statuses with which an API refuses a request, perhaps because of our context."""
 
 _THREADS = 8
@@ -85,7 +85,7 @@ class ProxyApplication:
         self._options = options
         self._threads = ThreadPoolExecutor(_THREADS, "foreword-proxy")
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._remembering: dict[asyncio.Task[None], Asker] = {}
+        self._remember_tasks: dict[asyncio.Task[None], Asker] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or handle the server's start and end."""
@@ -166,12 +166,12 @@ class ProxyApplication:
         return self._memory.find(exchange.asker, exchange.turns, room)
 
     async def _ask_with_retry(
-        self, client: _Client, sent: bytes, body: bytes
+        self, client: _Client, body_with_context: bytes, body: bytes
     ) -> tuple[httpx2.Response, bool] | None:
         """The answer, and whether it is to the request without its context; None if there is none."""
         headers = select_request_headers(client.headers, is_read=True)
-        response = await self._ask_upstream(client, headers, sent)
-        if response is None or sent is body or response.status_code not in _REFUSED:
+        response = await self._ask_upstream(client, headers, body_with_context)
+        if response is None or body_with_context is body or response.status_code not in _REFUSAL_STATUSES:
             return None if response is None else (response, False)
         await response.aclose()
         _log.warning("the API refused a request with context", status=response.status_code)
@@ -233,12 +233,12 @@ class ProxyApplication:
         if not exchange.asker.is_known or not answer:
             return
         task = asyncio.create_task(self._remember(exchange, answer))
-        self._remembering[task] = exchange.asker
-        task.add_done_callback(self._remembering.pop)
+        self._remember_tasks[task] = exchange.asker
+        task.add_done_callback(self._remember_tasks.pop)
 
     async def _wait_until_remembered(self, asker: Asker) -> None:
         """Wait until earlier turns of the same user or conversation are stored."""
-        before = [task for task, other in self._remembering.items() if asker.follows(other)]
+        before = [task for task, other in self._remember_tasks.items() if asker.follows(other)]
         if before:
             await asyncio.wait(before)
 
@@ -268,8 +268,8 @@ class ProxyApplication:
         await self._run_in_thread(self._memory.warm_up)
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        if self._remembering:
-            await asyncio.wait(self._remembering, timeout=10)
+        if self._remember_tasks:
+            await asyncio.wait(self._remember_tasks, timeout=10)
         await self._upstream.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await send({"type": "lifespan.shutdown.complete"})
@@ -310,7 +310,7 @@ class _Client:
         self.is_gone = False
         self._receive = receive
         self._send = send
-        self._read: list[bytes] = []
+        self._read_pieces: list[bytes] = []
         self._body_read = asyncio.Event()
 
     def named_headers(self) -> dict[str, list[str]]:
@@ -324,15 +324,15 @@ class _Client:
         """The body; None if it is too large, and then `stream_body` still gives all of it."""
         length = 0
         async for piece in self._receive_pieces():
-            self._read.append(piece)
+            self._read_pieces.append(piece)
             length += len(piece)
             if length > MAX_READ_BYTES:
                 return None
-        return b"".join(self._read)
+        return b"".join(self._read_pieces)
 
     async def stream_body(self) -> AsyncIterator[bytes]:
         """The body, piece by piece."""
-        for piece in self._read:
+        for piece in self._read_pieces:
             yield piece
         async for piece in self._receive_pieces():
             yield piece

@@ -56,7 +56,7 @@ class ProxyMemory:
         self._capture = capture
         self._lock = threading.Lock()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
-        self._found: OrderedDict[tuple[str, str, str, str], FoundContext] = OrderedDict()
+        self._found_contexts: OrderedDict[tuple[str, str, str, str], FoundContext] = OrderedDict()
 
     def warm_up(self) -> None:
         """Load the models, so that the first request need not wait for them."""
@@ -110,14 +110,14 @@ class ProxyMemory:
 
     def _get_cached(self, key: tuple[str, str, str, str]) -> FoundContext | None:
         with self._lock:
-            return self._found.get(key)
+            return self._found_contexts.get(key)
 
     def _cache_found(self, key: tuple[str, str, str, str], found: FoundContext) -> None:
         with self._lock:
-            self._found[key] = found
-            self._found.move_to_end(key)
-            while len(self._found) > _MAX_QUESTIONS:
-                self._found.popitem(last=False)
+            self._found_contexts[key] = found
+            self._found_contexts.move_to_end(key)
+            while len(self._found_contexts) > _MAX_QUESTIONS:
+                self._found_contexts.popitem(last=False)
 
 
 def clean_turns(turns: Sequence[Turn]) -> list[Turn]:

@@ -51,7 +51,7 @@ def build_application(
     from foreword.edges.http.guard import MAX_BODY_BYTES, allowed_hosts, allowed_origins
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
-    from foreword.edges.view.findings import RecentFindings
+    from foreword.edges.view.health import RecentFindings
     from foreword.edges.view.visit import PageBackend
 
     mcp = build_http_app(

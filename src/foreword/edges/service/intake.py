@@ -56,16 +56,16 @@ class Request:
 
 
 class EventJob:
-    """One event in work. It is `settled` once it is stored or spooled, or when both have failed."""
+    """One event in work. `settled_event` is set once it is stored or spooled, or when both have failed."""
 
     def __init__(self, request: Request, payload: bytes) -> None:
         self.request = request
         self.payload = payload
         self.event = find_event_name(payload)
         self.began = time.monotonic()
-        self.answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.settled = asyncio.Event()
-        self.spooling = asyncio.Lock()
+        self.reply_future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.settled_event = asyncio.Event()
+        self.spool_lock = asyncio.Lock()
         self.spool_file = ""
         self.notice = ""
 
@@ -89,11 +89,11 @@ class Intake:
         self._home = str(home)
         self._measures = measures
         self._responder = responder
-        self._answering = ThreadPoolExecutor(THREADS, thread_name_prefix="foreword-hook")
-        self._storing = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
-        self._spooling = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-spool")
-        self._noting = ThreadPoolExecutor(1, thread_name_prefix="foreword-note")
-        self._working: dict[asyncio.Task[None], int] = {}
+        self._answer_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="foreword-hook")
+        self._store_threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
+        self._spool_threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-spool")
+        self._note_thread = ThreadPoolExecutor(1, thread_name_prefix="foreword-note")
+        self._running_tasks: dict[asyncio.Task[None], int] = {}
         self._notes: set[asyncio.Future[None]] = set()
         self.spooled_in_work: set[str] = set()
         """The files in the spool whose events are still being stored here."""
@@ -102,22 +102,22 @@ class Intake:
     @property
     def in_flight(self) -> int:
         """How many events are being worked on."""
-        return len(self._working)
+        return len(self._running_tasks)
 
     @property
     def bytes_in_work(self) -> int:
         """How many bytes of events are being worked on."""
-        return sum(self._working.values())
+        return sum(self._running_tasks.values())
 
     async def finish(self, seconds: float) -> None:
         """Wait up to so many seconds for the events in work; those not stored by then are in the spool."""
-        if self._working:
-            await asyncio.wait(set(self._working), timeout=seconds)
-        if self._working:
-            _log.warning("stopped before every request was finished", requests=len(self._working))
-        for pool in (self._answering, self._storing, self._spooling):
+        if self._running_tasks:
+            await asyncio.wait(set(self._running_tasks), timeout=seconds)
+        if self._running_tasks:
+            _log.warning("stopped before every request was finished", requests=len(self._running_tasks))
+        for pool in (self._answer_threads, self._store_threads, self._spool_threads):
             pool.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self._noting.shutdown)
+        await asyncio.to_thread(self._note_thread.shutdown)
 
     async def handle_event(
         self, request: Request, payload: bytes, report_kept: Callable[[], Awaitable[None]]
@@ -130,20 +130,20 @@ class Intake:
         self.last_request = time.monotonic()
         job = EventJob(request, payload)
         task = asyncio.create_task(self._answer_and_store(job))
-        self._working[task] = request.length
-        task.add_done_callback(self._working.pop)
-        if job.must_be_stored and not await _finishes_by(job.settled.wait(), job.spool_by):
+        self._running_tasks[task] = request.length
+        task.add_done_callback(self._running_tasks.pop)
+        if job.must_be_stored and not await _finishes_by(job.settled_event.wait(), job.spool_by):
             await self._spool(job)
             if job.spool_file:
                 if not task.done():
                     self.spooled_in_work.add(job.spool_file)
                 with contextlib.suppress(ConnectionError):  # the hook has left
                     await report_kept()
-        if not await _finishes_by(asyncio.shield(job.answered), request.expires):
+        if not await _finishes_by(asyncio.shield(job.reply_future), request.expires):
             self._measures.count_trouble("late")
-            job.answered.add_done_callback(self._note_late_answer)
+            job.reply_future.add_done_callback(self._note_late_answer)
             return Reply()
-        reply = job.answered.result()
+        reply = job.reply_future.result()
         return Reply(_add_user_notice(reply.body, job.notice), reply.saying) if job.notice else reply
 
     def note_delivery(self, reply: Reply, *, delivered: bool) -> None:
@@ -151,13 +151,13 @@ class Intake:
         if not reply.saying:
             return
         note = self._responder.note_delivered if delivered else self._responder.note_undelivered
-        noted = asyncio.get_running_loop().run_in_executor(self._noting, note, reply)
+        noted = asyncio.get_running_loop().run_in_executor(self._note_thread, note, reply)
         self._notes.add(noted)
         noted.add_done_callback(self._drop_finished_note)
 
-    def _note_late_answer(self, answered: asyncio.Future[Reply]) -> None:
-        if not answered.cancelled():
-            self.note_delivery(answered.result(), delivered=False)
+    def _note_late_answer(self, reply_future: asyncio.Future[Reply]) -> None:
+        if not reply_future.cancelled():
+            self.note_delivery(reply_future.result(), delivered=False)
 
     def _drop_finished_note(self, noted: asyncio.Future[None]) -> None:
         self._notes.discard(noted)
@@ -175,9 +175,9 @@ class Intake:
         """Answer an event, then store it; if that fails, put it into the spool."""
         loop = asyncio.get_running_loop()
         try:
-            clean = await loop.run_in_executor(self._answering, self._clean_and_answer, job)
+            clean = await loop.run_in_executor(self._answer_threads, self._clean_and_answer, job)
             await loop.run_in_executor(
-                self._storing, self._responder.capture, clean, parse_time(job.request.at)
+                self._store_threads, self._responder.capture, clean, parse_time(job.request.at)
             )
         except Exception as error:  # noqa: BLE001  (whatever it was, the event must not be lost)
             self._measures.count_trouble("failed")
@@ -190,9 +190,9 @@ class Intake:
                 Path(job.spool_file).unlink(missing_ok=True)
         finally:
             self.spooled_in_work.discard(job.spool_file)
-            job.settled.set()
-            if not job.answered.done():
-                job.answered.set_result(Reply())
+            job.settled_event.set()
+            if not job.reply_future.done():
+                job.reply_future.set_result(Reply())
 
     def _clean_and_answer(self, job: EventJob) -> bytes:
         """Answer an event, in a thread; returns the event without its secrets, as the spool would store it.
@@ -216,21 +216,21 @@ class Intake:
         except Exception as error:  # noqa: BLE001  (a bug in an answer must not cost the event)
             self._measures.count_trouble("failed")
             _log.warning("an event could not be answered", error=f"{type(error).__name__}: {error}")
-        job.answered.get_loop().call_soon_threadsafe(_set_reply_unless_done, job.answered, reply)
+        job.reply_future.get_loop().call_soon_threadsafe(_set_reply_unless_done, job.reply_future, reply)
 
     async def _spool(self, job: EventJob) -> None:
         """Put an event into the spool, once; if that fails, log it and add a notice for the user."""
         loop = asyncio.get_running_loop()
         try:
-            async with job.spooling:  # an event can become late and fail at the same moment
+            async with job.spool_lock:  # an event can become late and fail at the same moment
                 if not job.spool_file:
                     job.spool_file, job.notice = await loop.run_in_executor(
-                        self._spooling, write_to_spool, self._home, job.request.at, job.payload
+                        self._spool_threads, write_to_spool, self._home, job.request.at, job.payload
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             job.notice = describe_loss(self._home, error)
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
-        job.settled.set()
+        job.settled_event.set()
 
 
 async def _finishes_by(awaitable: Awaitable[object], until: float) -> bool:
@@ -243,9 +243,9 @@ async def _finishes_by(awaitable: Awaitable[object], until: float) -> bool:
     return True
 
 
-def _set_reply_unless_done(answered: asyncio.Future[Reply], reply: Reply) -> None:
-    if not answered.done():
-        answered.set_result(reply)
+def _set_reply_unless_done(reply_future: asyncio.Future[Reply], reply: Reply) -> None:
+    if not reply_future.done():
+        reply_future.set_result(reply)
 
 
 def _add_user_notice(body: bytes, notice: str) -> bytes:

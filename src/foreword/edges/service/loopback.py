@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("foreword.service")
 
+SERVER_SETTINGS: dict[str, Any] = {
+    "loop": "asyncio",
+    "ws": "none",
+    "lifespan": "on",
+    "log_config": None,
+    "log_level": "warning",
+    "access_log": False,
+    "proxy_headers": False,
+    "server_header": False,
+}
+"""What every server of ours tells uvicorn: no access log, no WebSockets, no trust in proxies."""
+
 
 class Loopback:
     """HTTP on 127.0.0.1 while the service runs."""
@@ -128,15 +140,8 @@ def make_server(application: Callable[..., Any]) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             application,
-            loop="asyncio",
             http=CrowdedProtocol,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
+            **SERVER_SETTINGS,
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=5,
         )

@@ -64,7 +64,7 @@ class SocketServer:
         self._server: asyncio.Server | None = None
         self._connections = 0
         self._bytes_to_read = 0
-        self._started = time.monotonic()
+        self._started_at = time.monotonic()
 
     @property
     def in_flight(self) -> int:
@@ -74,7 +74,7 @@ class SocketServer:
     @property
     def last_request(self) -> float:
         """The time of the last event, on the monotonic clock."""
-        return self._intake.last_request if self._intake else self._started
+        return self._intake.last_request if self._intake else self._started_at
 
     async def start(self, listening: socket.socket, intake: Intake) -> None:
         """Begin to answer on a listening socket."""

@@ -60,7 +60,7 @@ class TeamCompanion:
         self._copies = Companion(engine, find_workspace=str)
         self._names: dict[str, tuple[float, str]] = {}
         self._last_used: dict[str, float] = {}
-        self._refreshed: dict[str, float] = {}
+        self._refreshed_at: dict[str, float] = {}
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
         """The context for an event: the team's answer, or one from the copy if none comes in time."""
@@ -138,10 +138,10 @@ class TeamCompanion:
         due = [
             workspace
             for workspace, used in list(self._last_used.items())
-            if now - used < _USED_SECONDS and now - self._refreshed.get(workspace, 0.0) > _COPY_SECONDS
+            if now - used < _USED_SECONDS and now - self._refreshed_at.get(workspace, 0.0) > _COPY_SECONDS
         ]
         for workspace in due:
-            self._refreshed[workspace] = now
+            self._refreshed_at[workspace] = now
             try:
                 self._refresh_copy(workspace)
             except TeamRefusal as error:

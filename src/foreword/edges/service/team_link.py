@@ -163,28 +163,28 @@ class TeamMembership:
     def __init__(self, link: TeamLink, home: Path) -> None:
         self._link = link
         self._file = home / "run" / "team.json"
-        self._known: Membership | None = None
-        self._asked = -_MEMBER_SECONDS
+        self._membership: Membership | None = None
+        self._asked_at = -_MEMBER_SECONDS
 
     def read(self) -> Membership:
         """What the token allows, at most some minutes old; TeamAway if the service has never answered."""
-        if time.monotonic() - self._asked > _MEMBER_SECONDS:
-            self._asked = time.monotonic()
+        if time.monotonic() - self._asked_at > _MEMBER_SECONDS:
+            self._asked_at = time.monotonic()
             try:
                 self._store_membership(self._link.call("/v1/me"))
             except TeamRefusal:
-                self._asked = -_MEMBER_SECONDS
+                self._asked_at = -_MEMBER_SECONDS
                 raise
             except TeamAway:
-                if self._known is None and not self._load_stored_membership():
-                    self._asked = -_MEMBER_SECONDS
+                if self._membership is None and not self._load_stored_membership():
+                    self._asked_at = -_MEMBER_SECONDS
                     raise
-        if self._known is None:
+        if self._membership is None:
             raise TeamAway("the team's service has not said yet what the token allows")
-        return self._known
+        return self._membership
 
     def _store_membership(self, answer: Mapping[str, Any]) -> None:
-        self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+        self._membership = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file.write_text(json.dumps(dict(answer)), encoding="utf-8")
         self._file.chmod(0o600)
@@ -192,7 +192,7 @@ class TeamMembership:
     def _load_stored_membership(self) -> bool:
         try:
             answer = json.loads(self._file.read_text(encoding="utf-8"))
-            self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+            self._membership = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
         except (OSError, ValueError, LookupError):
             return False
         return True

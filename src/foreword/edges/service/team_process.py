@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import foreword
+from foreword.edges.service.loopback import SERVER_SETTINGS
 from foreword.edges.service.measures import resident_bytes
 from foreword.edges.service.process import set_up_log
 from foreword.edges.shared.private_files import make_private_folder
@@ -139,14 +140,7 @@ class _TeamService:
         )
         config = uvicorn.Config(
             application,
-            loop="asyncio",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
+            **SERVER_SETTINGS,
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=_FINISH_SECONDS,
             ssl_certfile=self._options.certificate,

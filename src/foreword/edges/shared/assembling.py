@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.redact import redact
 from foreword.knowledge.experiences import Experiences
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from foreword.compose.assembled import FormattedContext
     from foreword.engine.context_engine import ContextEngine
     from foreword.options import Lane
+
+ContextType = Literal["memories", "code", "experiences", "values", "commits", "documents"]
+"""A source of an assembled document."""
 
 
 def make_assembler(

@@ -28,7 +28,7 @@ __all__ = [
     "read_start_failure",
     "start_service",
 ]  # what the client calls
-_INHERITED = frozenset(
+_INHERITED_VARIABLES = frozenset(
     ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE",
      "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 )  # fmt: skip
@@ -130,7 +130,7 @@ def service_environment(home: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name in _INHERITED or name.startswith(("FOREWORD_", "LC_", "XDG_"))
+        if name in _INHERITED_VARIABLES or name.startswith(("FOREWORD_", "LC_", "XDG_"))
     }
     inherited.pop("FOREWORD_WORKSPACE", None)  # one service serves every workspace
     return inherited | {"FOREWORD_HOME": home}

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.pipeline import FLOOR, min_probability_beside
-from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.clean import remove_invisible
 from foreword.text.provenance import attribution
+from foreword.text.shorten import shorten_line
 from foreword.text.words import content_words, split_words
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ SPACES = {
 }
 """What each space compares, in the order of the explanation; the last four only rank what others found."""
 
-_MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+"""The spaces whose shares in a result are told and drawn."""
+
 _MAX_SHARED_WORDS = 3
 _MAX_QUOTED = 60
 _NEAR_PLACES = 10
@@ -169,7 +172,7 @@ def outline_receipt(receipt: Receipt) -> ReceiptOutline:
     near_ones = {id(entry) for entry in near}
     others = tuple(entry for entry in left if id(entry) not in near_ones)
     summary = _summarise(receipt, len(left))
-    return ReceiptOutline(receipt, tuple(receipt.injected), tuple(near), others, floor, summary)
+    return ReceiptOutline(receipt, tuple(receipt.injected_entries), tuple(near), others, floor, summary)
 
 
 def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
@@ -181,8 +184,8 @@ def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item |
         tuple(_describe_candidate(entry, receipt, items) for entry in entries)
         for entries in (outline.said, outline.near_misses, outline.others)
     )
-    was_read = any("read" in entry.scores for entry in receipt.injected)
-    cut = min_probability_beside(max(entry.score for entry in receipt.injected)) if was_read else None
+    was_read = any("read" in entry.scores for entry in receipt.injected_entries)
+    cut = min_probability_beside(max(entry.score for entry in receipt.injected_entries)) if was_read else None
     return ReceiptStory(outline, said, near, others, cut, _describe_stages(receipt))
 
 
@@ -286,7 +289,7 @@ def _is_same_word_form(word: str, other: str) -> bool:
 
 def _space_shares(entry: Entry) -> tuple[tuple[str, float], ...]:
     """How much each space contributed, from the candidate's rank in it; the shares add up to 1."""
-    weights = {name: 1 / entry.ranks[name] for name in _MAIN_SPACES if entry.ranks.get(name)}
+    weights = {name: 1 / entry.ranks[name] for name in MAIN_SPACES if entry.ranks.get(name)}
     total = sum(weights.values())
     return tuple((name, weight / total) for name, weight in weights.items())
 
@@ -361,8 +364,7 @@ def _find_preferred_id(entry: Entry) -> str | None:
 def _quote_item(item: Item | None) -> str:
     if item is None:
         return "something that was forgotten since"
-    line = join_lines(remove_invisible(item.text))
-    return f"“{line if len(line) <= _MAX_QUOTED else line[: _MAX_QUOTED - 1].rstrip() + '…'}”"
+    return f"“{shorten_line(remove_invisible(item.text), _MAX_QUOTED)}”"
 
 
 # The whole ------------------------------------------------------------------------------------------------
@@ -402,7 +404,7 @@ def _describe_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
 
 def _summarise(receipt: Receipt, left_out: int) -> str:
     """The receipt in one sentence."""
-    said = len(receipt.injected)
+    said = len(receipt.injected_entries)
     if not receipt.entries:
         return "Nothing was found that could have been said."
     if not said:

@@ -10,6 +10,7 @@ from foreword.capture.pauses import begin_pause, end_pauses
 from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import act_form, item_row
 from foreword.errors import UnknownId, ValidationError
+from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +144,7 @@ def _forget_items(visit: Visit) -> Outcome:
     ids = _read_ids(visit.text("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
-    what = f"{count:,} item{'' if count == 1 else 's'} forgotten"
+    what = f"{plural(count, 'item')} forgotten"
     if proof.is_clean:
         checked = el("p", "Checked: rows, indexes and vectors hold nothing of it.", class_="proof")
     else:

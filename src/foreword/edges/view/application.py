@@ -7,8 +7,6 @@ policy that lets the browser load nothing from elsewhere and run no script but t
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from foreword.edges.view import acts, health, memory, now, prompts, trial
 from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.pieces import read_static
 from foreword.edges.view.visit import PageBackend, Visit
 from foreword.errors import ForewordError, StorageError, UnknownId, ValidationError
 from foreword.log import get_logger
@@ -35,7 +34,7 @@ _THREADS, _EXAMINING_THREADS = 4, 1
 """How many parts are rendered at a time; the doctor's findings, which take seconds, have a thread of their
 own."""
 
-_EXAMINING = "findings"
+_FINDINGS_PART = "findings"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -64,7 +63,7 @@ _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
     "try": trial.render_trial,
     "memory": memory.render_memory,
     "health": health.render_health,
-    _EXAMINING: health.render_findings,
+    _FINDINGS_PART: health.render_findings,
     "forget": acts.render_forget_preview,
     "edit": acts.render_edit_form,
 }
@@ -74,19 +73,13 @@ _NAMED_PARTS: Mapping[str, Callable[[Visit, str], Markup]] = {
 }
 
 
-@cache
-def read_static(name: str) -> str:
-    """The text of a static file: the shell, its script, style or icon."""
-    return resources.files("foreword.edges.view").joinpath("static", name).read_text(encoding="utf-8")
-
-
 class PageApplication:
     """The page as an ASGI application, for the addresses under /view and /page."""
 
     def __init__(self, backend: PageBackend) -> None:
         self._backend = backend
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self._examining = anyio.CapacityLimiter(_EXAMINING_THREADS)
+        self._examine_limiter = anyio.CapacityLimiter(_EXAMINING_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the key was checked before."""
@@ -102,7 +95,7 @@ class PageApplication:
                 part,
                 dict(request.query_params),
                 body,
-                limiter=self._examining if part == _EXAMINING else self._threads,
+                limiter=self._examine_limiter if part == _FINDINGS_PART else self._threads,
             )
         response.headers.update(HEADERS)
         await response(scope, receive, send)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections import defaultdict
+from concurrent.futures import Future
 from datetime import timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -17,9 +19,10 @@ from foreword.edges.view.plots import day_columns, day_line, fill_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
 from foreword.store.sqlite import SqliteStore
+from foreword.text.numbers import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from foreword.edges.view.visit import Finding, Visit
     from foreword.store.browsing import ReceiptFacts
@@ -46,13 +49,13 @@ def render_health(visit: Visit) -> Markup:
 def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     """The most important numbers of a workspace, each in a tile."""
     counts = visit.engine.count(visit.workspace)
-    silent = sum(1 for one in facts if not one.injected)
+    silent = sum(1 for one in facts if not one.injected_count)
     median = statistics.median(one.milliseconds for one in facts) if facts else None
     share = f"{silent / len(facts):.0%}" if facts else "–"
     tiles = [
         (f"{counts.items:,}", "items"),
         (f"{counts.relations:,}", "relations"),
-        (_format_size(counts.bytes), "on disk"),
+        (format_size(counts.bytes), "on disk"),
         (f"{len(facts):,}", "prompts"),
         ("–" if median is None else f"{median:,.0f} ms", "for half of them"),
         (share, "in silence"),
@@ -70,7 +73,9 @@ def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     for one in facts:
         by_day[f"{one.created_at:%Y-%m-%d}"].append(one)
     speed = {day: statistics.median(one.milliseconds for one in ones) for day, ones in by_day.items()}
-    silence = {day: 100 * sum(not one.injected for one in ones) / len(ones) for day, ones in by_day.items()}
+    silence = {
+        day: 100 * sum(not one.injected_count for one in ones) / len(ones) for day, ones in by_day.items()
+    }
     asked = {day: float(len(ones)) for day, ones in by_day.items()}
     used = {day: float(sum(one.tokens for one in ones)) for day, ones in by_day.items()}
     total, slowest = (grown[-1][1] if grown else 0), max(speed.values(), default=0.0)
@@ -164,7 +169,7 @@ def _backups_section(visit: Visit) -> Markup:
             " · ",
             time_element(one.made_at, visit.now),
             " · ",
-            _format_size(one.bytes),
+            format_size(one.bytes),
         )
         for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
     ]
@@ -189,7 +194,7 @@ def _service_section(visit: Visit) -> Markup:
                 "Running since",
                 None if up is None else time_element(visit.now - timedelta(seconds=up), visit.now),
             ),
-            ("Memory", None if memory is None else _format_size(memory)),
+            ("Memory", None if memory is None else format_size(memory)),
             ("Data", el("code", str(visit.backend.home))),
             ("Waiting", f"{status['spool']['files']:,} events" if "spool" in status else None),
             *rows,
@@ -197,10 +202,42 @@ def _service_section(visit: Visit) -> Markup:
     )
 
 
-def _format_size(number: float) -> str:
-    """A number of bytes in the unit that fits: `20 kB`."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
+# Recent findings of the doctor -----------------------------------------------------------------------------
+
+
+KEPT_SECONDS = 30.0
+"""For how many seconds after its beginning an examination is reused."""
+
+
+class RecentFindings:
+    """Examines a workspace, one examination at a time, and reuses recent ones. Safe for threads."""
+
+    def __init__(
+        self, examine: Callable[[str], Sequence[Finding]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._examine = examine
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._examinations: dict[str, tuple[float, Future[Sequence[Finding]]]] = {}
+
+    def find(self, workspace: str) -> Sequence[Finding]:
+        """The findings in a workspace, perhaps of a recent examination; raises what that raised."""
+        mine: Future[Sequence[Finding]] = Future()
+        with self._lock:
+            at, found = self._examinations.get(workspace, (0.0, mine))
+            if found is mine or (found.done() and self._clock() - at >= KEPT_SECONDS):
+                found = mine
+                self._examinations[workspace] = (self._clock(), mine)
+        if found is mine:
+            self._examine_into_future(workspace, mine)
+        return found.result()
+
+    def _examine_into_future(self, workspace: str, found: Future[Sequence[Finding]]) -> None:
+        """Examine the workspace for all who wait; a failure is not reused."""
+        try:
+            found.set_result(self._examine(workspace))
+        except BaseException as error:
+            with self._lock:
+                del self._examinations[workspace]  # who comes next tries again
+            found.set_exception(error)
+            raise

@@ -22,6 +22,7 @@ from foreword.edges.view.plots import WIDE, day_columns, fill_days, relation_gra
 from foreword.edges.view.receipts import load_stories
 from foreword.engine.browsing import CONFIRMED
 from foreword.store.browsing import CountBy
+from foreword.text.numbers import plural
 from foreword.text.provenance import attribution
 from foreword.types import KINDS, MENTIONS, TRUSTS, Filters, Kind, Trust
 
@@ -42,41 +43,41 @@ _MAX_CHOICES = 60
 
 def render_memory(visit: Visit) -> Markup:
     """The part `memory`: the items that pass the filters, with a form and a timeline."""
-    asked = {name: visit.query.get(name, "").strip() for name in _FIELDS}
-    filters, skip = _read_filters(asked), visit.number("skip")
-    holds, browser = _HOLDS.get(asked["state"]), visit.browser
-    if asked["q"]:
-        page = browser.search_items(asked["q"], filters, holds=holds)
+    fields = {name: visit.query.get(name, "").strip() for name in _FIELDS}
+    filters, skip = _read_filters(fields), visit.number("skip")
+    holds, browser = _HOLDS.get(fields["state"]), visit.browser
+    if fields["q"]:
+        page = browser.search_items(fields["q"], filters, holds=holds)
     else:
         page = browser.list_items(filters, skip, _STEP, holds=holds)
     shown = page.items[:100]
     rows = [item_row(visit, item, is_replaced=item.id in page.successors) for item in shown]
-    found = "best first" if asked["q"] else "newest first"
-    query = {name: value or None for name, value in asked.items()}
+    found = "best first" if fields["q"] else "newest first"
+    query = {name: value or None for name, value in fields.items()}
     return join(
-        page_heading("Memory", f"{page.total:,} item{'' if page.total == 1 else 's'}, {found}."),
-        _filter_form(visit, asked),
-        None if asked["q"] else _timeline(visit, filters, asked),
+        page_heading("Memory", f"{plural(page.total, 'item')}, {found}."),
+        _filter_form(visit, fields),
+        None if fields["q"] else _timeline(visit, filters, fields),
         el("ul", *rows, class_="rows")
         if rows
         else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
-        None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
+        None if fields["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
 
 
-def _read_filters(asked: dict[str, str]) -> Filters:
+def _read_filters(fields: dict[str, str]) -> Filters:
     """The filters that the fields of the form mean; values that are unknown are ignored."""
-    kinds = (asked["kind"],) if asked["kind"] in get_args(Kind) else ()
-    types = (asked["kind"],) if asked["kind"] and not kinds else ()
-    trust: Trust | None = asked["trust"] if asked["trust"] in get_args(Trust) else None  # type: ignore[assignment]
-    since, until = _read_day(asked["since"]), _read_day(asked["until"])
+    kinds = (fields["kind"],) if fields["kind"] in get_args(Kind) else ()
+    types = (fields["kind"],) if fields["kind"] and not kinds else ()
+    trust: Trust | None = fields["trust"] if fields["trust"] in get_args(Trust) else None  # type: ignore[assignment]
+    since, until = _read_day(fields["since"]), _read_day(fields["until"])
     return Filters(
         kinds=kinds,
         types=types,
         since=since,
         until=until + timedelta(days=1) - timedelta(microseconds=1) if until else None,
-        session=asked["session"] or None,
-        source=asked["source"] or None,
+        session=fields["session"] or None,
+        source=fields["source"] or None,
         trust=trust,
     )
 
@@ -89,7 +90,7 @@ def _read_day(text: str) -> datetime | None:
         return None
 
 
-def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
+def _filter_form(visit: Visit, fields: dict[str, str]) -> Markup:
     """The form with the search field and the filters."""
     count = visit.engine.store.batch(
         [CountBy(visit.workspace, by, limit=_MAX_CHOICES) for by in ("kind", "type", "source", "session")]
@@ -106,25 +107,25 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
                 id="q",
                 type="search",
                 name="q",
-                value=asked["q"],
+                value=fields["q"],
                 placeholder="Search in what was said …",
                 dir="auto",
             ),
             el("button", "Show", type="submit"),
-            any(asked.values()) and el("a", "Clear", href=visit.link("memory"), class_="clear"),
+            any(fields.values()) and el("a", "Clear", href=visit.link("memory"), class_="clear"),
             class_="find",
         ),
-        _select_control("Kind", "kind", asked["kind"], [*kinds, *types]),
-        _select_control("Source", "source", asked["source"], count[2]),
-        _select_control("Trust", "trust", asked["trust"], TRUSTS),
-        _select_control("Session", "session", asked["session"], count[3]),
+        _select_control("Kind", "kind", fields["kind"], [*kinds, *types]),
+        _select_control("Source", "source", fields["source"], count[2]),
+        _select_control("Trust", "trust", fields["trust"], TRUSTS),
+        _select_control("Session", "session", fields["session"], count[3]),
         el(
             "div",
             el("label", "State", for_="state"),
             el(
                 "select",
                 *(
-                    el("option", label, value=value, selected=value == asked["state"])
+                    el("option", label, value=value, selected=value == fields["state"])
                     for value, label in _STATES.items()
                 ),
                 id="state",
@@ -132,8 +133,8 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
             ),
             class_="knob",
         ),
-        _day_field("Since", "since", asked["since"]),
-        _day_field("Until", "until", asked["until"]),
+        _day_field("Since", "since", fields["since"]),
+        _day_field("Until", "until", fields["until"]),
         role="search",
         class_="filters many",
         data_get=visit.link("memory"),
@@ -152,12 +153,12 @@ def _day_field(label: str, name: str, value: str) -> Markup:
     return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
 
 
-def _timeline(visit: Visit, filters: Filters, asked: dict[str, str]) -> Markup | None:
+def _timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup | None:
     """The number of items of each day as columns, each with a link to its day; None for a single day."""
     days = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=400)))
     if len(days) < 2:
         return None
-    others = {name: value or None for name, value in asked.items() if name not in ("since", "until")}
+    others = {name: value or None for name, value in fields.items() if name not in ("since", "until")}
     links = {
         day: visit.link("memory", **others, since=day.isoformat(), until=day.isoformat()) for day, _ in days
     }

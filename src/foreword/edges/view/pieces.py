@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from foreword.edges.view.markup import Child, Markup, el, written_text
@@ -176,3 +178,9 @@ def facts_list(*pairs: tuple[str, Child], across: bool = False) -> Markup:
         el("div", el("dt", name), el("dd", value)) for name, value in pairs if value not in (None, "", ())
     ]
     return el("dl", *shown, class_="facts across" if across else "facts")
+
+
+@cache
+def read_static(name: str) -> str:
+    """The text of a static file: the shell, its script, style or icon."""
+    return resources.files("foreword.edges.view").joinpath("static", name).read_text(encoding="utf-8")

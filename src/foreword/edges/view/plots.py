@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.shared.receipt_story import SPACES, format_share, probability_to_help
 from foreword.edges.view.markup import Child, Markup, el, remove_misleading_characters
+from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -280,8 +281,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
 
 
 def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
-    line = " ".join(remove_misleading_characters(text).split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return shorten_line(remove_misleading_characters(text), most)
 
 
 def _rect(x: float, y: float, width: float, height: float, name: str, rx: str | None = None) -> Markup:

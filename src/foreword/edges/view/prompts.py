@@ -96,6 +96,6 @@ def render_prompt(visit: Visit, name: str) -> Markup:
             across=True,
         ),
         receipt_picture(story, lambda item: visit.link("memory", item)),
-        exact_text_section(receipt.text, missing=_MISSING_TEXT if receipt.injected else ""),
+        exact_text_section(receipt.text, missing=_MISSING_TEXT if receipt.injected_entries else ""),
         times_section(story),
     )

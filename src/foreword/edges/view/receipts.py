@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.receipt_story import (
+    MAIN_SPACES,
     SPACES,
     describe_note,
     describe_receipt,
     format_share,
 )
 from foreword.edges.view.markup import Markup, el, join, written_text
-from foreword.edges.view.pieces import empty_note, kind_badge, section, shorten, time_element
+from foreword.edges.view.pieces import (
+    empty_note,
+    facts_list,
+    kind_badge,
+    page_heading,
+    read_static,
+    section,
+    shorten,
+    time_element,
+)
 from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
 
 if TYPE_CHECKING:
@@ -24,7 +36,6 @@ if TYPE_CHECKING:
     from foreword.types import Receipt
 
 _MAX_TEXT_CHARACTERS = 360
-_COLOURED = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
 
 
 def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
@@ -95,7 +106,7 @@ def _legend(story: ReceiptStory) -> Markup:
     used = {space for one in (*story.said, *story.left_out) for space, _ in one.parts}
     keys = [
         el("li", el("span", class_=f"key space-{space}"), f" {SPACES[space]}")
-        for space in _COLOURED
+        for space in MAIN_SPACES
         if space in used
     ]
     lines = [
@@ -154,3 +165,41 @@ def _notes_section(story: ReceiptStory) -> Markup | None:
     """What went wrong while the context was made; None if nothing did."""
     notes = [el("li", describe_note(note.part, note.message)) for note in story.receipt.notes]
     return section("Notes", el("ul", *notes, class_="notes")) if notes else None
+
+
+# A receipt as a file of its own ----------------------------------------------------------------------------
+
+
+def receipt_page(story: ReceiptStory) -> str:
+    """A receipt as one HTML file that needs nothing else: no script, the style inside, nothing to load."""
+    receipt, style = story.receipt, read_static("page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"Why · {receipt.id} · Foreword"),
+        el("style", Markup(style)),
+    )
+    main = el(
+        "main",
+        page_heading("What was said, and why", written_text(asked, class_="question")),
+        facts_list(
+            ("When", f"{receipt.created_at.astimezone():%d %B %Y, %H:%M:%S %Z}"),
+            ("Recipe", receipt.recipe),
+            ("Tokens", f"{receipt.tokens:,} of {receipt.budget:,}"),
+            ("Time", f"{story.milliseconds:,.0f} ms"),
+            ("Receipt", el("code", receipt.id)),
+            across=True,
+        ),
+        receipt_picture(story, lambda _item: None),
+        exact_text_section(receipt.text, missing="The text is not kept.")
+        if receipt.injected_entries
+        else None,
+        times_section(story),
+    )
+    return f"<!doctype html>\n{el('html', head, el('body', main), lang='en')}\n"

@@ -103,7 +103,7 @@ class ContextAssembler:
         _check_limits(limit, max_tokens, session_id)
         draft = await asyncio.to_thread(self._begin_draft, query, "assembled", max_tokens, session_id)
         if session_id:
-            draft = replace(draft, shown=await asyncio.to_thread(self._records.shown, session_id))
+            draft = replace(draft, shown_ids=await asyncio.to_thread(self._records.shown_ids, session_id))
         questions = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         stages = assembled_stages(questions, self._timeout, partial(arrange_by_source, floors=self._floors))
         return await self._run_stages(draft, stages, record=record)

@@ -146,13 +146,15 @@ class EngineSearcher:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
         return self._engine.draft(query, self.workspace, SearchOptions(), "assembled", 0).query
 
-    def shown(self, session: str) -> frozenset[str]:
+    def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
-        return self._engine.store.shown(self.workspace, session)
+        return self._engine.store.shown_ids(self.workspace, session)
 
     def record(self, receipt: Receipt) -> None:
         """Store a receipt, and mark what was injected as shown to its session."""
-        pipeline.store_receipt(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
+        pipeline.store_receipt(
+            self._engine.store, receipt, [entry.item_id for entry in receipt.injected_entries]
+        )
 
     # Inside
 

@@ -73,7 +73,7 @@ class Records(Protocol):
     def begin(self, query: str) -> Query:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
 
-    def shown(self, session: str) -> frozenset[str]:
+    def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
 
     def record(self, receipt: Receipt) -> None:
@@ -85,7 +85,7 @@ class OwnRecords:
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
-        self._shown: dict[str, set[str]] = {}
+        self._shown_by_session: dict[str, set[str]] = {}
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -96,12 +96,12 @@ class OwnRecords:
         """The query for a text, without secrets."""
         return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
 
-    def shown(self, session: str) -> frozenset[str]:
+    def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what this assembler has shown to a session."""
-        return frozenset(self._shown.get(session, ()))
+        return frozenset(self._shown_by_session.get(session, ()))
 
     def record(self, receipt: Receipt) -> None:
         """Remember what the receipt's session was shown; the receipt itself is not stored."""
         if receipt.session:
-            told = self._shown.setdefault(receipt.session, set())
-            told.update(entry.item_id for entry in receipt.injected)
+            told = self._shown_by_session.setdefault(receipt.session, set())
+            told.update(entry.item_id for entry in receipt.injected_entries)

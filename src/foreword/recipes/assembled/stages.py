@@ -56,7 +56,7 @@ IMPORTANCE = 0.2
 RECENCY, RECENT_DAYS = 0.1, 30.0
 """How much more a new commit or experience counts, and after how many days half of that is gone."""
 
-_DATED = ("commit", "experience")
+_DATED_SOURCES = ("commit", "experience")
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ def weigh_item(item: ContextItem, now: datetime) -> float:
     if item.source == "memory":
         importance = facts.get("importance")
         value *= 1 + IMPORTANCE * (float(importance) - 0.5) if isinstance(importance, int | float) else 1.0
-    if item.source in _DATED:
+    if item.source in _DATED_SOURCES:
         days = abs(now - require_result(item).memory.created_at).total_seconds() / 86_400
         value *= 1 + RECENCY / (1 + days / RECENT_DAYS)
     return value

@@ -18,6 +18,7 @@ that the caller can send the event again.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -32,13 +33,13 @@ from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.tool_calls import read_command
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.precedents import Failure
 from foreword.knowledge.sessions import ENDED, SessionContextProvider
 from foreword.log import get_logger
 from foreword.pipeline import store_receipt, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.coding.failure import read_failure
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.capture.agent import AgentEvent
+    from foreword.capture.runs.run import RunResult
     from foreword.engine.base import Engine
     from foreword.knowledge.experience import Experience
     from foreword.knowledge.sessions import Summariser
@@ -116,7 +118,7 @@ class Companion:
         self._workspaces: dict[str, tuple[float, str]] = {}
         self._session_locks = tuple(threading.Lock() for _ in range(_SESSION_LOCKS))
         self._repeats = RecentTexts()
-        self._failing = SeenFailures()
+        self._seen_failures = SeenFailures()
         self.experiences = Experiences(engine)
         self._learning = Learning(engine, self.experiences)
         # Shifts are rarer beside an agent than in the data of the curve: only clear ones are reported.
@@ -149,7 +151,7 @@ class Companion:
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
             store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
-            self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
+            self._seen_failures.note(saying.receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
@@ -244,9 +246,9 @@ class Companion:
         run = read_event_run(event)
         if run is None:
             return Saying()
-        verdict = judge_run(run, None, self._failing.seen_in(workspace, event.context))
+        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context))
         if not verdict.premortem:
-            self._failing.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context, verdict.failures)
             return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
@@ -261,8 +263,8 @@ class Companion:
         )
         warning = asyncio.run(premortem)
         if not warning.markdown:
-            self._failing.note(workspace, event.context, verdict.failures)
-        items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
+            self._seen_failures.note(workspace, event.context, verdict.failures)
+        items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
         return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
@@ -333,7 +335,7 @@ class Companion:
             vectors = self._engine.vectors(query.workspace, compared)
             return self._detector.detect(
                 query.text, recent, query.now, query_vector=prompt, vectors=vectors,
-                unrelated=unrelated_cosine(self._engine.kit),
+                unrelated_cosine=unrelated_cosine(self._engine.kit),
             )  # fmt: skip
 
         # A few turns show whether there is a shift; all of them are only needed to name the earlier topic.
@@ -369,3 +371,42 @@ def _question_from_tool(event: AgentEvent) -> str:
     """A tool's input as a question; secrets are removed before the cut, since half a key looks like none."""
     parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
     return redact("\n".join(part for part in parts if isinstance(part, str)))[:MAX_QUESTION_CHARACTERS]
+
+
+# What a failed run printed ---------------------------------------------------------------------------------
+
+_MAX_LINES = 12
+_MAX_LINE_CHARACTERS = 240
+_MAX_LINES_READ = 2_000
+_ERROR_LINE = re.compile(
+    r"error|exception|fail|expected|assert|panicked|undefined|cannot|could not|not found|overflow|timeout"
+    r"|refused|denied",
+    re.IGNORECASE,
+)
+_SUMMARY = re.compile(
+    r"=*\s*\d+ (?:failed|passed|errors?|tests completed)\b|Tests?:|Test Suites|BUILD|test result|FAIL(?:\s|$)"
+    r"|The following|\d+% tests|make: |collect2|error: could not compile|=+|-+$"
+)
+_FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|[cm]?[jt]sx?|cc?|cpp|h|rs|go|java|kt|rb)\b(?=[:(\s])")
+_IN_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|specs?)/|(?:^|/)test_|[._-](?:test|spec)\.|site-packages|node_modules"
+)
+
+
+def read_failure(run: RunResult, output: str, changed: Sequence[str] = ()) -> Failure:
+    """The failure of a run: failed tests, lines about errors with their neighbours, command and files.
+
+    `changed` are files that were changed before the run; the failure lists them first.
+    """
+    stripped = [line.strip()[:_MAX_LINE_CHARACTERS] for line in output.split("\n")[-_MAX_LINES_READ:]]
+    output_lines = [line for line in stripped if line and not _SUMMARY.match(line)]
+    error_places = [place for place, line in enumerate(output_lines) if _ERROR_LINE.search(line)]
+    near_places = sorted(
+        {place + step for place in error_places for step in (-1, 0, 1)} & set(range(len(output_lines)))
+    )
+    lines = [output_lines[place] for place in near_places[:_MAX_LINES]]
+    if run.error and not any(run.error in line for line in lines) and not _SUMMARY.match(run.error):
+        lines.insert(0, run.error)
+    files = [name for name in _FILE.findall("\n".join(lines)) if not _IN_TESTS.search(name)]
+    names = tuple(dict.fromkeys([*changed, *files]))
+    return Failure(run.failing, "\n".join(lines), run.scope.command, names)

@@ -73,7 +73,7 @@ def load_shown(draft: CodingDraft) -> CodingDraft:
     context = draft.context or draft.session
     if not context:
         return draft
-    return replace(draft, shown=draft.kit.store.shown(draft.query.workspace, context))
+    return replace(draft, shown_ids=draft.kit.store.shown_ids(draft.query.workspace, context))
 
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:
@@ -91,11 +91,11 @@ def drop_echoes(draft: CodingDraft) -> CodingDraft:
     return draft.keep([result for result in draft.results if result.memory.id not in echoes], dropped)
 
 
-def _asks_same_question(text: str, asked: set[str]) -> bool:
+def _asks_same_question(text: str, question_words: set[str]) -> bool:
     """Whether a text has just the content words asked, or is a question that shares most of its own."""
     words = set(content_words(text))
-    shared = len(words & asked) / max(1, len(words))
-    return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
+    shared = len(words & question_words) / max(1, len(words))
+    return words == question_words or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
 
 
 def weigh(draft: CodingDraft) -> CodingDraft:
@@ -162,7 +162,7 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
             return draft
         if last.workspace != draft.query.workspace:
             return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "foreign workspace")])
-        if last.id in draft.shown:
+        if last.id in draft.shown_ids:
             return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "already in context")])
         return replace(draft, last_session=last)
 
@@ -176,8 +176,8 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
         known_ids = {result.memory.id for result in draft.results}
         found = find(draft.query.workspace, draft.session or "")
         results = [result for result in found if result.memory.id not in known_ids]
-        fresh = [result for result in results if result.memory.id not in draft.shown]
-        known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown]
+        fresh = [result for result in results if result.memory.id not in draft.shown_ids]
+        known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown_ids]
         candidates = [_make_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
         # Of a tool's output only the numbers of test runs are listed: they are exempt from its share.
         candidates = [replace(one, is_exempt=one.source.trust == "tool") for one in candidates]
@@ -192,7 +192,7 @@ def add_topics(find: Topics) -> Stage[CodingDraft]:
     """A stage that adds the topics of the workspace, unless the session was shown something before."""
 
     def topics(draft: CodingDraft) -> CodingDraft:
-        if draft.shown:
+        if draft.shown_ids:
             return draft
         return replace(draft, topics=tuple(find(draft.query.workspace, draft.session or "")))
 

@@ -29,8 +29,8 @@ from foreword.options import check_whole_number
 from foreword.pipeline import optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
-from foreword.recipes.dialogue.prompt import DialogueDraft
-from foreword.recipes.dialogue.prompt_lines import injected_lines, results_over_budget
+from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
+from foreword.text.clean import join_lines
 from foreword.text.frame import wrap_in_frame
 from foreword.types import ContextLine, DroppedResult, Query
 
@@ -142,17 +142,12 @@ def _turn_key(turn: Turn) -> tuple[str, ...]:
     """A key that is equal when the same turn is sent again: role, words, and calls made or answered."""
     calls = (str(call.get("id") or "") for call in turn.tool_calls)
     is_short = len(turn.text) <= _MAX_CACHED_CHARACTERS
-    words = _join_words_cached(turn.text) if is_short else _join_words(turn.text)
+    words = _join_lines_cached(turn.text) if is_short else join_lines(turn.text)
     return turn.role, words, turn.call_id, *calls
 
 
-def _join_words(text: str) -> str:
-    """The text with a single blank between its words."""
-    return " ".join(text.split())
-
-
-_join_words_cached = lru_cache(_MAX_CACHED_TURNS)(_join_words)
-"""The same with a cache, since the same turns are sent with every request."""
+_join_lines_cached = lru_cache(_MAX_CACHED_TURNS)(join_lines)
+"""`join_lines` with a cache, since the same turns are sent with every request."""
 
 
 # Stages --------------------------------------------------------------------------------------------------

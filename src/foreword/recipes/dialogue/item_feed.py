@@ -42,36 +42,36 @@ class ItemFeed:
         self._filters = filters
         self._add = add
         self._reset = reset
-        self._read = 0
+        self._read_count = 0
         self._end = ("", "")
 
     def catch_up(self) -> None:
         """Read the items that were added meanwhile; if any were forgotten, read everything again."""
         while not self._is_current():
             if not self.read_new_items():
-                self._read, self._end = 0, ("", "")
+                self._read_count, self._end = 0, ("", "")
                 self._reset()
                 self.read_new_items()
                 return
 
     def read_new_items(self) -> bool:
         """Read the items after the last one that was read; returns whether there were any, and all new."""
-        before = self._read
+        before = self._read_count
         full = True
         while full:
             page = self._read_page()
             for item in page:
                 if not self._add(item):
                     return False
-                self._read += 1
+                self._read_count += 1
                 self._end = (item.id, item.hash)
             full = len(page) == _PAGE
-        return self._read > before
+        return self._read_count > before
 
     def _is_current(self) -> bool:
         """Whether the store holds exactly the items that were read."""
         count, last = self._store.tally(self._workspace, self._filters)
-        return count == self._read and (last is None or (last.id, last.hash) == self._end)
+        return count == self._read_count and (last is None or (last.id, last.hash) == self._end)
 
     def _read_page(self) -> tuple[Item, ...]:
         after = self._end[0] or None

@@ -30,7 +30,7 @@ _ROLES: dict[object, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_HIDDEN = frozenset({"thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result"})
+_HIDDEN_PART_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result"})
 
 
 def openai_turns(messages: Iterable[Message]) -> list[Turn]:
@@ -105,7 +105,7 @@ def _make_turn(
     call_id: str = "",
 ) -> Turn | None:
     """A turn with this content, a text or parts; None if it has neither text nor calls of tools."""
-    parts = tuple(part for part in _list_mappings(content) if part.get("type") not in _HIDDEN)
+    parts = tuple(part for part in _list_mappings(content) if part.get("type") not in _HIDDEN_PART_TYPES)
     text = content if isinstance(content, str) else parts_text(parts)
     if content is not None and not isinstance(content, str | Sequence):
         text = json.dumps(content, ensure_ascii=False, default=str)

@@ -254,7 +254,9 @@ def _check_type(kind: type[_Config], name: str, value: object) -> _Config:
     return value
 
 
-def _check_summarizer(given: DialogueSummarizer | None) -> DialogueSummarizer | None:
-    if given is not None and not callable(getattr(given, "summarize", None)):
-        raise ValidationError(f"a dialogue_summarizer has summarize(turns, max_tokens); {given!r} has not")
-    return given
+def _check_summarizer(summarizer: DialogueSummarizer | None) -> DialogueSummarizer | None:
+    if summarizer is not None and not callable(getattr(summarizer, "summarize", None)):
+        raise ValidationError(
+            f"a dialogue_summarizer has summarize(turns, max_tokens); {summarizer!r} has not"
+        )
+    return summarizer

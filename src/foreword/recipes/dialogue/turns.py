@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from foreword.capture.names.entities import find_entities
+from foreword.capture.names.entities import FINDER_VERSION, find_entities
+from foreword.capture.names.shapes import Mention
 from foreword.compose.content_parts import has_more_than_text, part_text
 from foreword.compose.turns import tool_calls
 from foreword.errors import ValidationError
@@ -24,14 +26,25 @@ from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
-from foreword.recipes.dialogue.turn_mentions import mentions_of_turn, mentions_to_json
-from foreword.types import MENTIONS, ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
+from foreword.types import (
+    ENTITY_TYPES,
+    MENTIONS,
+    ROLES,
+    DialogueState,
+    Filters,
+    Item,
+    Role,
+    Source,
+    SpeechAct,
+    Turn,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from foreword.engine.base import Engine
+    from foreword.knowledge.claims import MentionLike
     from foreword.knowledge.registry import Finder
     from foreword.store.base import Store
     from foreword.types import Trust
@@ -288,3 +301,51 @@ def speaking_user(item: Item) -> str:
     if item.kind != "turn" or facts.get("role") != "user":
         return ""
     return str(facts.get("user") or facts.get("name") or "")
+
+
+# The mentions that are stored with a turn ------------------------------------------------------------------
+#
+# They are stored as places in the text, without its words, and with a mark of the text and of the finder's
+# version. Where either has changed since, as after a secret was taken out, the mark differs and the mentions
+# are found again.
+
+_GENDERS = ("", "female", "male")
+_MAX_STORED_MENTIONS = 1000
+"""Of a turn with more mentions, such as a pasted log, none are stored: metadata has its limits."""
+
+
+def mentions_to_json(text: str, mentions: Sequence[MentionLike]) -> list[object] | None:
+    """The mentions in a text as JSON: the mark, then start, end, type and gender of each, as numbers.
+
+    Returns None for more mentions than are stored.
+    """
+    if len(mentions) > _MAX_STORED_MENTIONS:
+        return None
+    return [_mark(text), *map(_place_of_mention, mentions)]
+
+
+def mentions_of_turn(text: str, stored: object, find: Finder) -> Iterable[MentionLike]:
+    """The mentions in a turn's text: as they were stored, or found where nothing valid was stored for it."""
+    if isinstance(stored, list) and stored and stored[0] == _mark(text):
+        try:
+            return [_read_mention(text, *place) for place in stored[1:]]
+        except (TypeError, ValueError, IndexError):  # somebody else wrote them
+            pass
+    return find(text)
+
+
+def _read_mention(text: str, start: int, end: int, entity_type: int, gender: int) -> Mention:
+    if not 0 <= start < end <= len(text):
+        raise ValueError("a mention is outside of its text")
+    attributes = {"gender": _GENDERS[gender]} if gender else {}
+    return Mention(text[start:end], ENTITY_TYPES[entity_type], start, end, attributes)
+
+
+def _place_of_mention(mention: MentionLike) -> list[int]:
+    gender = mention.attributes.get("gender", "")
+    return [mention.start, mention.end, ENTITY_TYPES.index(mention.entity_type), _GENDERS.index(gender)]
+
+
+def _mark(text: str) -> int:
+    """A number that stands for a text and for the version of what finds mentions in it."""
+    return zlib.crc32(text.encode(errors="replace"), FINDER_VERSION)

@@ -89,16 +89,16 @@ class UserMemory:
 
     def _clear_facts(self) -> None:
         """Reset everything that was read from the user's turns, before they are read from the first again."""
-        self._seen: set[str] = set()
+        self._seen_ids: set[str] = set()
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
 
     def _add_item(self, item: Item) -> bool:
         """Add the facts of a turn, or append it to the fact that it corrects; False if it is known."""
-        if item.id in self._seen:
+        if item.id in self._seen_ids:
             return False
-        self._seen.add(item.id)
+        self._seen_ids.add(item.id)
         facts = read_user_facts(item) if self._is_said_by_user(item) else []
         before = self._just_said.pop(item.conversation, None)
         if facts:
@@ -131,7 +131,7 @@ class UserMemory:
         return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
 
     def _find_relevant_facts(
-        self, query: str, held: Sequence[StandingFact], max_tokens: int
+        self, query: str, standing_facts: Sequence[StandingFact], max_tokens: int
     ) -> tuple[list[StandingFact], tuple[Note, ...]]:
         """The facts that are relevant to a question, those that it asks for first; and the search's notes."""
         if not query.strip():
@@ -145,9 +145,11 @@ class UserMemory:
             for one in draft.results
             if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
-        asked = [one for one in held if one.fact.kind.is_asked_for(query)]
+        asked = [one for one in standing_facts if one.fact.kind.is_asked_for(query)]
         for item_id in found[:_MAX_RELEVANT]:
-            asked += [one for one in held if item_id in {fact.item_id for fact in (one.fact, *one.before)}]
+            asked += [
+                one for one in standing_facts if item_id in {fact.item_id for fact in (one.fact, *one.before)}
+            ]
         return list(dict.fromkeys(asked)), draft.notes
 
     def _is_said_by_user(self, item: Item) -> bool:

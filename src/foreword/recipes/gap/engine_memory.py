@@ -7,7 +7,6 @@ and stores the receipts. The recipe's stages decide which of its results are inj
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import threading
 from collections import OrderedDict
@@ -27,6 +26,7 @@ from foreword.recipes.gap.relevance import (
 )
 from foreword.recipes.gap.request_judge import load_request_weights
 from foreword.recipes.gap.types import MemoryResult
+from foreword.spaces.base import cosine_similarity
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architectu
 MAX_ENCODED = 2
 """At most how many texts of a state are encoded for a question: those that share most of its words."""
 
-UNDECIDED = (0.25, 0.95)
+UNDECIDED_SCORES = (0.25, 0.95)
 """A text whose relevance by words is outside these bounds is not encoded: its words decide."""
 
 MAX_ENCODED_CHARACTERS = 160
@@ -158,13 +158,13 @@ class EngineMemory:
         """A question ready for the stages of the recipe, without its secrets."""
         return self._engine.draft(query, self.workspace, SearchOptions(), "gap", budget)
 
-    def shown(self) -> frozenset[str]:
+    def shown_ids(self) -> frozenset[str]:
         """The ids of what the session's context already holds."""
-        return self._engine.store.shown(self.workspace, self.session) if self.session else frozenset()
+        return self._engine.store.shown_ids(self.workspace, self.session) if self.session else frozenset()
 
-    def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
+    def record(self, receipt: Receipt, shown_ids: Sequence[str]) -> None:
         """Store a receipt, and mark these items as shown to the session."""
-        pipeline.store_receipt(self._engine.store, receipt, shown)
+        pipeline.store_receipt(self._engine.store, receipt, shown_ids)
 
     # Inside
 
@@ -194,7 +194,8 @@ class EngineMemory:
         """The relevance of each text; without an encoder, or if it fails, by words alone."""
         shares = question_coverage(query, texts)
         scores = [rate_relevance(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
-        undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
+        low, high = UNDECIDED_SCORES
+        undecided = (at for at, score in enumerate(scores) if low <= score <= high)
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
             near = self._compute_cosines(query, [texts[at][:MAX_ENCODED_CHARACTERS] for at in best])
@@ -224,7 +225,7 @@ class EngineMemory:
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [rescale_cosine(_cosine(question_vector, one), strangers) for one in vectors]
+        return [rescale_cosine(cosine_similarity(question_vector, one), strangers) for one in vectors]
 
 
 def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
@@ -246,9 +247,9 @@ def _make_memory_result(item: Item, score: float, found: SearchResult | None = N
     return MemoryResult(item.id, item.text, score, facts)
 
 
-def _has_facts(item: Item, wanted: Mapping[str, Any]) -> bool:
+def _has_facts(item: Item, facts: Mapping[str, Any]) -> bool:
     known = {**item.metadata, "type": item.label, "agent": _agent_name(item) or item.source.name}
-    return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in wanted.items())
+    return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in facts.items())
 
 
 def _agent_name(item: Item) -> str:
@@ -261,8 +262,3 @@ def _is_architecture(item: Item) -> bool:
     headings = item.metadata.get("headings")
     places = (str(item.metadata.get("path", "")), *(headings if isinstance(headings, list) else ()))
     return item.kind == "document" and any(_ARCHITECTURE.search(str(place)) for place in places)
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.redact import redact
 from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recipes.gap.detect import receiving_agent
-from foreword.recipes.gap.injection import begin_draft, fit_and_inject
+from foreword.recipes.gap.injection import begin_draft, fit_and_inject, milliseconds_since
 from foreword.recipes.gap.payload import HANDOFF_EVIDENCE
 from foreword.recipes.gap.pieces import MAX_PIECE_CHARACTERS
 from foreword.recipes.gap.stages import ask, context_id, drop_said, keep_answers, load_shown
@@ -47,7 +47,7 @@ MIN_NEED_WORDS = 3
 
 UNKNOWN_RECEIVER = "receiver"
 _TASK_KEYS = ("task", "current_task", "story", "instructions", "goal", "objective")
-_REQUIRED = "required_context"
+_REQUIRED_CONTEXT = "required_context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ async def prepare_handoff(
     task = _read_task(state, task)
     needs = _list_needs(state, task, required_context)
     if not needs:
-        return HandoffResult(receiver, duration_ms=_milliseconds_since(started))
+        return HandoffResult(receiver, duration_ms=milliseconds_since(started))
     found = [await _find_for_need(need, task, receiver, memory, state, limits) for need in needs]
     # The best for each need first, then the second best: no need takes all the room.
     ordered = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
@@ -108,7 +108,7 @@ async def prepare_handoff(
         missing=tuple(need for need, contexts in zip(needs, found, strict=True) if not contexts),
         injection=injection,
         update=injection.update,
-        duration_ms=_milliseconds_since(started),
+        duration_ms=milliseconds_since(started),
     )
 
 
@@ -154,9 +154,9 @@ def _read_task(state: object, task: str) -> str:
 
 def _list_needs(state: object, task: str, required_context: Sequence[str]) -> tuple[str, ...]:
     """The required contexts, then the task, each once; without secrets."""
-    required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED)
+    required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED_CONTEXT)
     if required is None or required == ():
-        required = get_value(state, _REQUIRED)
+        required = get_value(state, _REQUIRED_CONTEXT)
     listed = list(required) if isinstance(required, list | tuple | set | frozenset) else [required]
     texts = [redact(join_lines(value_as_text(one)))[:MAX_NEED_CHARACTERS] for one in listed]
     return tuple(dict.fromkeys(text for text in (*texts[: MAX_NEEDS - 1], task) if text))
@@ -169,13 +169,9 @@ def _split_name_into_words(need: str) -> str:
 
 def _find_named_value(state: object, need: str) -> RetrievedContext | None:
     """The value of the state, or of its hand-off, that a need names; None if it names none."""
-    if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED):
+    if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED_CONTEXT):
         return None
     for place, holder in ((need, state), (f"{HANDOFF_CONTEXT}.{need}", get_value(state, HANDOFF_CONTEXT))):
         if holder is not None and (text := value_as_text(get_value(holder, need))):
             return RetrievedContext("state", text[:MAX_PIECE_CHARACTERS], 1.0, {"place": place})
     return None
-
-
-def _milliseconds_since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000

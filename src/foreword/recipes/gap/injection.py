@@ -145,7 +145,7 @@ async def fit_and_inject(
         injected=bool(injected),
         injection_target=target,
         total_context_size=injected.get("total_size_bytes", 0),
-        duration_ms=_milliseconds_since(started),
+        duration_ms=milliseconds_since(started),
         payload=injected,
         update=update,
         notes=draft.notes,
@@ -154,7 +154,7 @@ async def fit_and_inject(
     )
     if isinstance(draft.memory, EngineMemory):
         result = await asyncio.to_thread(_store_receipt, result, draft, draft.memory)
-    result = replace(result, duration_ms=_milliseconds_since(started))
+    result = replace(result, duration_ms=milliseconds_since(started))
     if draft.config.log_injections:
         _log_injection(result, draft)
     return result
@@ -235,5 +235,6 @@ def _log_injection(result: InjectionResult, draft: GapDraft) -> None:
     )
 
 
-def _milliseconds_since(started: float) -> float:
+def milliseconds_since(started: float) -> float:
+    """The milliseconds since `started`, a time of `time.perf_counter`."""
     return (time.perf_counter() - started) * 1000

@@ -16,13 +16,13 @@ from foreword.recipes.gap.stages import (
     content_hash,
     context_attribution,
     context_source,
-    fold_case_and_spaces,
     payload_text,
 )
 from foreword.recipes.gap.state import get_value, read_messages
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
 from foreword.text.frame import escape_entry
 from foreword.text.provenance import is_foreign
+from foreword.text.words import fold_case_and_spaces
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
@@ -99,15 +99,15 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at
     }
 
 
-def merge_payloads(held: object, new: object) -> dict[str, Any]:
-    """The payload `held` without the gaps that `new` closes, merged with the contexts and gaps of `new`.
+def merge_payloads(current: object, new: object) -> dict[str, Any]:
+    """The payload `current` without the gaps that `new` closes, merged with the contexts and gaps of `new`.
 
     Equal contexts become one, for the gaps of both. If `new` is empty or no mapping, the result is empty; a
     mapping that is no payload replaces what was held.
     """
     if not isinstance(new, Mapping) or "contexts" not in new:
         return dict(new) if isinstance(new, Mapping) else {}
-    before: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
+    before: Mapping[str, Any] = current if isinstance(current, Mapping) else {}
     opened = _as_mapping(new.get("open"))
     closing = [key for key in _as_list(new.get("closed")) if key not in opened]
     closed = [key for key in dict.fromkeys([*_as_list(before.get("closed")), *closing]) if key not in opened]
@@ -125,9 +125,9 @@ def merge_payloads(held: object, new: object) -> dict[str, Any]:
     }
 
 
-def continue_payload(held: object, new: dict[str, Any]) -> dict[str, Any]:
+def continue_payload(current: object, new: dict[str, Any]) -> dict[str, Any]:
     """The payload `new`, which has no contexts, with the state's record of the same gap if it has one."""
-    before = _as_mapping(held)
+    before = _as_mapping(current)
     known = {key: record for key, record in _as_mapping(before.get("open")).items() if key in new["open"]}
     return {**new, "open": new["open"] | known, "gap": before.get("gap", new["gap"]) if known else new["gap"]}
 

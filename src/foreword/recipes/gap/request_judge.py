@@ -54,7 +54,7 @@ _TOKEN = re.compile(rf"[{_CJK}]|@?[^\W\d_{_CJK}](?:[\w'/.-]*\w)?|\d[\d.,:%]*|[?!
 _WIDE_MARKS = str.maketrans("？！，；：（）’", "?!,;:()'")
 _NUMBER, _NAME, _IDENTIFIER, _MENTION, _NO_GROUP = "0", "Name", "#", "@", "_"
 _SHORT_FORMS = {"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
-_NEGATED = {"ca": "can", "wo": "will"}
+_VERB_BEFORE_NOT = {"ca": "can", "wo": "will"}
 _COMMON_GROUPS = frozenset({_NO_GROUP, ",", _NAME, _NUMBER, "BE", "THIS"})
 _ASKING_GROUPS = frozenset(
     {
@@ -255,7 +255,7 @@ def _expand_token(token: str, index: int) -> list[str]:
     if not token[0].isalpha():
         return [_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token]
     if word.endswith("n't"):
-        return [_NEGATED.get(word[:-3], word[:-3]), "not"]
+        return [_VERB_BEFORE_NOT.get(word[:-3], word[:-3]), "not"]
     if word == "cannot":
         return ["can", "not"]
     if "'" in token:

@@ -36,7 +36,7 @@ from foreword.recipes.gap.types import (
 from foreword.text.frame import escape_entry, wrap_in_frame
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import fold_case
+from foreword.text.words import fold_case_and_spaces
 from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ async def load_shown(draft: GapDraft) -> GapDraft:
     if not isinstance(memory, EngineMemory) or memory.session is None:
         return draft
     try:
-        return replace(draft, shown=await asyncio.to_thread(memory.shown))
+        return replace(draft, shown_ids=await asyncio.to_thread(memory.shown_ids))
     except ForewordError as error:
         _log.warning("it is not known what the session was shown", problem=str(error))
         return draft.with_notes(Note("shown", f"failed: {error}"))
@@ -136,7 +136,7 @@ def drop_said(draft: GapDraft) -> GapDraft:
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown or content_hash(context.content) in injected_hashes
+        known = result.memory.id in draft.shown_ids or content_hash(context.content) in injected_hashes
         if known or _is_in_messages(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
@@ -357,11 +357,6 @@ def _is_in_messages(context: RetrievedContext, messages: Sequence[str]) -> bool:
 def _is_spoken(context: RetrievedContext) -> bool:
     """Whether a context was said in a conversation: a stored turn, or a message of the state."""
     return context.metadata.get("kind") == "turn" or "role" in context.metadata
-
-
-def fold_case_and_spaces(text: str) -> str:
-    """The text with case and accents folded, and each run of spaces made one."""
-    return " ".join(fold_case(text).split())
 
 
 # Wording --------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class BrowsingTests(Suite):
         stages = (StageTime("retrieve", 1.5), StageTime("fit_budget", 2.5))
         self.store.run(PutReceipt(HERE, receipt("r", entries=entries, stages=stages)))
         (facts,) = self.store.run(ListReceiptFacts(HERE))
-        assert (facts.id, facts.injected, facts.milliseconds, facts.created_at) == ("r", 1, 4.0, NOW)
+        assert (facts.id, facts.injected_count, facts.milliseconds, facts.created_at) == ("r", 1, 4.0, NOW)
 
     def test_the_text_of_a_receipt_is_kept_until_something_is_forgotten(self) -> None:
         self._put_items_of_three_days()

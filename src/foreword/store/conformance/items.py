@@ -320,7 +320,7 @@ class ItemTests(Suite):
         gone = self.store.delete(base.Delete(HERE, filters=Filters(source="Bash")))
         assert sorted(gone) == ["both", "one", "raw"]
         assert self.ids() == ["other", "apart"]
-        assert self.store.shown(HERE, "s2") == {"apart"}
+        assert self.store.shown_ids(HERE, "s2") == {"apart"}
         self.assert_sound()
 
     def test_a_second_filter_holds_for_what_was_made_from_a_source_too(self) -> None:

@@ -61,30 +61,30 @@ class ReceiptTests(Suite):
 
     def test_a_session_knows_what_it_was_shown_and_no_other_does(self) -> None:
         self.put(*"abc")
-        assert self.store.shown(HERE, "s1") == frozenset()
+        assert self.store.shown_ids(HERE, "s1") == frozenset()
         assert self._mark_shown("s1", "a", "b", "a") == 2
-        assert self.store.shown(HERE, "s1") == {"a", "b"}
+        assert self.store.shown_ids(HERE, "s1") == {"a", "b"}
         assert self._mark_shown("s1", "b", "c") == 1
         assert self._mark_shown("s1") == 0
         self.reopen()
-        assert self.store.shown(HERE, "s1") == {"a", "b", "c"}
-        assert self.store.shown(HERE, "S1") == frozenset()
+        assert self.store.shown_ids(HERE, "s1") == {"a", "b", "c"}
+        assert self.store.shown_ids(HERE, "S1") == frozenset()
         self.assert_sound()
 
     def test_showing_what_is_not_there_is_ignored(self) -> None:
         self.put("a")
         self.store.put(THERE, [item("b", id="b")])
         assert self._mark_shown("s1", "nobody", "b", "a") == 1
-        assert self.store.shown(HERE, "s1") == {"a"}
-        assert self.store.shown(THERE, "s1") == frozenset()
+        assert self.store.shown_ids(HERE, "s1") == {"a"}
+        assert self.store.shown_ids(THERE, "s1") == frozenset()
 
     def test_a_session_whose_context_was_emptied_can_be_shown_things_again(self) -> None:
         self.put(*"ab")
         self._mark_shown("s1", "a", "b")
         self._mark_shown("s2", "a")
         assert self.store.batch([ClearShown(HERE, "s1"), ClearShown(HERE, "s1")]) == [2, 0]
-        assert self.store.shown(HERE, "s1") == frozenset()
-        assert self.store.shown(HERE, "s2") == {"a"}
+        assert self.store.shown_ids(HERE, "s1") == frozenset()
+        assert self.store.shown_ids(HERE, "s2") == {"a"}
         assert self._mark_shown("s1", "a") == 1
 
     def test_what_was_shown_after_a_context_was_emptied_stays(self) -> None:
@@ -92,35 +92,35 @@ class ReceiptTests(Suite):
         self._mark_shown("s1", "a", at=NOW)
         self._mark_shown("s1", "b", at=NOW + timedelta(seconds=2))
         assert self.store.run(ClearShown(HERE, "s1", NOW + timedelta(seconds=1))) == 1
-        assert self.store.shown(HERE, "s1") == {"b"}
+        assert self.store.shown_ids(HERE, "s1") == {"b"}
 
     def test_deleting_a_session_forgets_what_its_subagents_were_shown(self) -> None:
         self.put(*"ab")
         for context in ("s1", "s1/a1", "s10"):
             self._mark_shown(context, "a", "b")
         self.store.run(Delete(HERE, filters=Filters(session="s1")))
-        shown = [self.store.shown(HERE, context) for context in ("s1", "s1/a1", "s10")]
+        shown = [self.store.shown_ids(HERE, context) for context in ("s1", "s1/a1", "s10")]
         assert shown == [frozenset(), frozenset(), {"a", "b"}]
 
     def test_posted_writes_about_a_session_are_seen_by_the_next_read(self) -> None:
         self.put(*(f"i{number}" for number in range(30)))
         for number in range(30):
             self.store.post(MarkShown(HERE, "s1", (f"i{number}",), NOW))
-            assert len(self.store.shown(HERE, "s1")) == number + 1
+            assert len(self.store.shown_ids(HERE, "s1")) == number + 1
         self.store.post(ClearShown(HERE, "s1"))
-        assert self.store.shown(HERE, "s1") == frozenset()
+        assert self.store.shown_ids(HERE, "s1") == frozenset()
 
     def test_deleting_an_item_or_a_session_forgets_that_it_was_shown(self) -> None:
         self.put(*"ab")
         self._mark_shown("s1", "a", "b")
         self._mark_shown("s2", "a", "b")
         self.store.delete(Delete(HERE, ("a",)))
-        assert self.store.shown(HERE, "s1") == {"b"}
+        assert self.store.shown_ids(HERE, "s1") == {"b"}
         self.put("a")
-        assert self.store.shown(HERE, "s1") == {"b"}
+        assert self.store.shown_ids(HERE, "s1") == {"b"}
         self.store.delete(Delete(HERE, filters=Filters(session="s1")))
-        assert self.store.shown(HERE, "s1") == frozenset()
-        assert self.store.shown(HERE, "s2") == {"b"}
+        assert self.store.shown_ids(HERE, "s1") == frozenset()
+        assert self.store.shown_ids(HERE, "s2") == {"b"}
         self.assert_sound()
 
     def test_sessions_that_were_shown_nothing_for_long_are_forgotten(self) -> None:
@@ -129,5 +129,5 @@ class ReceiptTests(Suite):
         self._mark_shown("long", "b")
         self._mark_shown("long", "a", at=NOW + timedelta(days=1))
         self._mark_shown("new", "a", at=NOW + timedelta(days=self.shown_days + 0.5))
-        shown = [self.store.shown(HERE, session) for session in ("old", "long", "new")]
+        shown = [self.store.shown_ids(HERE, session) for session in ("old", "long", "new")]
         assert shown == [frozenset(), {"a", "b"}, {"a"}]

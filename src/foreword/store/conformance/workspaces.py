@@ -107,7 +107,7 @@ class WorkspaceTests(Suite):
             replace(self.store.count(HERE), bytes=0),
             self.store.search(base.Search(HERE, self.all_probes)),
             self.store.receipt(HERE),
-            self.store.shown(HERE, "s"),
+            self.store.shown_ids(HERE, "s"),
             self.store.files(HERE),
         ]
 
@@ -159,8 +159,11 @@ class WorkspaceTests(Suite):
         assert self.store.expand(HERE, ["a", "mine"], 3) == {"a": (), "mine": ()}
         assert (self.store.run(base.ListRelations(HERE)), self.store.receipt(HERE)) == ((), None)
         assert self.store.run(base.GetVectors(HERE, DIGEST, ("hash of a",))) == {}
-        assert (self.store.shown(HERE, "s"), self.store.run(base.ClearShown(HERE, "s"))) == (frozenset(), 0)
-        assert self.store.shown(THERE, "s") == {"a", "b"}
+        assert (self.store.shown_ids(HERE, "s"), self.store.run(base.ClearShown(HERE, "s"))) == (
+            frozenset(),
+            0,
+        )
+        assert self.store.shown_ids(THERE, "s") == {"a", "b"}
         assert (self.store.files(HERE), self.store.run(base.DropFiles(HERE, ("f.py",)))) == ({}, ())
         assert self.store.files(THERE)["f.py"].items == 1
         assert self.store.delete(base.Delete(HERE, ("a",))) == ()

@@ -108,7 +108,7 @@ def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple
             receipt.created_at,
             receipt.recipe,
             receipt.tokens,
-            len(receipt.injected),
+            len(receipt.injected_entries),
             sum(stage.milliseconds for stage in receipt.stages),
         )
         for receipt in receipts

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 EXACT_BELOW = 20_000
 """Up to this many vectors are all compared: that takes some ten milliseconds, and loses nothing."""
 
-_BUILDING = 0x4658
+_BUILD_LOCK = 0x4658
 """The first half of the advisory lock for building the indexes of a workspace."""
 
 _SECONDS_BETWEEN_TRIES = 0.2
@@ -165,14 +165,14 @@ def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
     Writes go on meanwhile; a million vectors take minutes. An index that was not finished is built again.
     """
     # Polled: the process that builds would wait for a statement of ours that waits for the lock.
-    while connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_BUILDING, ws)).fetchone() != (True,):
+    while connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_BUILD_LOCK, ws)).fetchone() != (True,):
         time.sleep(_SECONDS_BETWEEN_TRIES)
     try:
         connection.execute("SELECT set_config('foreword.ws', %s, FALSE)", (str(ws),))
         return _build_missing_indexes(connection, ws)
     finally:
         if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_BUILDING, ws))
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_BUILD_LOCK, ws))
 
 
 def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:

@@ -194,7 +194,7 @@ class _WalkAlongRelations:
     """The items reached from one item by relations so far: each once, by its shortest way, even in cycles."""
 
     def __init__(self, start: str) -> None:
-        self._seen = {start}
+        self._seen_numbers = {start}
         self.frontier = [start]
         self.reached: list[tuple[str, Relation, int]] = []
 
@@ -204,8 +204,8 @@ class _WalkAlongRelations:
         for item_id in self.frontier:
             for relation in relations.get(item_id, ()):
                 other = relation.to_id if relation.from_id == item_id else relation.from_id
-                if other not in self._seen:
-                    self._seen.add(other)
+                if other not in self._seen_numbers:
+                    self._seen_numbers.add(other)
                     following.append(other)
                     self.reached.append((other, relation, level))
         self.frontier = following

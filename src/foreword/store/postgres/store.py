@@ -25,7 +25,6 @@ from foreword.store import base, batches, exchange
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits
 from foreword.store.postgres import nearest, schema
-from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
 from foreword.store.postgres.connections import (
     CONNECTION_LOST,
     Pool,
@@ -34,6 +33,7 @@ from foreword.store.postgres.connections import (
     translate_errors,
 )
 from foreword.store.postgres.operations import run_operations
+from foreword.store.postgres.outbox import TransactionBesideQdrant
 from foreword.store.postgres.transaction import Transaction
 from foreword.types import Findings, Item, Note, Views
 
@@ -118,10 +118,10 @@ class PostgresStore(Store):
         self._pool = Pool(url, schema_name, _MAX_CONNECTIONS)
         self._numbers: dict[str, int] = {}
         self._is_ready = False
-        self._preparing = threading.Lock()
-        self._posted = _PostedWrites(self._run_and_log_failure)
+        self._prepare_lock = threading.Lock()
+        self._posted_writes = _PostedWrites(self._run_and_log_failure)
         self._closed = threading.Event()
-        self._indexed: set[str] = set()
+        self._indexed_workspaces: set[str] = set()
         self._listener: threading.Thread | None = None
 
     # Carrying out
@@ -137,7 +137,7 @@ class PostgresStore(Store):
         if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
-            self._posted.wait_for(workspace)
+            self._posted_writes.wait_for(workspace)
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
         attempt = _Attempt(workspace, operations, _earliest_deadline(operations))
@@ -176,7 +176,7 @@ class PostgresStore(Store):
     def _make_tables_once(self, connection: Connection) -> None:
         """Make the tables, unless this store has done so before."""
         if not self._is_ready:
-            with self._preparing:
+            with self._prepare_lock:
                 if not self._is_ready:
                     schema.migrate(connection, self._schema)
                     self._is_ready = True
@@ -232,11 +232,11 @@ class PostgresStore(Store):
 
     def _index_vectors_if_many(self, connection: Connection, ws: int, workspace: str) -> None:
         """Index the vectors of a workspace that has become large, once, in a thread of its own."""
-        if workspace in self._indexed or not isinstance(self._vectors, nearest.NearestTables):
+        if workspace in self._indexed_workspaces or not isinstance(self._vectors, nearest.NearestTables):
             return
         row = connection.execute("SELECT items FROM workspaces WHERE ws = %s", (ws,)).fetchone()
         if row is not None and row[0] > nearest.EXACT_BELOW * _GROWTH_BEFORE_INDEX:
-            self._indexed.add(workspace)
+            self._indexed_workspaces.add(workspace)
             threading.Thread(
                 target=self._make_indexes_and_log_failure,
                 args=(workspace,),
@@ -279,7 +279,7 @@ class PostgresStore(Store):
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
         if not (batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
-            self._posted.add(operation)
+            self._posted_writes.add(operation)
 
     def _run_and_log_failure(self, operation: Write[Any]) -> None:
         """Carry out a posted write; a failure is logged."""
@@ -297,7 +297,7 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         """Finish what was posted and close every connection."""
-        self._posted.close()
+        self._posted_writes.close()
         self._vectors.close()
         self._closed.set()
         self._pool.close()

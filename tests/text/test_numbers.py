@@ -1,0 +1,18 @@
+import pytest
+
+from foreword.text.numbers import format_size, plural
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(0, "0 items"), (1, "1 item"), (2, "2 items"), (12_000, "12,000 items")]
+)
+def test_a_count_is_told_with_its_noun(number, told):
+    assert plural(number, "item") == told
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(0, "0 B"), (999, "999 B"), (20_000, "20 kB"), (3_000_000, "3 MB"), (7.25e9, "7.2 GB")],
+)
+def test_sizes_are_short(size, shown):
+    assert format_size(size) == shown
