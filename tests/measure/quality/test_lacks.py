@@ -20,7 +20,7 @@ def lack_measures():
         return lacks.measure_lacks()
 
 
-LONG_PRECISION, LONG_RECALL = {OURS: 0.75, ENCODED: 0.75}, {OURS: 0.5, ENCODED: 0.65}
+LONG_PRECISION, LONG_RECALL = {OURS: 0.75, ENCODED: 0.75}, {OURS: 0.5, ENCODED: 0.6}
 """What is reached so far; the aims are higher."""
 
 

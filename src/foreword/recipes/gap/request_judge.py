@@ -25,6 +25,7 @@ from itertools import pairwise
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, word_group
+from foreword.text.translate import to_english
 
 _log = get_logger("foreword.gap")
 
@@ -102,7 +103,11 @@ def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> flo
 
 
 def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
-    """The margin of each sentence of a message: its score less the threshold, so that 0 or more asks."""
+    """The margin of each sentence of a message: its score less the threshold, so that 0 or more asks.
+
+    Sentences of other languages are judged in English, word by word: most of the lessons were English.
+    """
+    sentences = [to_english(sentence) for sentence in sentences]
     weights, scores = load_request_weights(), sentence_scores(tuple(sentences))
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
