@@ -47,7 +47,7 @@ class MemoryRanker:
     def default_ranking(
         results: Sequence[SearchResult],
         now: datetime,
-        options: RankingOptions = RankingOptions(),  # noqa: B008
+        options: RankingOptions = RankingOptions(),
         best: float = 1.0,
     ) -> list[SearchResult]:
         """Similarity (a score of `best` is full), recency (1 / (1 + days)) and confidence, weighed."""

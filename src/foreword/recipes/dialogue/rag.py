@@ -124,7 +124,7 @@ class RAGConfig:
 class RAGSystem:
     """Finds chunks of the documents of one workspace. Safe to use from many threads."""
 
-    def __init__(self, engine: Engine, workspace: str, config: RAGConfig = RAGConfig()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, engine: Engine, workspace: str, config: RAGConfig = RAGConfig()) -> None:
         self.workspace = check_workspace(workspace)
         self.config = config
         self._engine = engine
