@@ -1,22 +1,21 @@
-"""Teach the judge that hears whether a sentence of a message asks for what its speaker lacks.
+"""Fit the weights by which words alone tell whether a sentence asks for what its speaker lacks.
 
     python tools/fit_requests.py [--check]
 
-Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl (text, lack, the sentences that
-ask, and the writer, if it is not the first one) and, as texts that ask nothing, reports of agents and commits
-in measure/lessons, sentences of the sample project without a question mark, docstrings of half of the
-standard library, half of this repository's commit messages and of the sections of its pages, and the
-descriptions of installed packages. Never reads a test file of measure/lacks. Short messages are read alone
-and once more within a long reply made of reports. If a message is only known to ask somewhere, the sentence
-that the judge of the round before finds likeliest counts as the one that asks.
+Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl and teach_long.jsonl (text,
+lack, the sentences that ask, and the writer, if it is not the first one) and, as texts that ask nothing,
+reports of agents and commits in measure/lessons, sentences of the sample project without a question mark,
+docstrings of half of the standard library, half of this repository's commit messages and of the sections of
+its pages, and the descriptions of installed packages. Never reads a test file of measure/lacks. Short
+messages are read alone and once more within a long reply made of reports. If a message is only known to ask
+somewhere, the sentence that the judge of the round before finds likeliest counts as the one that asks.
 
-Writes src/foreword/recipes/gap/request_weights.json: the weight of every feature by logistic regression;
-then, beside a score that never saw the message, the weights of the bundled encoder's vectors.
-Prints how reliable it is: the writers are in five groups, and each group is judged by a judge that was
-trained on the others only; the reports around a message are of its own group. The thresholds are found in the
-same way, since unknown writers will be judged: those with the best F1 at which at most 15 of 1,000 ordinary
-texts, or 12 of 1,000 long ones, are mistaken for a request. With --check nothing is written. Needs `pip
-install '.[learn]'`.
+Writes src/foreword/recipes/gap/request_weights.json: the weight of every feature by logistic regression, and
+the thresholds. Prints how reliable it is: the writers are in five groups, and each group is judged by a judge
+that was trained on the others only; the reports around a message are of its own group. The thresholds are
+found in the same way, since unknown writers will be judged: those with the best F1 at which at most 15 of
+1,000 ordinary texts, or 12 of 1,000 long ones, are mistaken for a request. With --check nothing is written.
+Needs `pip install '.[learn]'`.
 """
 
 from __future__ import annotations
@@ -40,17 +39,12 @@ from foreword.edges.cli.demo import sample_lines
 from foreword.recipes.gap.message_text import own_sentences
 from foreword.recipes.gap.request_judge import (
     LONG_MESSAGE,
-    MAX_ENCODED_SENTENCES,
     NEVER_ASKS,
-    UNDECIDED_SCORES,
     WEIGHTS_FILE,
     RequestWeights,
-    combined_score,
     features_by_sentence,
     sum_features,
 )
-from foreword.spaces.bundled import BundledEmbeddingProvider
-from foreword.spaces.dense import DenseSpace
 from foreword_measure.quality.ordinary import (
     TAUGHT_HALF,
     commit_messages,
@@ -63,13 +57,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _ROOT = Path(__file__).parent.parent
-_MESSAGES, _LESSONS = _ROOT / "tools" / "gap_messages.jsonl", _ROOT / "measure" / "lacks" / "teach.jsonl"
+_MESSAGES, _LACKS = _ROOT / "tools" / "gap_messages.jsonl", _ROOT / "measure" / "lacks"
+_LESSONS = (_LACKS / "teach.jsonl", _LACKS / "teach_long.jsonl")
 _OUTPUT = _ROOT / "src" / "foreword" / "recipes" / "gap" / WEIGHTS_FILE
 _HISTORIES = _ROOT / "measure" / "lessons"
 _MIN_SENTENCES, _MAX_FEATURES = 3, 7000
 """In at least how many sentences a feature must occur, and at most how many features are kept."""
-_SCALE, _VECTOR_SCALE = 3.0, 3.0
-_FEATURE_REGULARISATION, _VECTOR_REGULARISATION = 2.0, 0.5
+_SCALE, _REGULARISATION = 3.0, 2.0
 _ROUNDS, _ALONE_WEIGHT = 2, 2.0
 _FEW_SENTENCES = 3
 """In the first round, all sentences of a message with at most so many are learned from."""
@@ -81,11 +75,11 @@ _MAX_SHORT, _MAX_REPORT, _MIN_AROUND, _MAX_AROUND = 4, 8, 5, 8
 reports around it, and the most on each side."""
 _SAMPLE, _REPORTS = "sample", "reports of "
 _GROUPS = (
-    {"first", "chatty", "docstrings", "h5", "h10", "h15"},
-    {"second", "terse", "nonnative", "descriptions", "h6", "h11", "h16"},
-    {"third", "house", "formal", "commits", "repository", "h7", "h12", "h17"},
-    {"fifth", "trades", "pages", "h8", "h13", "h18"},
-    {"lessons", "agents", "replies", "reports", "h9", "h14"},
+    {"first", "chatty", "docstrings", "h5", "h10", "h15", "w1", "w7"},
+    {"second", "terse", "nonnative", "descriptions", "h6", "h11", "h16", "w2", "w6"},
+    {"third", "house", "formal", "commits", "repository", "h7", "h12", "h17", "w3", "w8"},
+    {"fifth", "trades", "pages", "h8", "h13", "h18", "w4"},
+    {"lessons", "agents", "replies", "reports", "h9", "h14", "w5", "w9"},
 )
 """Groups of writers and kinds of ordinary text; each group is judged by a judge that read none of it."""
 _ORDINARY = ("docstrings", "descriptions", "repository", "pages")
@@ -160,7 +154,7 @@ def main() -> None:
     examples = read_examples()
     _print(f"{len(examples)} messages, {sum(one.gap for one in examples)} of them ask")
     known = fit_weights(examples)
-    _print(f"thresholds: {known.threshold:.2f} by words, {known.combined_threshold:.2f} with the encoder")
+    _print(f"thresholds: {known.threshold:.2f}, {known.long_threshold:.2f} for long messages")
     if not asked.check:
         _OUTPUT.write_text(json.dumps(asdict(known), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
         _print(f"{len(known.features)} features, {_OUTPUT.stat().st_size:,} bytes in {_OUTPUT.name}")
@@ -171,8 +165,17 @@ def main() -> None:
 
 def read_examples() -> list[Example]:
     """All examples to learn from."""
+    alone = read_messages()
+    reports = [one for one in alone if one.writer.startswith(_REPORTS) and len(one.sentences) <= _MAX_REPORT]
+    by_group = [[one.sentences for one in reports if one.group == at] for at in range(len(_GROUPS))]
+    short = [one for one in alone if not one.is_ordinary and len(one.sentences) <= _MAX_SHORT]
+    return [*alone, *(put_among_reports(one, by_group[one.group]) for one in short)]
+
+
+def read_messages() -> list[Example]:
+    """All messages and ordinary texts, each by itself."""
     written = _read_lines(_MESSAGES)
-    lessons = _read_lines(_LESSONS)
+    lessons = [row for path in _LESSONS for row in _read_lines(path)]
     turns = (line["text"] for line in map(json.loads, sample_lines()) if line.get("kind") == "turn")
     ordinary = {
         "docstrings": _draw_sample(docstrings(TAUGHT_HALF), _DOCSTRINGS),
@@ -190,11 +193,7 @@ def read_examples() -> list[Example]:
         *(_make_example(text, _SAMPLE, gap=False) for text in turns if "?" not in text),
         *(_make_example(text, kind, gap=False) for kind, texts in ordinary.items() for text in texts),
     ]
-    alone = [one for one in alone if one.sentences]
-    reports = [one for one in alone if one.writer.startswith(_REPORTS) and len(one.sentences) <= _MAX_REPORT]
-    by_group = [[one.sentences for one in reports if one.group == at] for at in range(len(_GROUPS))]
-    short = [one for one in alone if not one.is_ordinary and len(one.sentences) <= _MAX_SHORT]
-    return [*alone, *(_put_among_reports(one, by_group[one.group]) for one in short)]
+    return [one for one in alone if one.sentences]
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
@@ -232,7 +231,7 @@ def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None =
     return Example(sentences, features_by_sentence(sentences), gap, writer, marked, learned)
 
 
-def _put_among_reports(one: Example, reports: list[tuple[str, ...]]) -> Example:
+def put_among_reports(one: Example, reports: list[tuple[str, ...]]) -> Example:
     """The same message within a long reply made of reports, which ask nothing."""
     draw = random.Random(" ".join(one.sentences))  # noqa: S311
     before, after = _draw_reports(draw, reports), _draw_reports(draw, reports)
@@ -274,44 +273,26 @@ def _draw_sample(texts: Iterable[str], count: int) -> list[str]:
 
 def fit_weights(examples: list[Example]) -> RequestWeights:
     """The weights from a set of examples; prints how good they are on writers that were left out."""
-    encoder = BundledEmbeddingProvider()
-    by_words = fit_features(examples)
-    unseen: dict[int, list[float | None]] = {}
+    fitted = fit_features(examples)
+    highest = np.zeros(len(examples))
     for group in range(len(_GROUPS)):
         part = fit_features([one for one in examples if one.group != group])
         for at, one in enumerate(examples):
             if one.group == group:
-                unseen[at] = [None if each is None else part.score(each) for each in one.features]
-    vectors = _embed(encoder, _undecided_sentences(examples, unseen))
-    known = _fit_vectors(examples, unseen, vectors)
-    combined: dict[int, list[float | None]] = {}
-    for group in range(len(_GROUPS)):
-        part_known = _fit_vectors(examples, unseen, vectors, without=group)
-        for at, one in enumerate(examples):
-            if one.group == group:
-                combined[at] = _weigh_vectors(part_known, one, unseen[at], vectors)
-    plain = np.array([_highest_score(unseen[at]) for at in range(len(examples))])
-    both = np.array([_highest_score(combined[at]) for at in range(len(examples))])
-    words = [_find_threshold(examples, plain, is_long=is_long) for is_long in (False, True)]
-    beside = [_find_threshold(examples, both, is_long=is_long) for is_long in (False, True)]
+                highest[at] = _highest_score(part, one)
+    thresholds = [_find_threshold(examples, highest, is_long=is_long) for is_long in (False, True)]
     is_long = np.array([int(one.is_long) for one in examples])
-    margins = {
-        "words": plain - np.array(words)[is_long],
-        "with the encoder": both - np.array(beside)[is_long],
-    }
-    _print_quality(examples, margins)
+    _print_quality(examples, highest - np.array(thresholds)[is_long])
     return RequestWeights(
-        start=round(by_words.start, 3),
-        features={name: round(value, 2) for name, value in sorted(by_words.features.items())},
-        threshold=words[0],
-        long_threshold=words[1],
-        encoder=DenseSpace(encoder).digest,
-        combined_start=known.combined_start,
-        share=known.share,
-        vector=known.vector,
-        combined_threshold=beside[0],
-        combined_long_threshold=beside[1],
+        start=round(fitted.start, 3),
+        features={name: round(value, 2) for name, value in sorted(fitted.features.items())},
+        threshold=thresholds[0],
+        long_threshold=thresholds[1],
     )
+
+
+def _highest_score(known: FeatureWeights, one: Example) -> float:
+    return max((known.score(each) for each in one.features if each is not None), default=NEVER_ASKS)
 
 
 def fit_features(examples: list[Example]) -> FeatureWeights:
@@ -321,10 +302,10 @@ def fit_features(examples: list[Example]) -> FeatureWeights:
         rows = list(_make_rows(examples, known if done else None))
         counted = Counter(name for row in rows for name in row.features)
         names = sorted(name for name, count in counted.items() if count >= _MIN_SENTENCES)
-        fitted = _fit_logistic(_make_matrix(rows, names), rows, _FEATURE_REGULARISATION)
+        fitted = _fit_logistic(_make_matrix(rows, names), rows, _REGULARISATION)
         best = np.argsort(-np.abs(fitted.coef_[0]), kind="stable")[:_MAX_FEATURES]
         names = sorted(names[at] for at in best)
-        fitted = _fit_logistic(_make_matrix(rows, names), rows, _FEATURE_REGULARISATION)
+        fitted = _fit_logistic(_make_matrix(rows, names), rows, _REGULARISATION)
         worth = (fitted.coef_[0] * _SCALE).tolist()
         known = FeatureWeights(dict(zip(names, worth, strict=True)), float(fitted.intercept_[0]))
     return known
@@ -364,75 +345,11 @@ def _make_matrix(rows: list[Row], names: list[str]) -> csr_matrix:
     return csr_matrix((values, [at for row in chosen for at in row], ends), shape=(len(rows), len(names)))
 
 
-def _fit_logistic(inputs: csr_matrix | np.ndarray, rows: list[Row], loose: float) -> LogisticRegression:
+def _fit_logistic(inputs: csr_matrix, rows: list[Row], loose: float) -> LogisticRegression:
     weights = [row.weight for row in rows]
     return LogisticRegression(C=loose, max_iter=500).fit(
         inputs, [row.asks for row in rows], sample_weight=weights
     )
-
-
-def _embed(encoder: BundledEmbeddingProvider, sentences: Iterable[str]) -> dict[str, np.ndarray]:
-    every = list(dict.fromkeys(sentences))
-    return dict(zip(every, map(np.array, encoder.embed_batch(every)), strict=True))
-
-
-def _undecided_sentences(examples: list[Example], unseen: dict[int, list[float | None]]) -> list[str]:
-    """The sentences that the encoder would be asked to judge."""
-    return [
-        one.sentences[place]
-        for at, one in enumerate(examples)
-        for place in _undecided_places(unseen[at])[:MAX_ENCODED_SENTENCES]
-    ]
-
-
-def _undecided_places(scores: list[float | None]) -> list[int]:
-    """The positions of a message's undecided sentences, the likeliest first."""
-    undecided = [at for at, score in enumerate(scores) if score is not None and _is_undecided(score)]
-    return sorted(undecided, key=lambda at: -(scores[at] or 0.0))
-
-
-def _fit_vectors(
-    examples: list[Example],
-    unseen: dict[int, list[float | None]],
-    vectors: dict[str, np.ndarray],
-    without: int | None = None,
-) -> RequestWeights:
-    """The weights of vectors and scores, fitted on undecided sentences whose scores never saw them."""
-    rows, scores = [], []
-    for at, one in enumerate(examples):
-        if one.group == without:
-            continue
-        asks = one.asks or (False,) * len(one.sentences)
-        marked = [place for place, score in enumerate(unseen[at]) if asks[place] and score is not None]
-        likeliest = max(marked, key=lambda place: unseen[at][place] or 0.0, default=None)
-        for place in _undecided_places(unseen[at])[:MAX_ENCODED_SENTENCES]:
-            if place == likeliest or not any(asks[max(0, place - 1) : place + 2]):
-                rows.append(Row(frozenset(), one.sentences[place], asks=asks[place], weight=1.0))
-                scores.append(unseen[at][place])
-    meant = np.array([vectors[row.sentence] for row in rows]) * _VECTOR_SCALE
-    fitted = _fit_logistic(np.c_[scores, meant], rows, _VECTOR_REGULARISATION)
-    share, *vector = fitted.coef_[0]
-    rounded = [round(float(value) * _VECTOR_SCALE, 3) for value in vector]
-    start = round(float(fitted.intercept_[0]), 3)
-    return RequestWeights(0, {}, 0, 0, "", start, round(float(share), 3), rounded, 0, 0)
-
-
-def _weigh_vectors(
-    known: RequestWeights, one: Example, scores: list[float | None], vectors: dict[str, np.ndarray]
-) -> list[float | None]:
-    """The scores of a message's sentences, with the vectors of the likeliest undecided ones included."""
-    weighed = list(scores)
-    for at in _undecided_places(scores)[:MAX_ENCODED_SENTENCES]:
-        weighed[at] = combined_score(known, scores[at] or 0.0, vectors[one.sentences[at]].tolist())
-    return weighed
-
-
-def _highest_score(scores: list[float | None]) -> float:
-    return max((score for score in scores if score is not None), default=NEVER_ASKS)
-
-
-def _is_undecided(score: float) -> bool:
-    return UNDECIDED_SCORES[0] < score < UNDECIDED_SCORES[1]
 
 
 # Thresholds and quality -----------------------------------------------------------------------------------
@@ -457,17 +374,17 @@ def _find_threshold(examples: list[Example], held: np.ndarray, *, is_long: bool)
     return round(float(max(balanced, calm)), 3)
 
 
-def _print_quality(examples: list[Example], margins: dict[str, np.ndarray]) -> None:
+def _print_quality(examples: list[Example], margins: np.ndarray) -> None:
     gaps = np.array([one.gap for one in examples])
     writers = np.array([f"{one.writer}, inside" if one.inside else one.writer for one in examples])
     for writer in sorted(set(writers)):
         own = writers == writer
-        for name, margin in margins.items():
-            found = margin[own] >= 0
-            right = int((found & gaps[own]).sum())
-            wrong, missed = int(found.sum()) - right, int(gaps[own].sum()) - right
-            counts = f"right {right:4}  wrong {wrong:4}  missed {missed:4}  of {int(own.sum())}"
-            _print(f"{writer:16} unseen, {name:18} {counts}")
+        found = margins[own] >= 0
+        right = int((found & gaps[own]).sum())
+        wrong, missed = int(found.sum()) - right, int(gaps[own].sum()) - right
+        _print(
+            f"{writer:16} unseen: right {right:4}  wrong {wrong:4}  missed {missed:4}  of {int(own.sum())}"
+        )
 
 
 def _print(line: str) -> None:

@@ -4,8 +4,9 @@ The graph reads one question and many statements. The question's tokens attend o
 computed once; a statement's tokens attend to the question's and to their own. All matrices are multiplied
 with the tokens of the question and of all statements at once. After a few layers, only the statements that
 look most helpful are read on, as many as the input `most` says. In the last layer only the first token of a
-statement is computed, which the heads read. Weights have the names of `reader_teaching.CrossEncoder`. Needs
-onnx.
+statement is computed, which the heads read. To a finished graph other layers can be added that judge whether
+a sentence asks for something; they share the embedding of tokens. Weights have the names of
+`reader_teaching.CrossEncoder`. Needs onnx.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _HEADS, _HEAD_WIDTH = 12, 32
 _WIDTH = _HEADS * _HEAD_WIDTH
 _OUTPUTS = {"helps": 1, "relations": 3}
+_REQUESTS = "requests"
 _OPERATORS, _FORMAT = 20, 10
 """The versions of ONNX's operators and of its files, which onnxruntime 1.20 supports."""
 
@@ -53,6 +55,58 @@ def write_model(weights: Weights, glance_after: int, out: Path) -> None:
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width])
         for name, width in _OUTPUTS.items()
     ]
+    _save(graph, inputs, outputs, out)
+
+
+def add_requests(reader: Path, weights: Weights, out: Path) -> None:
+    """Write the graph of a reader that can also judge whether a sentence asks for what its speaker lacks.
+
+    It has one more input, whether that is to be judged, and one output, `logits`: of a statement one for
+    whether it helps and three for relations, of a sentence a single one. Only the layers that are needed are
+    computed. Of the weights the layers, the pool and the head `helps` are used; the embedding is the
+    reader's, which must have been kept in training.
+    """
+    known = onnx.load(str(reader)).graph
+    nodes, constants = list(known.node), list(known.initializer)
+    start = 1 + next(at for at, node in enumerate(nodes) if node.op_type == "LayerNormalization")
+    used_by_both = {name for node in nodes[:start] for name in node.input}
+    graph = _Graph(nodes, constants)
+    logits = graph.add("Concat", *_OUTPUTS, axis=1)
+    reading = _make_branch("reading", graph.nodes[start:], constants, used_by_both, logits)
+    done, known_constants = len(graph.nodes), len(graph.constants)
+    shapes = _Shapes(graph, graph.add("Shape", "statements", start=0, end=1))
+    mask = _make_attention_mask(graph, shapes)
+    pooled = _pool_first_tokens(graph, weights, 0, nodes[start - 1].output[0], shapes, mask)
+    asks = _multiply_floats(graph, weights, pooled, "helps")
+    hearing = _make_branch("hearing", graph.nodes[done:], graph.constants[known_constants:], set(), asks)
+    choose = helper.make_node("If", [_REQUESTS], ["logits"], then_branch=hearing, else_branch=reading)
+    shared = _Graph([*nodes[:start], choose], [one for one in constants if one.name in used_by_both])
+    asked = helper.make_tensor_value_info(_REQUESTS, TensorProto.BOOL, [])
+    _save(shared, [*known.input, asked], [_logits_of("logits")], out)
+
+
+def _make_branch(
+    name: str,
+    nodes: Sequence[onnx.NodeProto],
+    constants: Sequence[onnx.TensorProto],
+    outside: set[str],
+    output: str,
+) -> onnx.GraphProto:
+    """A branch of a graph with these nodes, and the constants that are not outside of it."""
+    own = [one for one in constants if one.name not in outside]
+    return helper.make_graph(nodes, name, [], [_logits_of(output)], own)
+
+
+def _logits_of(name: str) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", None])
+
+
+def _save(
+    graph: _Graph,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    out: Path,
+) -> None:
     made = helper.make_graph(graph.nodes, "reader", inputs, outputs, graph.constants)
     operators = [helper.make_opsetid("", _OPERATORS)]
     model = helper.make_model(made, opset_imports=operators, ir_version=_FORMAT)
@@ -63,9 +117,11 @@ def write_model(weights: Weights, glance_after: int, out: Path) -> None:
 class _Graph:
     """The nodes and constants of a graph that is being built; values are referred to by their names."""
 
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
+    def __init__(
+        self, nodes: Sequence[onnx.NodeProto] = (), constants: Sequence[onnx.TensorProto] = ()
+    ) -> None:
+        self.nodes = list(nodes)
+        self.constants = list(constants)
 
     def constant(self, values: Any) -> str:  # noqa: ANN401  (whatever numpy makes an array of)
         name = f"constant_{len(self.constants)}"
@@ -114,17 +170,12 @@ def build_reader(graph: _Graph, weights: Weights, glance_after: int) -> None:
     everything = _Shapes(graph, graph.add("Shape", "statements", start=0, end=1))
     states = _embed(graph, weights, everything)
     mask = _make_attention_mask(graph, everything)
-    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
     states = _add_layers(graph, weights, range(glance_after), states, everything, mask)
     glanced, chosen = _glance(graph, weights, states, everything)
     shapes = _Shapes(graph, graph.add("Shape", chosen))
     states = _choose_statements(graph, states, chosen, everything)
     mask = graph.add("Gather", mask, chosen, axis=0)
-    states = _add_layers(graph, weights, range(glance_after, layers - 1), states, shapes, mask)
-    part = f"layers.{layers - 1}."
-    first, attended = _attend_first(graph, weights, part, states, shapes, mask)
-    states = _finish_layer(graph, weights, part, first, attended)
-    pooled = graph.add("Tanh", _multiply_floats(graph, weights, states, "pool"))
+    pooled = _pool_first_tokens(graph, weights, glance_after, states, shapes, mask)
     for head, width in _OUTPUTS.items():
         read = _multiply_floats(graph, weights, pooled, head)
         rest = graph.add("Concat", everything.batch, graph.integers(width), axis=0)
@@ -133,6 +184,18 @@ def build_reader(graph: _Graph, weights: Weights, glance_after: int) -> None:
             unread = graph.add("Min", glanced, graph.add("ReduceMin", read, keepdims=0))
         graph.add("ScatterND", unread, graph.add("Unsqueeze", chosen, graph.integers(1)), read)
         graph.nodes[-1].output[0] = head
+
+
+def _pool_first_tokens(
+    graph: _Graph, weights: Weights, done: int, states: str, shapes: _Shapes, mask: str
+) -> str:
+    """One vector for each statement: the pooled state of its first token after all layers but those done."""
+    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
+    states = _add_layers(graph, weights, range(done, layers - 1), states, shapes, mask)
+    part = f"layers.{layers - 1}."
+    first, attended = _attend_first(graph, weights, part, states, shapes, mask)
+    states = _finish_layer(graph, weights, part, first, attended)
+    return graph.add("Tanh", _multiply_floats(graph, weights, states, "pool"))
 
 
 def _add_layers(

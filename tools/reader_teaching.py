@@ -178,7 +178,7 @@ def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float
     chance = _seed_random(seed)
     model = CrossEncoder(LAYERS)
     model.load_state_dict(_to_torch(keep_layers(published, range(LAYERS))), strict=False)
-    return _teach(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
+    return train(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
 
 
 def teach_student(
@@ -198,7 +198,23 @@ def teach_student(
     for layer, source in zip(model.layers, kept, strict=True):
         layer.load_state_dict(narrow_layer(teachers[0].layers[source].state_dict(), wide))
     tasks = _student_tasks(teachers, lessons, chance)
-    return _teach("student", model, lambda: _make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+    return train("student", model, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+
+
+def begin_from_reader(weights: Weights, kept: Sequence[int], seed: int) -> CrossEncoder:
+    """A model with some layers of a finished reader, whose embedding of tokens will not be trained."""
+    _seed_random(seed)
+    wide = weights["layers.0.widened.bias"].shape[0]
+    model = CrossEncoder(len(kept), wide, one_way=True)
+    state = {name: values for name, values in weights.items() if not name.startswith("layers.")}
+    for at, source in enumerate(kept):
+        start = f"layers.{source}."
+        own = {name.removeprefix(start): v for name, v in weights.items() if name.startswith(start)}
+        state |= {f"layers.{at}.{name}": values for name, values in own.items()}
+    model.load_state_dict(_to_torch(state), strict=False)
+    for part in (model.words, model.positions, model.segments, model.norm):
+        part.requires_grad_(requires_grad=False)
+    return model.to(_DEVICE)
 
 
 def refine(student: CrossEncoder, lessons: Lessons, epochs: int, rate: float) -> CrossEncoder:
@@ -227,7 +243,7 @@ def refine(student: CrossEncoder, lessons: Lessons, epochs: int, rate: float) ->
         "helps": [(row, said, 1.0) for row, said in kept],
         "relations": relations,
     }
-    return _teach("refining", student, lambda: _make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+    return train("refining", student, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
 
 
 def _refining_examples(
@@ -278,7 +294,7 @@ def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
             for row, what in data.make_typed_rows(histories) + lessons.typed
         ],
     }
-    return _make_shuffled_steps(_TEACHER_BATCH, tasks)
+    return make_shuffled_steps(_TEACHER_BATCH, tasks)
 
 
 def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
@@ -310,7 +326,7 @@ def _student_tasks(
     }
 
 
-def _make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
+def make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
     """The examples of the tasks in batches of similar length, in random order."""
     steps: list[Step] = []
     for task, examples in tasks.items():
@@ -321,7 +337,7 @@ def _make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> l
     return steps
 
 
-def _teach(
+def train(
     name: str, model: CrossEncoder, plan: Callable[[], list[Step]], epochs: int, rate: float
 ) -> CrossEncoder:
     """Train a model for all steps of all epochs; returns it."""

@@ -1,4 +1,4 @@
-"""Reads the weights of a published model from its int8 ONNX graph, as floats.
+"""Reads the weights of a model from its int8 ONNX graph, as floats: of a published one, or of the reader.
 
 A published graph has twelve layers. Weights have the names of `reader_teaching.CrossEncoder`, such as
 `layers.0.query.weight`. `reader_graph` writes a trained model. Needs onnx.
@@ -14,7 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     Weights = dict[str, np.ndarray]
@@ -100,3 +100,54 @@ def _find_matrices(graph: onnx.GraphProto) -> dict[str, str]:
         if node.op_type == "MatMulInteger" and part:
             matrices[part[1].replace("/", ".")] = node.input[1].removesuffix(_QUANTIZED)
     return matrices
+
+
+# The reader -----------------------------------------------------------------------------------------------
+
+
+def read_reader(path: Path) -> Weights:
+    """The weights of the embedding, the layers and the pool of a graph that `reader_graph` wrote."""
+    graph = onnx.load(str(path)).graph
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    users = {name: node for node in reversed(graph.node) for name in node.input}
+    makers = {name: node for node in graph.node for name in node.output}
+    normalized = [node for node in graph.node if node.op_type == "LayerNormalization"]
+    layers = (len(normalized) - 1) // 2
+    weights = _read_embedding(graph, stored, users)
+    norms = [f"layers.{at}.{part}" for at in range(layers) for part in ("attended_norm", "narrowed_norm")]
+    for part, node in zip(["norm", *norms], normalized, strict=True):
+        weights |= {f"{part}.weight": stored[node.input[1]], f"{part}.bias": stored[node.input[2]]}
+    multiplied = [node for node in graph.node if node.op_type == "MatMulInteger"]
+    for parts, node in zip(_multiplied_parts(layers), multiplied, strict=True):
+        scaled = users[users[node.output[0]].output[0]]
+        scale = stored[makers[scaled.input[1]].input[1]]
+        matrices = np.split(stored[node.input[1]].astype(np.float32) * scale, len(parts), axis=1)
+        biases = np.split(stored[users[scaled.output[0]].input[1]], len(parts))
+        for part, matrix, bias in zip(parts, matrices, biases, strict=True):
+            weights |= {f"{part}.weight": matrix.T.copy(), f"{part}.bias": bias}
+    pool = [node for node in graph.node if node.op_type == "Gemm"][2]  # after the two of the glance
+    return weights | {"pool.weight": stored[pool.input[1]], "pool.bias": stored[pool.input[2]]}
+
+
+def _read_embedding(
+    graph: onnx.GraphProto, stored: Mapping[str, np.ndarray], users: Mapping[str, onnx.NodeProto]
+) -> Weights:
+    """The words, positions and segments; the graph has the last two as sums."""
+    looked_up = next(node for node in graph.node if node.op_type == "Gather" and node.input[1] == "question")
+    scale = stored[users[looked_up.output[0]].input[1]]
+    sliced = [node.input[0] for node in graph.node if node.op_type == "Slice" and node.input[0] in stored]
+    first, second = (stored[name] for name in dict.fromkeys(sliced))
+    return {
+        "words.weight": stored[looked_up.input[0]].astype(np.float32) * scale,
+        "positions.weight": first,
+        "segments.weight": np.stack([np.zeros_like(first[0]), (second - first).mean(axis=0)]),
+    }
+
+
+def _multiplied_parts(layers: int) -> Iterator[list[str]]:
+    """The parts of the layers that each multiplication in int8 is for, in the graph's order."""
+    for at in range(layers):
+        asking = [f"layers.{at}.query"]
+        attended = [f"layers.{at}.key", f"layers.{at}.value"]
+        yield from ([asking + attended] if at < layers - 1 else [attended, asking])
+        yield from ([f"layers.{at}.{part}"] for part in ("attended", "widened", "narrowed"))

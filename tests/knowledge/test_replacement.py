@@ -152,6 +152,50 @@ def test_another_number_or_a_cancellation_counts_in_talk_too(open_engine, clock,
     assert list(replaced(engine)) == [(new.id, old.id)]
 
 
+RESTATED = [
+    ("Fresh segments are written with lz4.", "Segments are written with lz4 now.", AGENT, "turn"),
+    ("The backpack has 30 slots.", "Backpack: 30 slots for Noor's frame.", AGENT, "commit"),
+    ("I take ramipril, so no ibuprofen.", "Joaquim takes ramipril: no ibuprofen.", USER, "memory"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer", "source", "kind"), RESTATED)
+def test_what_confirms_a_statement_on_the_same_day_does_not_replace_it(
+    open_engine, clock, older, newer, source, kind
+):
+    engine = open_engine(PairReader())
+    engine.remember(older, "w", kind="turn", source=USER)
+    clock.advance(hours=1)
+    engine.remember(newer, "w", kind=kind, source=source)
+    assert replaced(engine) == {}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The slot is held for 12 minutes.", "The slot is held for 15 minutes."),
+        ("The audit of the shop is on Tuesday.", "The audit of the shop is on Friday."),
+        ("The sensor of the shop answers at 0x44.", "The sensor of the shop answers at 0x45."),
+        ("The API of the shop is public.", "Scrap the public API of the shop."),
+    ],
+)
+def test_another_value_or_a_revocation_replaces_on_the_same_day_too(open_engine, clock, older, newer):
+    engine = open_engine(PairReader())
+    old = engine.remember(older, "w", kind="turn", source=USER)
+    clock.advance(hours=1)
+    new = engine.remember(newer, "w", kind="turn", source=USER)
+    assert list(replaced(engine)) == [(new.id, old.id)]
+
+
+@pytest.mark.parametrize(("changed", "count"), [(["a.go", "b.go"], 1), (["c.go"], 0)])
+def test_a_commit_replaces_only_one_that_changed_a_file_of_its_own(open_engine, clock, changed, count):
+    engine = open_engine(PairReader())
+    git = Source("git:Ana", "repository")
+    say(engine, clock, OLD, git, kind="commit", metadata={"files": ["b.go"]})
+    say(engine, clock, NEW, git, kind="commit", metadata={"files": changed})
+    assert len(replaced(engine)) == count
+
+
 @pytest.mark.parametrize("source", [TOOL, WEB])
 def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(open_engine, clock, source):
     engine = open_engine(PairReader())

@@ -1,11 +1,11 @@
 """Whether the lack of something is noticed in long replies of other writers, and not in ordinary messages.
 
-    test.jsonl, test_second.jsonl    text, lack, asks (the sentences that ask), language, layout (text, json)
-    circles_test.jsonl               circle, messages
+    test.jsonl, test_second.jsonl, test_third.jsonl
+                          text, lack, asks (the sentences that ask), language, layout (text, json)
+    circles_test.jsonl    circle, messages
 
-The files are in measure/lacks. The writer of the first and the last wrote them after the first lessons, about
-other trades, and before anything was measured. The second, with long replies only, was written before the
-later lessons, by their writer, and errors in it were never read. Each message is the only one of a state, by
+The files are in measure/lacks, whose README says who wrote them. Errors in the second and the third were
+never read. Each message is the only one of a state, by
 an agent. In ordinary messages nobody asks for anything; a lack that is found in them is a false alarm.
 """
 
@@ -16,21 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
-from foreword.recipes.gap.detect import find_circular_exchange, find_unanswered_request
+from foreword.recipes.gap.detect import WORDS_ALONE, find_circular_exchange, find_unanswered_request
 from foreword.recipes.gap.state import read_messages
-from foreword.spaces.bundled import BundledEmbeddingProvider
-from foreword_measure.quality.gaps import ENCODED, OURS, count_guesses
+from foreword_measure.quality.gaps import OURS, WITH_MODELS, bundled_models, count_guesses
 from foreword_measure.quality.ordinary import ordinary_messages
 from foreword_measure.report import Report, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.recipes.gap.request_judge import Encode
+    from foreword.recipes.gap.circles import CompareTexts
+    from foreword.recipes.gap.detect import GapModels
+    from foreword.recipes.gap.request_judge import ReadSentences
     from foreword_measure.report import Cell
 
 FOLDER = Path(__file__).parents[2] / "lacks"
-REPLIES, SECOND_REPLIES, CIRCLES = "test.jsonl", "test_second.jsonl", "circles_test.jsonl"
+REPLIES, SECOND_REPLIES, THIRD_REPLIES = "test.jsonl", "test_second.jsonl", "test_third.jsonl"
+CIRCLES = "circles_test.jsonl"
 LONG_WORDS = 100
 """From how many words on a reply counts as long."""
 
@@ -41,24 +43,27 @@ _COLUMNS = ("messages", "right", "wrong", "missed", "precision", "recall")
 
 
 def measure_lacks(folders: Sequence[Path] = ()) -> Report:
-    """How well lacks are noticed, by words alone and with the encoder; `folders` have more ordinary texts."""
-    runs: dict[str, Encode | None] = {OURS: None, ENCODED: BundledEmbeddingProvider().embed}
-    replies = [_Reply(row) for row in _read_rows(FOLDER / REPLIES)]
-    second = [_Reply(row) for row in _read_rows(FOLDER / SECOND_REPLIES)]
+    """How well lacks are noticed, by words alone and with models; `folders` have more ordinary texts."""
+    runs: dict[str, GapModels] = {OURS: WORDS_ALONE, WITH_MODELS: bundled_models()}
+    replies, second, third = (
+        [_Reply(row) for row in _read_rows(FOLDER / name)]
+        for name in (REPLIES, SECOND_REPLIES, THIRD_REPLIES)
+    )
     heard = {
-        run: {one: _find_lack(one.text, encode) for one in (*replies, *second)}
-        for run, encode in runs.items()
+        run: {one: _find_lack(one.text, models.read) for one in (*replies, *second, *third)}
+        for run, models in runs.items()
     }
     groups = {**_group_replies(replies), "long replies, second set": second}
+    groups |= {f"{name}, third set": group for name, group in _group_replies(third).items()}
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
         for run in runs
         for name, group in groups.items()
     }
     named = {run: _share_of_named_lacks(groups["long replies"], heard[run]) for run in runs}
-    circles = {run: _count_circles(encode) for run, encode in runs.items()}
+    circles = {run: _count_circles(models.compare) for run, models in runs.items()}
     ordinary = ordinary_messages(folders)
-    alarms = {run: _count_false_alarms(ordinary, encode) for run, encode in runs.items()}
+    alarms = {run: _count_false_alarms(ordinary, models.read) for run, models in runs.items()}
     tables = (
         Table(
             "A lack heard in replies of another hand",
@@ -107,10 +112,10 @@ def _group_replies(replies: list[_Reply]) -> dict[str, list[_Reply]]:
     }
 
 
-def _find_lack(text: str, encode: Encode | None) -> str | None:
+def _find_lack(text: str, read: ReadSentences | None) -> str | None:
     """What a message is found to lack; None if nothing."""
     state = {"messages": [{"role": "assistant", "name": "agent", "content": text}]}
-    sign = find_unanswered_request(read_messages(state).messages, encode)
+    sign = find_unanswered_request(read_messages(state).messages, read)
     return None if sign is None else sign.needs
 
 
@@ -124,21 +129,21 @@ def _share_of_named_lacks(replies: list[_Reply], heard: Mapping[_Reply, str | No
     return sum(held) / len(held) if held else 0.0
 
 
-def _count_circles(encode: Encode | None) -> dict[str, float | None]:
+def _count_circles(compare: CompareTexts | None) -> dict[str, float | None]:
     pairs = []
     for row in _read_rows(FOLDER / CIRCLES):
         state = {"messages": [{"role": "assistant", **message} for message in row["messages"]]}
-        sign = find_circular_exchange(state, read_messages(state).messages, encode)
+        sign = find_circular_exchange(state, read_messages(state).messages, compare)
         pairs.append((bool(row["circle"]), sign is not None))
     return count_guesses(pairs)
 
 
 def _count_false_alarms(
-    kinds: Mapping[str, list[str]], encode: Encode | None
+    kinds: Mapping[str, list[str]], read: ReadSentences | None
 ) -> dict[str, tuple[int, int, float]]:
     counted = {}
     for kind, texts in kinds.items():
-        alarms = sum(_find_lack(text, encode) is not None for text in texts)
+        alarms = sum(_find_lack(text, read) is not None for text in texts)
         counted[kind] = (len(texts), alarms, 1000 * alarms / len(texts))
     return counted
 

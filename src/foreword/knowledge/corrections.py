@@ -61,7 +61,7 @@ _SORTS: Mapping[str, re.Pattern[str]] = {
     ),
 }
 _NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
-_IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b")
+_IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b|\b0x[0-9a-f]+\b")
 _DENIAL = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
 _MARKS = " ,.!;:–—-"
 _WEAK_MARKS = re.compile(

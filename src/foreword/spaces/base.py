@@ -101,6 +101,14 @@ class ReplacementReader(Protocol):
         """For each pair of a newer and an older statement: how probably the newer replaces the older."""
 
 
+@runtime_checkable
+class RequestReader(Protocol):
+    """Reads sentences within their passage and judges whether they ask for what their speaker lacks."""
+
+    def request_logits(self, passage: str, sentences: Sequence[str]) -> list[float]:
+        """For each sentence of a passage, how surely it asks for something, as a logit."""
+
+
 def cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
     """The cosine of the angle between two vectors of one length; 0 if one of them is zero."""
     product = sum(a * b for a, b in zip(one, other, strict=True))

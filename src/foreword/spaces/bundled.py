@@ -392,10 +392,10 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
     return filled, mask
 
 
-def run_session(loaded: LoadedModel, inputs: Mapping[str, Any], output: str | None = None) -> list[Any]:
-    """The named output of a model, or all; EmbeddingError if it fails."""
+def run_session(loaded: LoadedModel, inputs: Mapping[str, Any]) -> list[Any]:
+    """The outputs of a model; EmbeddingError if it fails."""
     try:
-        return cast("list[Any]", loaded.session.run([output] if output else None, inputs))
+        return cast("list[Any]", loaded.session.run(None, inputs))
     except _onnxruntime_error_types() as error:
         raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
 

@@ -1,9 +1,9 @@
 """The reader: a small cross-encoder in the package, taught on histories like a user's own.
 
-It judges whether a statement helps with a prompt, and whether one statement makes another untrue. The
-prompt's tokens do not see the statements, so the prompt is read once however many statements there are, and
-only the most promising statements are read to the end. What it was taught on, and how well it does, is in
-docs/reader.md; its callers interpret its numbers.
+It judges whether a statement helps with a prompt, whether one statement makes another untrue, and whether a
+sentence asks for something that its speaker lacks. The prompt's tokens do not see the statements, so the
+prompt is read once however many statements there are, and only the most promising statements are read to the
+end. What it was taught on, and how well it does, is in docs/reader.md; its callers interpret its numbers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "487e6362bb4d10691b2ae3c98cc8b11e53f1debf0cea309ce0f05201500e46f3",
+        WEIGHTS: "76df002913d97c843b6b7be12a91a05fe3a7296dc0532c527bbb4fa7fcfa67d0",
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
-_HELPS, _RELATIONS = "helps", "relations"
-"""The reader's outputs: a logit for whether a statement helps, and three for whether the second text is
+_HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
+"""Where the logits of a statement stand: one for whether it helps, and three for whether the second text is
 untouched, made untrue or repeated by the first."""
 
 _READ_ON_SHARE, _MIN_READ_ON = 0.4, 3
@@ -60,7 +60,7 @@ class BundledReader(BundledReranker):
 
         def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
             most = max(_MIN_READ_ON, round(_READ_ON_SHARE * len(places)))
-            return _run_reader(loaded, question, [statements[at] for at in places], _HELPS, most)
+            return _run_reader(loaded, question, [statements[at] for at in places], most)[:, _HELPS]
 
         return [len(statement) for statement in statements], run
 
@@ -82,10 +82,16 @@ class BundledReader(BundledReranker):
         first, *others = (_token_ids(loaded, text) for text in (newer, *older))
         chances = [0.0] * len(others)
         for batch in group_by_length(list(map(len, others)), BATCH_PAIRS, BATCH_PAIR_TOKENS):
-            logits = _run_reader(loaded, first, [others[at] for at in batch], _RELATIONS)
+            logits = _run_reader(loaded, first, [others[at] for at in batch])[:, _RELATIONS]
             for place, chance in zip(batch, _probabilities_of_replacing(logits), strict=True):
                 chances[place] = chance
         return chances
+
+    def request_logits(self, passage: str, sentences: Sequence[str]) -> list[float]:
+        """For each sentence of a passage, how surely it asks for what its speaker lacks, as a logit."""
+        loaded = self.load()
+        first, *others = (_token_ids(loaded, text) for text in (passage, *sentences))
+        return cast("list[float]", _run_reader(loaded, first, others, requests=True)[:, 0].tolist())
 
 
 def _token_ids(loaded: LoadedModel, text: str) -> list[int]:
@@ -97,13 +103,14 @@ def _run_reader(
     loaded: LoadedModel,
     first: Sequence[int],
     others: Sequence[Sequence[int]],
-    output: str,
     most: int | None = None,
+    *,
+    requests: bool = False,
 ) -> Any:  # noqa: ANN401
     """The model's logits for each of the other texts, read after the first.
 
     At most `most` of them are read to the end (all by default): after a few layers most statements are seen
-    not to help, and get the logit of that moment.
+    not to help, and get the logit of that moment. With `requests` they are sentences, read to the end.
     """
     import numpy as np
 
@@ -115,8 +122,9 @@ def _run_reader(
         "statements": statements,
         "mask": mask,
         "most": np.array([len(others) if most is None else most], dtype=np.int64),
+        "requests": np.array(requests),
     }
-    return run_session(loaded, inputs, output)[0]
+    return run_session(loaded, inputs)[0]
 
 
 def _probabilities_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401

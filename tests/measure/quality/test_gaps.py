@@ -9,7 +9,7 @@ import pytest
 from foreword.errors import ValidationError
 from foreword.recipes.gap.types import VALID_GAP_REASONS
 from foreword_measure.quality import gaps
-from foreword_measure.quality.gaps import ENCODED, MIN_PRECISION, MIN_RECALL, OURS, PLAIN, count_guesses
+from foreword_measure.quality.gaps import MIN_PRECISION, MIN_RECALL, OURS, PLAIN, WITH_MODELS, count_guesses
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ STRANGERS = 0.06
 
 
 @pytest.mark.parametrize("half", gaps.HALVES)
-@pytest.mark.parametrize("run", [OURS, ENCODED])
+@pytest.mark.parametrize("run", [OURS, WITH_MODELS])
 def test_gaps_are_noticed_and_nothing_else_is(gap_measures, run, half):
     ours = gap_measures.data["runs"][f"{run}, {half}"]
     allowed = STRANGERS if half == "blind" else 0.0

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from foreword.recipes.gap.detect import (
     CLEAR_CONFIDENCE,
     LIKELY_CONFIDENCE,
-    MAX_ENCODED_MESSAGES,
     MAX_MESSAGES_READ,
+    MAX_READ_MESSAGES,
     current_agent,
     detect_context_gap,
     find_context_gap,
@@ -23,7 +23,7 @@ from foreword.recipes.gap.detect import (
     read_request,
     receiving_agent,
 )
-from foreword.recipes.gap.request_judge import MAX_ENCODED_SENTENCES, load_request_weights
+from foreword.recipes.gap.request_judge import MAX_READ_SENTENCES
 from foreword.recipes.gap.state import read_message, read_messages
 
 MEANINGLESS = ("", "   ", None, 0, [], {}, False)
@@ -357,15 +357,15 @@ def test_only_agents_ask(role):
     assert read_request(read_message({"role": role, "content": REQUEST}, 0)) is None
 
 
-def test_only_the_newest_messages_are_encoded():
-    encoded = []
+def test_only_the_newest_messages_are_read():
+    shown = []
 
-    def encode(text):
-        encoded.append(text)
-        return [0.0] * len(load_request_weights().vector)
+    def read(passage, sentences):
+        shown.extend(sentences)
+        return [-9.0] * len(sentences)
 
-    find_unanswered_request(said(*["Which branch? `main` or the other one."] * 6), encode)
-    assert len(encoded) <= MAX_ENCODED_MESSAGES * MAX_ENCODED_SENTENCES
+    find_unanswered_request(said(*["Which branch? `main` or the other one."] * 6), read)
+    assert 0 < len(shown) <= MAX_READ_MESSAGES * MAX_READ_SENTENCES
 
 
 KEYS = st.sampled_from(

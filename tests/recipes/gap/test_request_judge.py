@@ -1,4 +1,4 @@
-"""Sentences that ask for what their speaker lacks are recognised, by their features and their vectors."""
+"""Sentences that ask for what their speaker lacks are recognised, by their words and by a reader."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from foreword.errors import EmbeddingError
 from foreword.recipes.gap.message_text import own_sentences
 from foreword.recipes.gap.request_judge import (
-    MAX_ENCODED_SENTENCES,
+    ASKING_LOGIT,
+    MAX_PASSAGE_CHARACTERS,
+    MAX_READ_SENTENCES,
     NEVER_ASKS,
-    UNDECIDED_SCORES,
-    combined_score,
+    WORDS_SHARE,
     features_by_sentence,
     load_request_weights,
     may_ask,
+    passage_around,
     sentence_margins,
     sentence_scores,
     split_tokens,
@@ -27,14 +29,13 @@ from foreword.recipes.gap.request_judge import (
     surest_margin,
     word_groups,
 )
-from foreword.spaces.bundled import BundledEmbeddingProvider
-from foreword.spaces.dense import DenseSpace
+from foreword.spaces.reader import BundledReader
 
 EXAMPLES = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
 
 
-def asks(text, encode=None):
-    return surest_margin(own_sentences(text), encode) >= 0
+def asks(text, read=None):
+    return max(sentence_margins(own_sentences(text), read), default=NEVER_ASKS) >= 0
 
 
 @pytest.mark.parametrize(
@@ -98,14 +99,6 @@ CALM = "The parser is merged and all 48 tests pass. The export took two seconds.
 LACK = "Nobody has told me which file format the partner bank expects."
 
 
-def undecided_sentence():
-    return next(
-        sentence
-        for sentence in ("Which branch?", "Which one is it?", "Is it the blue one?", "Who has the list?")
-        if UNDECIDED_SCORES[0] < (sentence_scores((sentence,))[0] or NEVER_ASKS) < UNDECIDED_SCORES[1]
-    )
-
-
 def test_one_sentence_is_heard_however_much_is_said_around_it():
     reply = own_sentences(f"{CALM * 8} {LACK} {CALM * 8}")
     margins = sentence_margins(reply)
@@ -125,51 +118,79 @@ def test_sentences_without_a_word_that_could_ask_are_passed_over():
     assert surest_margin([]) == NEVER_ASKS
 
 
-def test_the_encoder_is_asked_about_what_is_undecided_and_about_nothing_else():
-    shown = []
+class Reader:
+    """Gives every sentence the same logit, and remembers what it was shown."""
 
-    def encode(text):
-        shown.append(text)
-        return [0.0] * len(load_request_weights().vector)
+    def __init__(self, logit=5.0):
+        self.logit, self.shown = logit, []
 
-    asks("All 48 tests pass and the branch is merged.", encode)
-    assert shown == []
-    unsure = undecided_sentence()
-    asks(f"{CALM} {unsure}", encode)
-    assert unsure in shown
-    shown.clear()
-    asks(" ".join(f"{unsure[:-1]}, number {at}?" for at in range(20)), encode)
-    assert len(shown) <= MAX_ENCODED_SENTENCES
+    def __call__(self, passage, sentences):
+        self.shown += [(passage, sentence) for sentence in sentences]
+        return [self.logit] * len(sentences)
 
 
-def test_an_encoder_that_fails_leaves_the_decision_to_the_words():
-    def encode(text):
+def test_the_reader_reads_what_may_ask_and_nothing_else():
+    reader = Reader()
+    assert not asks("All 48 tests pass and the branch is merged.", reader)
+    assert reader.shown == []
+    asks(f"The branch is merged. {LACK}", reader)
+    assert reader.shown == [(f"The branch is merged. {LACK}", LACK)]
+
+
+def test_the_reader_decides_with_a_share_of_the_words():
+    (score,) = sentence_scores((LACK,))
+    (margin,) = sentence_margins([LACK], Reader(1.0))
+    assert margin == pytest.approx(1.0 + WORDS_SHARE * score - ASKING_LOGIT)
+    assert asks(LACK)
+    assert not asks(LACK, Reader(-9.0))
+
+
+def test_only_the_likeliest_sentences_of_a_message_are_read():
+    reader = Reader()
+    asks(" ".join(f"Which of the {at} ports is it?" for at in range(30)), reader)
+    assert len(reader.shown) == MAX_READ_SENTENCES
+
+
+def test_a_sentence_is_read_within_its_passage():
+    sentences = [f"{'Calm words. ' * 9}{at}" for at in range(40)]
+    for at in (0, 20, 39):
+        passage = passage_around(sentences, at)
+        assert sentences[at] in passage
+        assert MAX_PASSAGE_CHARACTERS - 2 * len(sentences[at]) < len(passage) <= MAX_PASSAGE_CHARACTERS
+    assert passage_around(["x" * 900], 0) == "x" * 900
+
+
+def test_a_reader_that_fails_leaves_the_decision_to_the_words():
+    def broken(passage, sentences):
         raise EmbeddingError("out of order")
 
-    said = (undecided_sentence(),)
-    assert surest_margin(said, encode) == surest_margin(said)
+    assert sentence_margins([LACK, CALM], broken) == sentence_margins([LACK, CALM])
 
 
-def test_the_weights_are_for_the_bundled_encoder_and_small():
-    known = load_request_weights()
-    assert known.encoder == DenseSpace(BundledEmbeddingProvider()).digest
-    assert len(known.vector) == BundledEmbeddingProvider.dimensions
-    assert 1000 < len(known.features) <= 7000
+OBLIQUE = [
+    "The label on tank nine is scratched off, and the cellar book has a blank where the entry should be.",
+    "Clause 14 points to a side letter that is in neither of the two binders I received.",
+    "Which of the two drawings counts was settled before I joined, and the minutes of that day are gone.",
+]
+
+
+@pytest.mark.parametrize("lack", OBLIQUE)
+def test_the_bundled_reader_hears_a_lack_that_no_word_gives_away(lack):
+    reply = own_sentences(f"{CALM * 4} {lack} {CALM * 4}")
+    margins = sentence_margins(reply, BundledReader().request_logits)
+    assert max(margins) >= 0
+    assert reply[margins.index(max(margins))] in lack
+    assert max(sentence_margins(own_sentences(CALM * 8), BundledReader().request_logits)) < 0
+
+
+def test_the_weights_are_few():
+    assert 1000 < len(load_request_weights().features) <= 7000
 
 
 def test_weights_are_divided_by_the_root_of_their_number():
     assert sum_features({"a": 1.0}, 0.5, ["a", "unknown"]) == 1.5
     assert sum_features({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 0.0, "abcd") == 2.0
     assert sum_features({}, -0.5, ["a"]) == -0.5
-
-
-def test_features_and_vector_are_added_up():
-    known = load_request_weights()
-    nothing = [0.0] * len(known.vector)
-    assert combined_score(known, 0.0, nothing) == known.combined_start
-    assert combined_score(known, 1.0, nothing) == pytest.approx(known.combined_start + known.share)
-    with pytest.raises(ValueError, match="zip"):
-        combined_score(known, 0.0, [1.0])
 
 
 def test_words_without_a_group_are_joined():

@@ -7,6 +7,7 @@ if it brings nothing new: no number, no name, and no report that anything was do
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError
@@ -16,10 +17,12 @@ from foreword.recipes.gap.vocabulary import PROGRESS_REPORT, text_similarity, wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.recipes.gap.request_judge import Encode
     from foreword.recipes.gap.state import Message
 
 _log = get_logger("foreword.gap")
+
+CompareTexts = Callable[[str, str], float]
+"""From two texts to the cosine of their meanings, on the bundled encoder's scale."""
 
 ROUND_LENGTHS = (2, 3)
 """How many agents may take turns in a circle."""
@@ -44,7 +47,7 @@ _NEWS = re.compile(
 """Numbers, names within a sentence, and words with which something is added."""
 
 
-def find_newest_circle(messages: Sequence[Message], encode: Encode | None = None) -> list[Message]:
+def find_newest_circle(messages: Sequence[Message], compare: CompareTexts | None = None) -> list[Message]:
     """The newest round of messages with the round that it repeats; empty if it repeats none."""
     for length in ROUND_LENGTHS:
         turns = newest_rounds(messages, length)
@@ -55,7 +58,7 @@ def find_newest_circle(messages: Sequence[Message], encode: Encode | None = None
         if all(_says_almost_the_same(one, earlier) for one, earlier in pairs):
             return turns
         if not _brings_news(last, turns[:-length]) and all(
-            _says_same_in_other_words(*pair, encode) for pair in pairs
+            _says_same_in_other_words(*pair, compare) for pair in pairs
         ):
             return turns
     return []
@@ -79,20 +82,19 @@ def _says_almost_the_same(message: Message, earlier: Message) -> bool:
     return _is_long_enough(message) and text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
 
 
-def _says_same_in_other_words(message: Message, earlier: Message, encode: Encode | None) -> bool:
+def _says_same_in_other_words(message: Message, earlier: Message, compare: CompareTexts | None) -> bool:
     """Whether a message says the same as an earlier one, by its words or, with an encoder, its meaning."""
     if not _is_long_enough(message):
         return False
     if text_similarity(message.text, earlier.text) >= MIN_REWORDED_SIMILARITY:
         return True
-    if encode is None:
+    if compare is None:
         return False
     try:
-        vectors = encode(message.text), encode(earlier.text)
+        return compare(message.text, earlier.text) >= MIN_REWORDED_COSINE
     except EmbeddingError as error:
         _log.warning("a round of agents is compared by its words alone", problem=str(error))
         return False
-    return sum(one * other for one, other in zip(*vectors, strict=True)) >= MIN_REWORDED_COSINE
 
 
 def _brings_news(messages: Sequence[Message], earlier: Sequence[Message]) -> bool:

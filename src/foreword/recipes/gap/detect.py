@@ -2,8 +2,7 @@
 
 The signs: an explicit flag, a request for clarification that was not answered, a gate that failed because
 something is not known, agents that go round in circles, an agent that is unusually slow. Only the newest
-messages of the state are read, and no store; an encoder is used only if one is passed. It takes a few
-milliseconds at most.
+messages of the state are read, and no store; models are used only if they are passed.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,8 @@ from foreword.text.clean import join_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.recipes.gap.request_judge import Encode
+    from foreword.recipes.gap.circles import CompareTexts
+    from foreword.recipes.gap.request_judge import ReadSentences
     from foreword.recipes.gap.state import Message
 
 MAX_MESSAGES_READ = 40
@@ -61,8 +62,8 @@ CIRCLE_CONFIDENCE, SHORT_CIRCLE_CONFIDENCE = 0.8, 0.75
 MAX_FLAG_AGE, MAX_REQUEST_AGE, MAX_CIRCLE_AGE, MAX_PROGRESS_AGE = 6, 12, 16, 6
 """At most how many messages back a sign is looked for; for the last two, only agents' messages count."""
 
-MAX_ENCODED_MESSAGES = 2
-"""At most how many messages, the newest, the encoder is asked about."""
+MAX_READ_MESSAGES = 2
+"""At most how many messages, the newest, the reader reads."""
 
 MIN_CIRCLE_MESSAGES = 4
 """At least how many messages make a circle."""
@@ -104,20 +105,31 @@ _ABOUT_CODE = re.compile(
 )
 
 
-async def detect_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
+@dataclass(frozen=True, slots=True)
+class GapModels:
+    """The models that help to detect gaps; where one is missing, words decide alone."""
+
+    read: ReadSentences | None = None
+    compare: CompareTexts | None = None
+
+
+WORDS_ALONE = GapModels()
+
+
+async def detect_context_gap(state: object, models: GapModels = WORDS_ALONE) -> ContextGap | None:
     """The gap in an agent's context, with every sign of it found in the state; None when there is none."""
-    return find_context_gap(state, encode)
+    return find_context_gap(state, models)
 
 
-def find_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
+def find_context_gap(state: object, models: GapModels = WORDS_ALONE) -> ContextGap | None:
     """The same as `detect_context_gap`, for callers that do not await."""
     conversation = read_messages(state, MAX_MESSAGES_READ)
     messages = conversation.messages
     found = (
         find_missing_context_flag(state, messages),
-        find_unanswered_request(messages, encode),
+        find_unanswered_request(messages, models.read),
         find_failed_gate(state),
-        find_circular_exchange(state, messages, encode),
+        find_circular_exchange(state, messages, models.compare),
         find_slow_agent(state, current_agent(state), messages),
     )
     signs = sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.confidence)
@@ -265,18 +277,18 @@ def _named_agent_outputs(state: object) -> Iterator[tuple[str, object]]:
 # Requests for clarification -------------------------------------------------------------------------------
 
 
-def find_unanswered_request(messages: Sequence[Message], encode: Encode | None = None) -> GapSign | None:
+def find_unanswered_request(messages: Sequence[Message], read: ReadSentences | None = None) -> GapSign | None:
     """The sign of the newest request for clarification that was not answered since."""
     for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
         if is_answered(message, later):  # quicker to check than whether it asks for anything
             continue
-        sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
+        sign = read_request(message, read if len(later) < MAX_READ_MESSAGES else None)
         if sign is not None:
             return sign
     return None
 
 
-def read_request(message: Message, encode: Encode | None = None) -> GapSign | None:
+def read_request(message: Message, read: ReadSentences | None = None) -> GapSign | None:
     """The request that an agent's message makes for what it lacks; None when it makes none.
 
     One sentence is enough, however much is said around it. A question mark alone is no request: agents also
@@ -288,7 +300,7 @@ def read_request(message: Message, encode: Encode | None = None) -> GapSign | No
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
         sentences = own_sentences(message.text)
-        margins = sentence_margins(sentences, encode)
+        margins = sentence_margins(sentences, read)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
         surest = max(margins)
@@ -334,7 +346,7 @@ def _answers_or_goes_on(request: Message, message: Message) -> bool:
 
 
 def find_circular_exchange(
-    state: object, messages: Sequence[Message], encode: Encode | None = None
+    state: object, messages: Sequence[Message], compare: CompareTexts | None = None
 ) -> GapSign | None:
     """The sign of agents that repeat themselves; if the state has a `cycle_analysis`, that decides."""
     analysis = get_value(state, "cycle_analysis")
@@ -344,7 +356,7 @@ def find_circular_exchange(
         topic = _first_plain_text(analysis, _TOPIC_KEYS)
         return GapSign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
-    turns = find_newest_circle(spoken[-MAX_CIRCLE_AGE:], encode)
+    turns = find_newest_circle(spoken[-MAX_CIRCLE_AGE:], compare)
     if not turns:
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE

@@ -18,15 +18,15 @@ from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
+from foreword.recipes.gap.detect import GapModels
 from foreword.recipes.gap.relevance import (
     question_coverage,
     rate_relevance,
     relevance_from_probability,
     rescale_cosine,
 )
-from foreword.recipes.gap.request_judge import load_request_weights
 from foreword.recipes.gap.types import MemoryResult
-from foreword.spaces.base import cosine_similarity
+from foreword.spaces.base import RequestReader, cosine_similarity
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
-    from foreword.recipes.gap.request_judge import Encode
+    from foreword.spaces.base import VectorSpace
     from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
 
@@ -109,12 +109,13 @@ class EngineMemory:
         return self._engine.tokenizer
 
     @property
-    def encode(self) -> Encode | None:
-        """The engine's encoder, if the weights of `request_judge` were fitted with it; else None."""
-        encoder = self._engine.kit.encoder
-        if encoder is None or encoder.digest != load_request_weights().encoder:
-            return None
-        return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
+    def models(self) -> GapModels:
+        """The engine's models that help to detect a gap."""
+        reader, encoder = self._engine.reader, self._engine.kit.encoder
+        return GapModels(
+            read=reader.request_logits if isinstance(reader, RequestReader) else None,
+            compare=None if encoder is None else self._compare_texts,
+        )
 
     async def search_similar(self, query: str, k: int = 5) -> list[MemoryResult]:
         """Items of every kind that are relevant to a question."""
@@ -217,6 +218,15 @@ class EngineMemory:
         if encoder is None or not texts:
             return []
         question_vector = self._question_vector(query) or ()
+        return [self._rescaled_cosine(question_vector, one) for one in self._embed_texts(encoder, texts)]
+
+    def _compare_texts(self, one: str, other: str) -> float:
+        """The cosine of two texts; 0 if there is no encoder."""
+        encoder = self._engine.kit.encoder
+        return 0.0 if encoder is None else self._rescaled_cosine(*self._embed_texts(encoder, (one, other)))
+
+    def _embed_texts(self, encoder: VectorSpace, texts: Sequence[str]) -> list[Sequence[float]]:
+        """The vectors of texts, from the cache where they are known."""
         with self._vectors_lock:
             fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
             new_vectors = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
@@ -224,8 +234,12 @@ class EngineMemory:
             vectors = [self._vectors[text_hash(text)] for text in texts]
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
+        return vectors
+
+    def _rescaled_cosine(self, one: Sequence[float], other: Sequence[float]) -> float:
+        """The cosine of two vectors, on the bundled encoder's scale."""
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [rescale_cosine(cosine_similarity(question_vector, one), strangers) for one in vectors]
+        return rescale_cosine(cosine_similarity(one, other), strangers)
 
 
 def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:

@@ -22,7 +22,7 @@ from foreword.capture.redact import redact
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
-from foreword.recipes.gap.detect import detect_context_gap, receiving_agent
+from foreword.recipes.gap.detect import WORDS_ALONE, detect_context_gap, receiving_agent
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.payload import (
     MAX_MESSAGES,
@@ -93,7 +93,7 @@ async def manage_context_injection(
     Contexts that were injected for gaps that are closed now are removed from the state.
     """
     started = time.perf_counter()
-    gap = await detect_context_gap(state, memory.encode if isinstance(memory, EngineMemory) else None)
+    gap = await detect_context_gap(state, memory.models if isinstance(memory, EngineMemory) else WORDS_ALONE)
     if gap is None:
         _write_to_state(state, clear_closed_gaps(state))
         return None

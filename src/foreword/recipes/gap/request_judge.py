@@ -1,14 +1,13 @@
-"""Judges, by learned weights, whether a sentence asks for something that its speaker lacks.
+"""Judges whether a sentence asks for something that its speaker lacks.
 
-Each sentence is judged together with the one before and the one after it, so that a question that is
-answered at once does not count. A message asks when one of its sentences does, however long the rest is. The
-weights of a sentence's features are summed and compared with a threshold; where the result is close and an
-encoder is passed, the vector of the sentence is weighed as well. Sentences without any word that could ask
-are skipped. `tools/fit_requests.py` writes the weights to a JSON file beside this module; neither a learning
-library nor an encoder is needed.
+Each sentence is first judged by learned weights of its words and of those of its neighbours, so that a
+question that is answered at once does not count; sentences without any word that could ask are skipped. If a
+reader is passed, it then reads the sentences that may ask within their passage, and decides. A message asks
+when one of its sentences does, however long the rest is. `tools/fit_requests.py` writes the weights to a JSON
+file beside this module, `tools/teach_requests.py` teaches the reader.
 
-It works best for English; German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese were
-learned from fewer examples; `foreword eval --gaps` has the numbers.
+It works best for English, which most of the lessons were written in; other languages are judged in English,
+word by word. `foreword eval --gaps` has the numbers.
 """
 
 from __future__ import annotations
@@ -31,11 +30,18 @@ _log = get_logger("foreword.gap")
 
 WEIGHTS_FILE = "request_weights.json"
 
-UNDECIDED_SCORES = (-2.0, 3.0)
-"""The encoder is asked only about sentences whose features score between these two."""
+MIN_READ_SCORE = -6.0
+"""The least score by words with which a sentence is read by the reader."""
 
-MAX_ENCODED_SENTENCES = 3
-"""At most how many sentences of a message, the likeliest, the encoder is asked about."""
+MAX_READ_SENTENCES = 8
+"""At most how many sentences of a message, the likeliest by their words, the reader reads."""
+
+MAX_PASSAGE_CHARACTERS = 700
+"""At most how much of a message the reader sees around a sentence."""
+
+WORDS_SHARE, ASKING_LOGIT = 0.2, -0.3
+"""The share of the score by words that is added to the reader's logit, and the sum from which on a sentence
+asks."""
 
 CLEAR_MARGIN = 1.0
 """The least margin over the threshold with which a sentence clearly asks."""
@@ -65,29 +71,22 @@ _ASKING_GROUPS = frozenset(
 )
 """A sentence without a question mark and without a word of these groups asks for nothing."""
 
-Encode = Callable[[str], Sequence[float]]
-"""From a text to its vector, by the encoder whose digest the weights name."""
+ReadSentences = Callable[[str, Sequence[str]], Sequence[float]]
+"""From a passage and some of its sentences to a logit for each: whether it asks for what is lacking."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestWeights:
     """The learned weights, as in `request_weights.json`.
 
-    A sentence asks when its score, `start` plus its features, is at least `threshold`. With a vector it asks
-    when `combined_start`, plus the score times `share`, plus the product with `vector`, is at least
-    `combined_threshold`. A long message, where there is more to mistake, has thresholds of its own.
+    Without a reader a sentence asks when its score, `start` plus its features, is at least `threshold`. A
+    long message, where there is more to mistake, has a threshold of its own.
     """
 
     start: float
     features: Mapping[str, float]
     threshold: float
     long_threshold: float
-    encoder: str
-    combined_start: float
-    share: float
-    vector: Sequence[float]
-    combined_threshold: float
-    combined_long_threshold: float
 
 
 @cache
@@ -97,13 +96,13 @@ def load_request_weights() -> RequestWeights:
     return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> float:
-    """The largest margin over the threshold of any sentence; the message asks if it is 0 or more."""
-    return max(sentence_margins(sentences, encode), default=NEVER_ASKS)
+def surest_margin(sentences: Sequence[str]) -> float:
+    """The largest margin over the threshold of any sentence by its words; 0 or more asks."""
+    return max(sentence_margins(sentences), default=NEVER_ASKS)
 
 
-def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
-    """The margin of each sentence of a message: its score less the threshold, so that 0 or more asks.
+def sentence_margins(sentences: Sequence[str], read: ReadSentences | None = None) -> list[float]:
+    """The margin of each sentence of a message over the threshold, so that 0 or more asks.
 
     Sentences of other languages are judged in English, word by word: most of the lessons were English.
     """
@@ -112,22 +111,49 @@ def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> 
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
     margins = [NEVER_ASKS if score is None else score - threshold for score in scores]
-    if not is_long:  # in a long text, "it is unclear" is more often about the world
-        clear = [EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
-        margins = [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
-        if any(clear):
-            return margins
-    if encode is None:
-        return margins
-    threshold = weights.combined_long_threshold if is_long else weights.combined_threshold
-    for at, score in _most_likely_undecided(scores):
+    if read is not None:
         try:
-            vector = encode(sentences[at])
+            margins = _margins_by_reader(sentences, scores, read)
         except EmbeddingError as error:
             _log.warning("a message is judged by its words alone", problem=str(error))
-            return margins
-        margins[at] = combined_score(weights, score, vector) - threshold
+    if is_long:  # in a long text, "it is unclear" is more often about the world
+        return margins
+    clear = [EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
+    return [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
+
+
+def _margins_by_reader(
+    sentences: Sequence[str], scores: Sequence[float | None], read: ReadSentences
+) -> list[float]:
+    """The margins of the sentences that the reader reads; the others surely ask for nothing."""
+    likely = [at for at, score in enumerate(scores) if score is not None and score >= MIN_READ_SCORE]
+    likely = sorted(likely, key=lambda at: -(scores[at] or 0.0))[:MAX_READ_SENTENCES]
+    by_passage: dict[str, list[int]] = {}
+    for at in likely:
+        by_passage.setdefault(passage_around(sentences, at), []).append(at)
+    margins = [NEVER_ASKS] * len(sentences)
+    for passage, places in by_passage.items():
+        logits = read(passage, [sentences[at] for at in places])
+        for at, logit in zip(places, logits, strict=True):
+            margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
     return margins
+
+
+def passage_around(sentences: Sequence[str], at: int) -> str:
+    """The sentence at an index with those around it, as many as the reader may see."""
+    first = last = at
+    room = MAX_PASSAGE_CHARACTERS - len(sentences[at])
+    while True:
+        after = last + 1 < len(sentences) and len(sentences[last + 1]) < room
+        if after:
+            last += 1
+            room -= len(sentences[last]) + 1
+        before = first > 0 and len(sentences[first - 1]) < room
+        if before:
+            first -= 1
+            room -= len(sentences[first]) + 1
+        if not (before or after):
+            return " ".join(sentences[first : last + 1])
 
 
 @lru_cache(maxsize=1024)
@@ -140,23 +166,10 @@ def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
     )
 
 
-def _most_likely_undecided(scores: Sequence[float | None]) -> list[tuple[int, float]]:
-    """The indices and scores of the sentences whose vectors are needed, the likeliest to ask first."""
-    low, high = UNDECIDED_SCORES
-    undecided = [(at, score) for at, score in enumerate(scores) if score is not None and low < score < high]
-    return sorted(undecided, key=lambda one: -one[1])[:MAX_ENCODED_SENTENCES]
-
-
 def sum_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
     """`start` plus the sum of the known features' weights divided by the root of their number."""
     known = [weights[feature] for feature in features if feature in weights]
     return start + sum(known) / math.sqrt(len(known) or 1)
-
-
-def combined_score(weights: RequestWeights, score: float, vector: Sequence[float]) -> float:
-    """The score of a sentence by its features and its vector together."""
-    product = sum(weight * value for weight, value in zip(weights.vector, vector, strict=True))
-    return weights.combined_start + weights.share * score + product
 
 
 # Features -------------------------------------------------------------------------------------------------
