@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIRST, SECOND = "secret_formats.txt", "secret_formats_second.txt"
+ANOTHER = tuple(f"secret_formats_another_{number}.txt" for number in range(1, 6))
+"""Sets by another hand, each written before the causes of its misses were mended."""
+
+_LOOKALIKES = "secret_lookalikes.txt"
 
 _ALPHABETS = {
     "a": string.ascii_letters + string.digits,
@@ -87,16 +91,28 @@ def read_secret_formats(name: str) -> list[SecretFormat]:
     return formats
 
 
+def make_lookalikes() -> list[str]:
+    """The texts that have no secret and look as if they had one; always the same."""
+    table = resources.files("foreword_measure.quality").joinpath(_LOOKALIKES).read_text(encoding="utf-8")
+    chance = random.Random(_LOOKALIKES)  # noqa: S311  (a test, no key)
+    return [_fill(line, chance) for line in table.splitlines() if line and not line.startswith("# ")]
+
+
 def make_secret_text(form: SecretFormat, seed: str) -> SecretText:
     """A random text of this format; always the same for the same seed."""
     chance = random.Random(f"{form.name} {seed}")  # noqa: S311  (a test, no key)
-    text = form.template.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
-    text = _SIMPLE.sub(lambda match: _make_part(match, chance), text)
+    text = _fill(form.template, chance)
     while match := _ENCODED.search(text):
         text = text[: match.start()] + _ENCODERS[match[1]](match[2]) + text[match.end() :]
     before, _, rest = text.partition("⟦")
     secret, _, after = rest.partition("⟧")
     return SecretText(before + secret + after, secret)
+
+
+def _fill(template: str, chance: random.Random) -> str:
+    """A template with its line breaks, and with random text for what is in braces; nothing is encoded yet."""
+    text = template.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
+    return _SIMPLE.sub(lambda match: _make_part(match, chance), text)
 
 
 def _make_part(match: re.Match[str], chance: random.Random) -> str:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from foreword.capture.redact import redact
 from foreword.errors import ValidationError
 from foreword_measure.quality import secret_texts
 from foreword_measure.quality.secret_doors import DOORS, read_home
-from foreword_measure.quality.secret_texts import FIRST, SecretText, make_secret_text, read_secret_formats
+from foreword_measure.quality.secret_texts import (
+    FIRST,
+    SecretText,
+    make_lookalikes,
+    make_secret_text,
+    read_secret_formats,
+)
 from foreword_measure.quality.secrets import (
     _is_on_disk,
     _machine_texts,
@@ -52,6 +59,12 @@ def test_the_groups_of_a_set_add_up():
 
 def test_sums_ids_lock_files_and_images_stay_readable():
     assert _measure_alarms("machine", _machine_texts())[2] == 0
+
+
+def test_texts_that_only_look_as_if_they_had_a_secret_stay_readable():
+    texts = make_lookalikes()
+    assert len(texts) >= 120
+    assert [text for text in texts if redact(text) != text] == []
 
 
 def test_a_line_without_a_secret_is_an_error(monkeypatch):

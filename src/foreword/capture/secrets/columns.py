@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 _HEADS = frozenset(
     (
         *("password", "passwords", "passwort", "kennwort", "passwd", "pwd", "senha", "wachtwoord"),
-        *("token", "tokens", "secret", "secrets"),
+        *("token", "tokens", "secret", "secrets", "passphrase", "passcode", "clave", "parola", "heslo"),
     )
 )
+_SHORT_HEADS = frozenset(("pass", "pw", "mdp", "apikey", "credentials"))  # may head other things, too
 _HEADS_BEYOND_ASCII = ("contraseña", "hasło", "пароль", "密码")
 _EDGE = re.compile(r"[ \t\"'`*]{0,8}(?:[,;|\t\r\n]|\Z)")
+_HEAD = re.compile(r"[^\W\d_][\w.()/-]{0,40}(?: [\w.()/-]{1,20}){0,2}")
 _SEPARATORS = ",;\t|"
 _MAX_HEAD_CHARACTERS = 400
 _MAX_ROWS = 500
@@ -41,7 +43,10 @@ def find_column_secrets(prepared: PreparedText) -> Iterator[Secret]:
     text, lower = prepared.text, prepared.lower
     if "insert" in prepared.words:
         yield from _find_inserted_secrets(text, lower)
-    for word in (*sorted(_HEADS & prepared.words), *(() if lower.isascii() else _HEADS_BEYOND_ASCII)):
+    for word in (
+        *sorted((_HEADS | _SHORT_HEADS) & prepared.words),
+        *(() if lower.isascii() else _HEADS_BEYOND_ASCII),
+    ):
         at = lower.find(word)
         while at >= 0:
             rows_end = at + len(word)
@@ -56,11 +61,31 @@ def _find_below_head(text: str, lower: str, word: str, at: int) -> tuple[list[Se
     start, end = lower.rfind("\n", 0, at) + 1, lower.find("\n", at)
     if end < 0 or end - start > _MAX_HEAD_CHARACTERS:
         return [], at
-    for separator in _SEPARATORS:
-        heads = [cell.strip(" \"'`*\r") for cell in lower[start:end].split(separator)]
-        if len(heads) > 1 and word in heads:
-            return _find_in_rows(text, end + 1, separator, heads.index(word), len(heads))
+    line = lower[start:end]
+    above = lower[max(lower.rfind("\n", 0, max(0, start - 1)) + 1, start - _MAX_HEAD_CHARACTERS) : start]
+    for separator in filter(line.__contains__, _SEPARATORS):
+        # Confluence doubles the bars of heads.
+        cells = line.split("||" if separator == "|" and line.startswith("||") else separator)
+        heads = [cell.strip(" \"'`*\r") for cell in cells]
+        column = next((number for number, head in enumerate(heads) if _ends_with_word(head, word)), None)
+        # A line under another row of the table is a row, too.
+        if column is not None and above.count(separator) != len(heads) - 1 and _are_heads(heads):
+            found, rows_end = _find_in_rows(text, end + 1, separator, column, len(heads))
+            if word in _SHORT_HEADS:
+                found = [secret for secret in found if _is_surely_secret(text[secret.start : secret.end])]
+            return found, rows_end
     return [], at
+
+
+def _are_heads(cells: list[str]) -> bool:
+    """Whether the cells of a line can be the heads of columns: words, two or more, and not a line of code."""
+    named = [cell for cell in cells if cell]
+    return len(named) > 1 and all(map(_HEAD.fullmatch, named))
+
+
+def _ends_with_word(head: str, word: str) -> bool:
+    """Whether the head of a column is this word, or ends with it: `db_password`, "new password"."""
+    return head.endswith(word) and not head[: -len(word)][-1:].isalpha()
 
 
 def _find_in_rows(
@@ -72,14 +97,20 @@ def _find_in_rows(
         end = text.find("\n", start)
         end = end if end >= 0 else len(text)
         row = text[start:end]
+        is_rule = bool(row) and _RULE.fullmatch(row) is not None
         cells = row.split(separator)
-        if len(cells) != columns:
+        if len(cells) != columns and not is_rule:
             break
-        if not _RULE.fullmatch(row):
+        if not is_rule:
             at = start + sum(len(cell) + 1 for cell in cells[:column])
             found += _find_in_cell(cells[column], at)
         start = end + 1
     return found, start
+
+
+def _is_surely_secret(value: str) -> bool:
+    """Whether a value is a secret even if the head of its column may mean something else."""
+    return shape.is_surely_password(value) and not shape.is_code_name(value)
 
 
 def _find_in_cell(cell: str, at: int) -> list[Secret]:

@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from foreword.capture.secrets.tables import Context, Format, PreparedText
 
 _FORMATS = read_formats(load_table("formats.txt"))
-_CONTEXTS_BY_WORD: dict[str, list[Context]] = {"": []}
+_CONTEXTS_BY_KEYWORD: dict[str, list[Context]] = {}
 for _context in read_contexts(load_table("contexts.txt")):
-    _CONTEXTS_BY_WORD.setdefault(min(_context.words, default=""), []).append(_context)
+    _CONTEXTS_BY_KEYWORD.setdefault(_context.keyword, []).append(_context)
+_KEYWORDS_BY_WORD: dict[str, list[str]] = {"": []}
+for _keyword, (_context, *_) in _CONTEXTS_BY_KEYWORD.items():
+    _KEYWORDS_BY_WORD.setdefault(min(_context.words, default=""), []).append(_keyword)
 _NO_BEGINNING = "-"
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _ESCAPE = re.compile(r"(?a)(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}[A-Za-z])\Z")
 _NEIGHBOUR = re.compile(r"(?a)(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])")
 _NEIGHBOUR_CHARACTERS = 240
+_MIN_DIFFERENT_BYTES = 8
+_NUMBER = re.compile(r"(?a)\w+")
 
 
 def find_known_formats(prepared: PreparedText) -> Iterator[Secret]:
@@ -81,17 +86,19 @@ def find_context_secrets(prepared: PreparedText) -> Iterator[Secret]:
     """The values in places where only a secret can be, for example after an option such as `--token`."""
     text, lower, words = prepared.text, prepared.lower, prepared.words
     candidates = [
-        context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]
+        keyword for word in sorted(_KEYWORDS_BY_WORD.keys() & words) for keyword in _KEYWORDS_BY_WORD[word]
     ]
-    for context in (*_CONTEXTS_BY_WORD[""], *candidates):
-        if not words.issuperset(context.words):
+    for keyword in (*_KEYWORDS_BY_WORD[""], *candidates):
+        contexts = _CONTEXTS_BY_KEYWORD[keyword]
+        if not words.issuperset(contexts[0].words):
             continue
-        at = lower.find(context.keyword)
+        at = lower.find(keyword)
         while at >= 0:
-            after = at + len(context.keyword)
-            if context.keyword[0] == "_" or can_start_word(text, at):
-                yield from _find_in_context(text, context, after)
-            at = lower.find(context.keyword, after)
+            after = at + len(keyword)
+            if keyword[0] == "_" or can_start_word(text, at):
+                for context in contexts:
+                    yield from _find_in_context(text, context, after)
+            at = lower.find(keyword, after)
 
 
 def _find_in_context(text: str, context: Context, at: int) -> Iterator[Secret]:
@@ -122,7 +129,10 @@ _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "mixed": shape.is_mixed,
     "strong": shape.is_surely_password,
     "key": shape.is_like_key,
+    "random": lambda value: shape.is_like_key(value) and shape.randomness(value) > 0.2,
     "phrase": shape.is_passphrase,
+    "made": lambda value: shape.is_mixed(value) or shape.is_passphrase(value),
+    "bytes": lambda value: len(set(_NUMBER.findall(value))) > _MIN_DIFFERENT_BYTES,
     "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
     "codes": lambda value: any(map(str.isdigit, value)),
 }

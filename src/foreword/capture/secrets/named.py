@@ -13,7 +13,7 @@ from foreword.capture.secrets import shape
 from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, WORDS, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from foreword.capture.secrets.tables import PreparedText
 
@@ -40,11 +40,15 @@ FOREIGN_PATTERN = "|".join(map(_pattern_with_endings, _FOREIGN))
 NAME = re.compile(
     r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|secret|token|key|credentials?|authorization|auth|"
     rf"{FOREIGN_PATTERN})"
-    r"(?P<tail>(?a:[\w-]){0,32}+)\\{0,4}(?P<closing>[\"'`»”]?)\]?"
-    r"(?:(?:[,/]?\s{1,24}[\"']?(?:value|default)[\"']?)|</key>\s{0,40}<string(?=>)|(?<=[\"'])(?=>))?"
-    r"(?:\s{0,4}(?::\s{0,4}[a-z_](?a:[\w.\[\]|, ]){0,40}?\s(?==))?"
-    r"(?:=>|->|[=!]?={1,2}|:=|\?=|[:：＝]|\bis:?\s)\s{0,8}(?:[|>][+-]?\d?[ \t]{0,4}\n\s{1,40})?"
-    r"|(?P<call>(?<=[\w\"'])\s?[(,]\s{0,4}(?=[bruf]{0,2}[\"'`]))"
+    r"(?P<tail>(?a:[\w-]){0,32}+)\\{0,4}(?P<closing>[\"'`»”]?)(?:\[(?a:\w){0,8}\]|\])?"
+    r"(?:(?:[,/]?\s{1,24}[\"']?(?:value|default)[\"']?)|</key>\s{0,40}<string(?=>)|</name>\s{0,40}<value(?=>)|(?<=[\"'])(?=>)"
+    r"|:[ \t]{0,4}\n(?:[ \t]{1,12}(?a:\w){1,24}:[^\n]{0,80}\n){1,4}?[ \t]{1,12}default(?=:)"
+    r"|>\s{0,40}<value(?=>)|\s(?a:[\w:.-]){1,40}=[\"'][^<>\"'\n]{0,80}[\"'](?=>))?"
+    r"(?:\s{0,4}(?::\s{0,4}[a-z_&\[*](?a:[\w.\[\]|, &';*]){0,40}?\s(?=:?=)"
+    r"|[ \t](?:n?varchar2?|n?char|text|string|str|bytes?)(?:\(\d{1,5}\))?[ \t](?=:?=))?"
+    r"(?:=>|->|<-|[=!]?={1,2}|:=|\?=|[:：＝]|\bis:?\s|\bto\s(?=[\"']))\s{0,24}"
+    r"(?:[|>][+-]?\d?[ \t]{0,4}\n\s{1,40})?"
+    r"|(?P<call>(?<=[\w\"'])\s?[(,]\s{0,24}(?=[bruf]{0,2}[\"'`]))"
     r"|(?P<gap>>|\s{1,4}))"
 )
 _TAIL = re.compile(
@@ -57,10 +61,13 @@ _KEY_OF_SOMETHING = re.compile(
     r"|host|function|functions|primary|secondary|ingest|ingestion|integration|server|user|personal|data|project"
     r"|routing|consumer|sas|maps|publish|partner|customer|root|security)[_.-]?\Z"
 )
+_PREFIX_OF_PASS = re.compile(
+    r"(?<![a-z])(?:db|user|usr|mail|smtp|ftp|sql|root|admin|ldap|http|proxy|store|wifi|pg|mysql|redis|ssh|web|app|bind)\Z"
+)
 _PUBLIC = re.compile(r"pub[a-z]*[_-]?\Z")
 _HARMLESS = re.compile(
     r"sha|md5|hash|digest|sum|integrity|etag|commit|rev|uuid|guid|print|cert|pub|sig|id\b|data|h1\b|\bv\b|url|path"
-    r"|file|name|type|format|size|len|str\b|src|href|font|image|img|icon|svg|png|base64|content|nonce",
+    r"|file|name|type|format|size|len|str\b|src|href|font|image|img|icon|svg|png|base64|content|nonce|\biv\b|\btag\b",
     re.IGNORECASE | re.ASCII,
 )
 _NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
@@ -68,9 +75,14 @@ _SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
 _ANY_SCHEME = re.compile(r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})")
 _CONVERSIONS = (
     r"(?:String::from|(?:SecretString|Secret|SecretBox)::(?:from|new)|SecretStr|(?:new )?String|Buffer\.from"
-    r"|bytes|bytearray|str|\[\]byte|Some|Encoding\.(?:UTF8|ASCII)\.GetBytes|Optional\.of)\(\s{0,2}"
+    r"|bytes|bytearray|str|\[\]byte|Some|Encoding\.(?:UTF8|ASCII)\.GetBytes|Optional\.of|(?:dataclasses\.)?field|Field"
+    r"|(?:new )?(?:Secure|Guarded|Protected|Secret|Cleartext)\w{0,12}|CString::new|strdup|std::string"
+    r"|_T|TEXT|QString|atob|(?:base64\.)?b64decode|bytes\.fromhex|unhexlify)\(\s{0,2}(?:default\s?=\s?)?"
 )
-_OPENING = re.compile(rf"(?:{_CONVERSIONS})?[bBrRuUfFN]{{0,2}}(\"{{3}}|'{{3}}|\\{{0,4}}[\"'`]|[«“”])")
+_OPENING = re.compile(
+    rf"(?:{_CONVERSIONS}|\[\s{{0,4}}|string\(\d{{1,4}}\) )?[bBrRuUfFN@$]{{0,2}}"
+    r"(\"{3}|'{3}|\\{0,4}[\"'`]|[«“”])"
+)
 _CLOSINGS = {"«": "»", "“": "”", "”": "”"}
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
 _BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
@@ -105,20 +117,21 @@ class Value(NamedTuple):
     literal: bool
 
 
-def find_assigned_secrets(prepared: PreparedText) -> Iterator[Secret]:
-    """The values of a text that are assigned to a name such as `password` and look like a secret."""
+def find_assigned_secrets(prepared: PreparedText, stems: Sequence[str]) -> Iterator[Secret]:
+    """The values that are assigned to a name that has one of these stems, and look like a secret."""
     text = prepared.text
-    for name in find_secret_names(prepared.lower, list_secret_stems(prepared)):
+    for name in find_secret_names(prepared.lower, stems):
         value = find_assigned_value(text, name) if can_name_secret(text, name) else None
         if value and fits_secret_name(value, name):
             yield Secret(kind_for_name(name), value.start, value.end)
 
 
 def list_secret_stems(prepared: PreparedText) -> list[str]:
-    """The beginnings of words such as `password`, in all languages, that a text may hold."""
-    beyond = () if prepared.lower.isascii() else _STEMS_BEYOND_ASCII
+    """The beginnings of words such as `password`, in all languages, that a text has."""
+    lower = prepared.lower
+    beyond = () if lower.isascii() else _STEMS_BEYOND_ASCII
     foreign = [stem for begin in sorted(_STEMS.keys() & prepared.list_beginnings()) for stem in _STEMS[begin]]
-    return [*_ENGLISH, *foreign, *beyond]
+    return [stem for stem in (*_ENGLISH, *foreign, *beyond) if stem in lower]
 
 
 def find_secret_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:
@@ -141,6 +154,8 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
     """Whether a secret can follow this name; with only a gap between, in an option, XML or SQL alone."""
     at = name.start()
     goes_on = at and text[at - 1].isalpha() and not text[at].isupper()
+    if goes_on and name["word"] == "pass":
+        goes_on = not _PREFIX_OF_PASS.search(name.string, max(0, at - 8), at)
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
         return False
     if overlaps_redaction_mark(text, Secret("", at, at)):
@@ -153,7 +168,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
     while start > max(0, at - 40) and (text[start - 1].isalnum() or text[start - 1] in "_-."):
         start -= 1
     if name["gap"] == ">":
-        return text[start - 1 : start] in ("<", ">", '"', "'")
+        return text[start - 1 : start] in ("<", ">", '"', "'", ":")
     if text[name.end() : name.end() + 1] in ("'", '"'):
         return bool(_SQL.search(text, max(0, at - 160), at)) or text[start : start + 2] == "--"
     return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
@@ -162,12 +177,13 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
 def _is_in_call(text: str, name: re.Match[str]) -> bool:
     """Whether the name is that of a called function, or the first argument of one."""
     at, before = name.start(), text[name.start() - 1 : name.start()]
-    if name["word"] == "pass" or (before.isalpha() and not text[at].isupper()):
+    is_verb = name["word"] == "pass" and not (name["closing"] and before in ("_", "-", "."))
+    if is_verb or (before.isalpha() and not text[at].isupper()):
         return False
     if "(" in name["call"]:
         return not name["closing"]
     opening = max(text.rfind(quote, max(0, at - 40), at) for quote in "\"'`")
-    return bool(name["closing"]) and opening > 0 and text[opening - 1] == "("
+    return bool(name["closing"]) and opening > 0 and text.endswith(("(", "( "), 0, opening)
 
 
 _ENGLISH_WORDS = frozenset(
@@ -189,7 +205,8 @@ def find_assigned_value(text: str, name: re.Match[str]) -> Value | None:
     if end > start:
         head = text[start : min(end, start + shape.MAX_VALUE_CHARACTERS)]
         return Value(head, start, end, quoted=True, literal=True)
-    if name["call"] or (name["gap"] is None and "\n" in name[0] and not _BLOCK.search(name[0])):
+    blanks = name[0][len(name[0].rstrip()) :]
+    if name["call"] or (name["gap"] is None and "\n" in blanks and not _BLOCK.search(name[0])):
         return None
     return find_unquoted_value(text, name, start)
 
@@ -239,23 +256,24 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
         return False
     if name["word"] == "pwd" and text.startswith(("/", "~")):
         return False  # the working directory
+    if _PUBLIC.search(name.string, max(0, name.start() - 16), name.start()):
+        return False
     if not value.quoted and _is_code_reference(value, name):
         return False
     if name["call"] and ("\\" in text or not _is_secret_argument(text, name)):
         return False
     if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
         return (
-            not name["gap"]
+            (name["gap"] is None or (name["gap"] != ">" and not name["tail"]))
             and len(text) >= 20
             and shape.randomness(text) > (0.2 if len(text) >= 24 and value.literal else 0.3)
             and not _HARMLESS.search(name["tail"])
         )
     if kind_for_name(name) == "secret":
-        return shape.is_like_key(text) or (
-            value.literal
-            and _follows_equals_sign(name)
-            and text.isalpha()
-            and len(text) >= _MIN_LONG_WORD_LETTERS
+        return (
+            shape.is_like_key(text)
+            or (value.literal and _follows_equals_sign(name) and _is_word_as_secret(text, name))
+            or ((value.quoted or name["gap"] == ">") and shape.is_signed_password(text))
         )
     return shape.is_like_password(text, quoted=value.quoted) or _is_word_as_password(value, name)
 
@@ -279,13 +297,24 @@ def _follows_equals_sign(name: re.Match[str]) -> bool:
 
 
 def _is_word_as_password(value: Value, name: re.Match[str]) -> bool:
-    """Whether an unquoted word of letters alone is a password, as nothing else is possible in its line."""
+    """Whether an unquoted word or phrase of letters alone is a password, as its line leaves nothing else."""
     text = value.text
-    if value.quoted or not value.literal or not text.isalpha() or shape.is_type_or_state(text):
+    if value.quoted or not value.literal:
         return False
-    if name["gap"] == ">":
+    if shape.is_passphrase(text):
+        return True
+    if not text.isalpha() or shape.is_type_or_state(text):
+        return False
+    if name["gap"] == ">" or not shape.consists_of_words(text):
         return True
     return _follows_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
+
+
+def _is_word_as_secret(text: str, name: re.Match[str]) -> bool:
+    """Whether a word in settings is a secret: a long one or, after the word "secret", one with digits."""
+    if text.isalpha():
+        return len(text) >= _MIN_LONG_WORD_LETTERS
+    return name["word"] == "secret" and text.isalnum() and shape.is_mixed(text)
 
 
 def _is_specific_name(name: re.Match[str]) -> bool:
@@ -297,7 +326,7 @@ def _is_specific_name(name: re.Match[str]) -> bool:
         return _KEY_OF_SOMETHING.search(before) is not None or (
             name["word"] == "auth" and before.endswith("_")
         )
-    return not _PUBLIC.search(before)
+    return True
 
 
 def find_random_values(prepared: PreparedText) -> Iterator[Secret]:

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN, list_secret_stems
+from foreword.capture.secrets.named import FOREIGN_PATTERN
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from foreword.capture.secrets.tables import PreparedText
 
@@ -29,7 +29,8 @@ _NAME = (
 _LINK = (
     r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
     rf"(?:[ \t]{{1,3}}(?:{_pattern_for_role('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
-    r"|[ \t]{0,2}[:→][*_]{0,3}[ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
+    r"|[ \t]{0,2}[:→][*_]{0,3}[ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3}"
+    rf"|(?P<aside>(?:,[ \t]{{1,3}}|[ \t]{{1,3}}\()(?:{_pattern_for_role('aside')})|,)[ \t]{{1,3}})"
 )
 # The value has a digit or a sign, or is in quotes, so that the words before it are not taken for it.
 _VALUE_AFTER = re.compile(
@@ -38,7 +39,7 @@ _VALUE_AFTER = re.compile(
     r"(?P<after>[\"'`»”“]|[ \u00a0\u202f]»|)"
 )
 _VALUE_BEFORE = re.compile(
-    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}"
+    rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}(?:[–—-][ \t]{{1,3}})?"
     rf"(?:{_pattern_for_role('before')})"
     r"[ \t]{1,3}(?:[^\s.:;=!?,\"'`()<>]{1,20}[ \t]{1,3}){0,2}\Z"
 )
@@ -51,6 +52,8 @@ _OWN_CODE = re.compile(
     rf"(?:{_pattern_for_role('code')})"
     rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
 )
+_OWN_WORDS = frozenset(filter(str.isascii, WORDS["own"]))
+_OWN_BEYOND_ASCII = tuple(word for word in WORDS["own"] if not word.isascii())
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
@@ -66,10 +69,10 @@ _PUNCTUATION = ".,;:)]}\"'`"
 _FAR_CHARACTERS = 64
 
 
-def find_passwords_in_prose(prepared: PreparedText) -> Iterator[Secret]:
-    """The passwords, tokens and keys that the sentences of a text reveal."""
+def find_passwords_in_prose(prepared: PreparedText, stems: Sequence[str]) -> Iterator[Secret]:
+    """The passwords, tokens and keys that the sentences of a text reveal, after words with these stems."""
     text, lower = prepared.text, prepared.lower
-    for stem in list_secret_stems(prepared):
+    for stem in stems:
         at = lower.find(stem)
         while at >= 0:
             if _LATIN.match(stem):
@@ -78,7 +81,8 @@ def find_passwords_in_prose(prepared: PreparedText) -> Iterator[Secret]:
             else:
                 yield from _find_in_rest_of_sentence(text, at + len(stem))
             at = lower.find(stem, at + len(stem))
-    if any(word in lower for word in WORDS["code"]):
+    is_own = not _OWN_WORDS.isdisjoint(prepared.words) or any(word in lower for word in _OWN_BEYOND_ASCII)
+    if is_own and any(word in lower for word in WORDS["code"]):
         yield from _find_own_codes(text, lower)
 
 
@@ -93,7 +97,7 @@ def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
 
 def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value after a word such as `password` at `at`: "the password is …"."""
-    if (at and (lower[at - 1].isalnum() or lower[at - 1] in "_-.")) or not _MAY_HAVE_VALUE.match(lower, at):
+    if (at and not _can_begin_in_sentence(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
         return
     match = _VALUE_AFTER.match(lower, at)
     if not match:
@@ -108,12 +112,20 @@ def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
         and ":" not in match[0]
         and not _NOUN_BEFORE.search(lower, max(0, at - 12), at)
     )
-    gap = match["gap"] is not None or (verb and match["word"] == "pass")
+    gap = bool(match["gap"] or match["aside"]) or (verb and match["word"] == "pass")
     if gap and match["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
         return
     if _follows_secret_word(value, match["word"], quoted=quoted, gap=gap, verb=verb):
         kind = "secret" if match["word"].endswith(("token", "secret", "key")) else "password"
         yield Secret(kind, start, start + len(value))
+
+
+def _can_begin_in_sentence(lower: str, at: int) -> bool:
+    """Whether a word of a sentence begins at `at`, alone or joined to another: "das WLAN-Passwort"."""
+    before = lower[at - 1]
+    if before == "-":
+        return lower[max(0, at - 2) : at - 1].isalpha()
+    return not before.isalnum() and before not in "_."
 
 
 def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb: bool) -> bool:
@@ -145,7 +157,8 @@ def _find_value_before(text: str, lower: str, at: int) -> Iterator[Secret]:
     if match is None:
         return
     start, end = begin + match.start("value"), begin + match.end("value")
-    if shape.is_surely_password(text[start:end]):
+    value = text[start:end]
+    if "\\" not in value and shape.is_surely_password(value.strip("*_")):  # no line break, no emphasis
         yield Secret("password", start, end)
 
 

@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets.blocks import find_private_keys
+from foreword.capture.secrets.calls import find_call_secrets
 from foreword.capture.secrets.columns import find_column_secrets
 from foreword.capture.secrets.encoded import find_base64_secrets, find_escaped_secrets
 from foreword.capture.secrets.known import find_context_secrets, find_known_formats
 from foreword.capture.secrets.named import (
     find_assigned_secrets,
     find_random_values,
+    list_secret_stems,
     overlaps_redaction_mark,
 )
 from foreword.capture.secrets.prose import find_passwords_in_prose
@@ -64,10 +66,12 @@ def _find_plain(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets that can be read without decoding anything; no private keys."""
     yield from find_known_formats(prepared)
     yield from find_context_secrets(prepared)
-    yield from find_assigned_secrets(prepared)
-    yield from find_passwords_in_prose(prepared)
+    stems = list_secret_stems(prepared)
+    yield from find_assigned_secrets(prepared, stems)
+    yield from find_passwords_in_prose(prepared, stems)
     yield from find_random_values(prepared)
     yield from find_column_secrets(prepared)
+    yield from find_call_secrets(prepared)
 
 
 def _find_in_unescaped_text(prepared: PreparedText) -> Iterator[Secret]:
@@ -80,5 +84,5 @@ def _find_in_unescaped_text(prepared: PreparedText) -> Iterator[Secret]:
 def _find_in_decoded_text(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets of a text that was decoded from base64: known keys, assigned values and private keys."""
     yield from find_known_formats(prepared)
-    yield from find_assigned_secrets(prepared)
+    yield from find_assigned_secrets(prepared, list_secret_stems(prepared))
     yield from find_private_keys(prepared)

@@ -13,7 +13,7 @@ MAX_VALUE_CHARACTERS = 100
 _CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(
     r"(?a)\A\$\(?\w+\)?\Z|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
-    r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
+    r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A![A-Za-z]+\Z|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
 )
 _PLACEHOLDER_WORDS = (
     *("***", "...", "…", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
@@ -28,6 +28,7 @@ _PLACEHOLDER_WORDS = (
         "nonexist",
         "wrong",
         "badpass",
+        "1password",
         "bad_pass",
         "invalid",
     ),
@@ -56,6 +57,7 @@ _CODE_WORD = re.compile(
     re.IGNORECASE,
 )
 _STATES = frozenset(WORDS["state"])
+_NAMES_OF_PASSWORDS = frozenset(WORDS["password"])
 _NOT_A_PASSWORD = re.compile(
     r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
     r"|[a-z]{2,8}-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
@@ -64,10 +66,13 @@ _NOT_A_PASSWORD = re.compile(
 )
 _EXPRESSION = re.compile(
     r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]"
+    r"|&(?:[lg]t|quot|amp|apos|nbsp|#\w{1,5})(?:;|\Z)"
 )
 _BETWEEN_WORDS = re.compile(r"[ -]")
 _SMALL_WORDS = frozenset(WORDS["small"])
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
+_MIN_SIGNED_KEY = _MIN_RANDOM_LETTERS = 12
+_NUMBERED_WORDS = re.compile(r"(?a)[A-Z][a-z]+(?:[-_.][A-Za-z][a-z]+)+[-_.#]\d{2,4}")
 
 
 def randomness(value: str) -> float:
@@ -90,6 +95,8 @@ def is_placeholder(value: str) -> bool:
     word = (
         any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
     )
+    if lower in _NAMES_OF_PASSWORDS:
+        return True  # a label in another language
     return bool((word and randomness(value) < 0.2) or _COMPUTED.search(value))
 
 
@@ -109,6 +116,11 @@ def is_type_or_state(word: str) -> bool:
     return not pieces.isdisjoint(_STATES) or _CODE_WORD.search(word) is not None
 
 
+def has_code_word(value: str) -> bool:
+    """Whether a value has a part such as `key` or `pass`, as names of files and fields have."""
+    return _CODE_WORD.search(value) is not None
+
+
 def is_like_password(value: str, *, quoted: bool) -> bool:
     """Whether a value can be a password: letters with a digit or a sign, or nearly anything in quotes."""
     letter = any(map(str.isalpha, value))
@@ -120,17 +132,32 @@ def is_like_password(value: str, *, quoted: bool) -> bool:
 
 def is_like_key(value: str) -> bool:
     """Whether a value can be a key or a token: long, and not made of words."""
-    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    varied = any(map(str.isdigit, value)) or (len(value) >= _MIN_SIGNED_KEY and _is_signed(value))
+    mixed = varied and any(map(str.isalpha, value))
     return len(value) >= (8 if mixed else 20) and not consists_of_words(value)
+
+
+def _is_signed(value: str) -> bool:
+    """Whether a value has small letters, capitals and a sign, as those do that a program made up."""
+    return not _SYMBOLS.isdisjoint(value) and not value.islower() and not value.isupper()
 
 
 def is_surely_password(value: str) -> bool:
     """Whether a value is almost certainly a password, whatever is around it."""
+    if value.startswith(("*", "_")) or value.rstrip(".:").endswith("**"):
+        value = value.strip("*_.:")  # emphasis
     if len(value) < 6 or is_expression(value) or is_placeholder(value) or not is_mixed(value):
         return False
     if len(_CHANGES.findall(value)) >= 2 or not _SYMBOLS.isdisjoint(value[1:-1]):
         return True
+    if _NUMBERED_WORDS.fullmatch(value):
+        return True
     return re.search(r"\d{3}|\d[!#$%^&*?~+=]", value) is not None
+
+
+def is_signed_password(value: str) -> bool:
+    """Whether a value is almost certainly a password and has a sign, as no name has."""
+    return not _SYMBOLS.isdisjoint(value) and is_surely_password(value)
 
 
 def is_expression(value: str) -> bool:
@@ -139,14 +166,19 @@ def is_expression(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a value has letters with digits or signs, but is no version, date, file or address."""
+    """Whether a value has random letters or others than letters, but is no version, date, file or address."""
     value = value.strip("*_~")  # marks of emphasis
     digit = any(map(str.isdigit, value))
     return (
-        (digit or not _SYMBOLS.isdisjoint(value))
+        (digit or not _SYMBOLS.isdisjoint(value) or _has_random_letters(value))
         and any(map(str.isalpha, value))
         and not _NOT_A_PASSWORD.match(value)
     )
+
+
+def _has_random_letters(value: str) -> bool:
+    """Whether the letters of a value change between small and capital as in no name: `rEvSAupRPJuEgF`."""
+    return len(value) >= _MIN_RANDOM_LETTERS and randomness(value) >= 0.25 and not consists_of_words(value)
 
 
 def is_passphrase(value: str) -> bool:
