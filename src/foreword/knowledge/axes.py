@@ -166,11 +166,7 @@ def learnt_text_of_item(item: Item) -> str:
 
 
 VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = (
-    *(
-        (SPACES[axis], ("experience",), partial(item_text_on_axis, axis))
-        for axis in AXES
-        if axis != "full"
-    ),
+    *((SPACES[axis], ("experience",), partial(item_text_on_axis, axis)) for axis in AXES if axis != "full"),
     ("learnt", ("experience",), learnt_text_of_item),
 )
 """The vector spaces that an embedder fills besides the semantic one: name, kinds of items, text to embed."""
