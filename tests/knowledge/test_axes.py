@@ -86,6 +86,14 @@ def test_why_it_failed():
     )
 
 
+def test_what_was_learnt_has_no_labels():
+    learnt = "The container had no time. Compare the clocks first. Time is an input."
+    assert axes.describe_what_was_learnt(FALSIFIED) == learnt
+    assert axes.describe_what_was_learnt(OPEN) == ""
+    assert axes.learnt_text_of_item(item(FALSIFIED)) == learnt
+    assert axes.learnt_text_of_item(Item("text", "shop")) == ""
+
+
 def test_the_gist_is_one_sentence_of_it():
     assert [axes.describe_in_one_sentence(axis, FALSIFIED) for axis in axes.AXES] == [
         "Time is an input.",
@@ -122,11 +130,11 @@ def test_what_is_no_experience_is_seen_on_no_axis():
         assert not any(axes.item_text_on_axis(axis, other) for axis in axes.AXES)
 
 
-def test_every_axis_but_the_whole_is_a_view_for_the_embedder():
+def test_every_axis_but_the_whole_and_what_was_learnt_are_views_for_the_embedder():
     shown = {name: view(item(FALSIFIED)) for name, kinds, view in axes.VIEWS if kinds == ("experience",)}
     assert shown == {
         axes.SPACES[axis]: axes.item_text_on_axis(axis, item(FALSIFIED))
         for axis in axes.AXES
         if axis != "full"
-    }
+    } | {"learnt": axes.describe_what_was_learnt(FALSIFIED)}
     assert axes.SPACES["full"] == "semantic"

@@ -184,4 +184,5 @@ def test_the_engine_keeps_the_axes_in_step(home, clock):
             "strategy": 1,
             "surprise": 1,
             "root_cause": 1,
+            "learnt": 1,
         }

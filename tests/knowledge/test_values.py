@@ -299,3 +299,16 @@ def test_vectors_without_any_structure_form_no_clusters():
     dice = random.Random(3)
     vectors = [[dice.gauss(0, 1) for _ in range(384)] for _ in range(60)]
     assert len(group_vectors(vectors)) <= 1
+
+
+def test_of_two_groups_that_are_as_alike_the_larger_is_less_likely_chance():
+    dice = random.Random(5)
+
+    def near(direction, count, noise):
+        return [[direction[at] + dice.gauss(0, noise) for at in range(64)] for _ in range(count)]
+
+    small, large = ([dice.gauss(0, 1) for _ in range(64)] for _ in range(2))
+    others = [[dice.gauss(0, 1) for _ in range(64)] for _ in range(40)]
+    sizes = [len(group) for group in group_vectors([*near(small, 3, 0.3), *near(large, 12, 0.9), *others])]
+    assert max(sizes) >= 12
+    assert 3 not in sizes

@@ -96,6 +96,14 @@ def describe_root_cause(experience: Experience) -> str:
     )
 
 
+def describe_what_was_learnt(experience: Experience) -> str:
+    """Why it failed, what worked and what to do next time, in these words alone; empty before the outcome."""
+    if experience.outcome is None:
+        return ""
+    cause = experience.root_cause.description if experience.root_cause else ""
+    return " ".join(filter(None, (cause, _what_worked(experience), _advice_for_next_time(experience))))
+
+
 def describe_in_one_sentence(axis: Axis, experience: Experience) -> str:
     """The sentence that sums up an experience on an axis; it is compared with the sentences of values."""
     cause, learnt = experience.root_cause, experience.lesson
@@ -151,8 +159,15 @@ def item_text_on_axis(axis: Axis, item: Item) -> str:
     return item.searchable if axis == "full" else describe(experience)
 
 
-VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(
-    (SPACES[axis], ("experience",), partial(item_text_on_axis, axis)) for axis in AXES if axis != "full"
+def learnt_text_of_item(item: Item) -> str:
+    """What was learnt in an experience, by its item; empty if it has said nothing of that."""
+    experience = read_experience(item) if item.metadata.get("outcome") else None
+    return describe_what_was_learnt(experience) if experience else ""
+
+
+VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = (
+    *((SPACES[axis], ("experience",), partial(item_text_on_axis, axis)) for axis in AXES if axis != "full"),
+    ("learnt", ("experience",), learnt_text_of_item),
 )
 """The vector spaces that an embedder fills besides the semantic one: name, kinds of items, text to embed."""
 

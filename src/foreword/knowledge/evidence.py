@@ -33,7 +33,7 @@ class Evidence:
 
     `what` is the file, the command, or the run in one line. `fits`: a change fits the action of the
     experience. `before` and `after` identify the texts that a change removed and put there. `names` are what
-    failed in a run.
+    failed in a run, and `selection` is what the run was told to run, if not everything.
     """
 
     at: datetime
@@ -44,6 +44,7 @@ class Evidence:
     names: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
+    selection: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
     for one in evidence:
         match one.kind:
             case "change" | "undo":
-                gone = [change for change in changes if _is_undone_by(change, one)]
+                gone = _changes_undone_by(one, changes)
                 undone = gone or undone
                 changes = [change for change in changes if change not in gone]
                 changes += [one] if one.kind == "change" and one.fits and not gone else []
@@ -96,13 +97,19 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
     return Standing(tuple(changes), last_run, changed)
 
 
-def _is_undone_by(change: Evidence, later: Evidence) -> bool:
-    """Whether a later observation undoes a change: an undo by git, or an edit that restores the old text."""
+def _changes_undone_by(later: Evidence, changes: Sequence[Evidence]) -> list[Evidence]:
+    """The changes that a later observation undoes: an undo, or an edit that restores the text before them."""
     if later.kind == "undo":
-        return not later.what or later.what in change.what
-    return bool(later.after) and (later.what, later.after, later.before) == (
-        change.what, change.before, change.after,
-    )  # fmt: skip
+        return [change for change in changes if not later.what or later.what in change.what]
+    chain: list[Evidence] = []
+    text = later.before
+    for change in reversed(changes):
+        if text and (change.what, change.after) == (later.what, text):
+            chain.append(change)
+            text = change.before
+            if text == later.after:
+                return chain
+    return []
 
 
 def last_run_before_changes(evidence: Sequence[Evidence], changes: Sequence[Evidence]) -> Evidence | None:
@@ -120,7 +127,8 @@ def evidence_to_metadata(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
     rows = []
     for one in evidence:
         fields = {name: getattr(one, name) for name in ("what", "fits", "passed", "before", "after")}
-        row = {"at": one.at.isoformat(), "kind": one.kind, "names": list(one.names), **fields}
+        lists = {"names": list(one.names), "selection": list(one.selection)}
+        row = {"at": one.at.isoformat(), "kind": one.kind, **lists, **fields}
         rows.append({name: value for name, value in row.items() if value})
     return rows
 
@@ -146,4 +154,5 @@ def _read_observation(row: Mapping[str, Any]) -> Evidence:
         tuple(map(str, row.get("names", ()))),
         str(row.get("before", "")),
         str(row.get("after", "")),
+        tuple(map(str, row.get("selection", ()))),
     )

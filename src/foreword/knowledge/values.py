@@ -15,11 +15,17 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from foreword.errors import EmbeddingError, ValidationError
-from foreword.knowledge.axes import AXES, describe_in_one_sentence, item_text_on_axis
+from foreword.knowledge.axes import (
+    AXES,
+    describe_in_one_sentence,
+    item_text_on_axis,
+    learnt_text_of_item,
+)
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.grouping import MIN_CLUSTER_SIZE, Centre, cosine_distance, find_centre, group_vectors
@@ -29,7 +35,7 @@ from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
@@ -51,6 +57,9 @@ _MAX_COMPARED_MEMBERS = 64
 _MAX_CACHED_CLUSTERINGS = 16
 _ROUNDING = 0.001
 _CONTRADICTION_WEIGHT = 2
+_AXES_WITH_WHAT_WAS_LEARNT: tuple[Axis, ...] = ("full", "root_cause")
+"""The axes on which what was learnt counts as much as the text of the axis, whose labels are all alike."""
+
 _AGENT = Source("agent", "agent")
 
 
@@ -92,7 +101,7 @@ class _ExperienceVector:
     experience: Experience
     vector: tuple[float, ...]
     joined: tuple[float, ...] = ()
-    """The vector it is grouped by; on the axis `full`, its vector with that of its root cause appended."""
+    """The vector it is grouped by: its vector, on some axes with that of what was learnt appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +321,10 @@ class Values:
     def _read_points_on_axis(self, workspace: str, axis: Axis) -> builtins.list[_ExperienceVector]:
         """The newest experiences that have a vector on an axis, the oldest of them first."""
         every = list(islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES))
-        vectors = self._vectors_on_axis(workspace, axis, [item for item, _ in every])
-        causes = (
-            self._vectors_on_axis(workspace, "root_cause", [one for one, _ in every])
-            if axis == "full"
-            else {}
-        )
+        items = [item for item, _ in every]
+        vectors = self._read_vectors(workspace, items, partial(item_text_on_axis, axis))
+        is_about_learning = axis in _AXES_WITH_WHAT_WAS_LEARNT
+        learnt = self._read_vectors(workspace, items, learnt_text_of_item) if is_about_learning else {}
         nowhere = (0.0,) * len(next(iter(vectors.values()), ()))
         # The oldest first: a cluster keeps its number while others come after it.
         return [
@@ -325,21 +332,21 @@ class Values:
                 item,
                 experience,
                 vectors[item.id],
-                (*vectors[item.id], *causes.get(item.id, nowhere)) if causes else vectors[item.id],
+                (*vectors[item.id], *learnt.get(item.id, nowhere)) if learnt else vectors[item.id],
             )
             for item, experience in reversed(every)
             if item.id in vectors
         ]
 
-    def _vectors_on_axis(
-        self, workspace: str, axis: Axis, items: Sequence[Item]
+    def _read_vectors(
+        self, workspace: str, items: Sequence[Item], text_of: Callable[[Item], str]
     ) -> dict[str, tuple[float, ...]]:
-        """The vectors of these items on an axis by their ids, as far as they have been made."""
+        """The vectors of a text of each of these items by their ids, as far as they have been made."""
         encoder = self._require_encoder()
         hashes = {
             item.id: encoder.view_hash(replace(item, about="", text=text))
             for item in items
-            if (text := item_text_on_axis(axis, item))
+            if (text := text_of(item))
         }
         op = GetVectors(workspace, encoder.digest, tuple(set(hashes.values())))
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])

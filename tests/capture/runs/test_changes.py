@@ -58,6 +58,9 @@ def test_an_edit_fits_by_the_names_in_it():
         ("upgrade urllib3", "pip install numpy", False),
         ("change retry.py", "sed -i 's/5/50/' src/retry.py", True),
         ("clear the cache folder", "rm -rf .cache", True),
+        ("change retry.py", "rm tests/test_retry.py", False),
+        ("change retry.py", "python trace.py", False),
+        ("change src/retry.py", "make src/billing.py", False),
         ("restart the worker", "docker compose restart worker", True),
         ("convert the pause", "docker compose up -d db", False),
     ],
@@ -79,8 +82,25 @@ def kinds(command, outcome="exit 0"):
         ("make build && pytest", []),
         ("git status && git diff", []),
         ("git add -A && git commit -m 'wip; rm it'", []),
-        ("sed -i s/5/50/ a.py", [("change", "", False)]),
-        ("sed -i s/5/50/ a.py && pytest", [("change", "", False)]),
+        ("sed -i s/5/50/ a.py", [("change", "a.py", False)]),
+        ("sed -i s/5/50/ a.py && pytest", [("change", "a.py", False)]),
+        ("sed -n 1,20p a.py", []),
+        ("perl -pi -e 's/5/50/' src/a.py", [("change", "src/a.py", False)]),
+        ("echo 'pause = 5' >> src/a.py", [("change", "src/a.py", False)]),
+        ("cat > a.py <<'EOF'\nrm -rf b.py; sed -i c.py\nEOF\npytest", [("change", "a.py", False)]),
+        ("grep pause a.py > /tmp/found.txt", []),
+        ("python trace.py a.py > trace.log", [("change", "", False)]),
+        ("cp a.py /tmp/a.bak", []),
+        ("cp /tmp/a.bak a.py", [("change", "a.py", False)]),
+        ("git mv a.py b.py", [("change", "a.py", False), ("change", "b.py", False)]),
+        ("rm a.py", [("undo", "a.py", False), ("change", "", False)]),
+        ("python -c 'import a; print(a.pause)'", []),
+        ("python - <<'EOF'\nPath('a.py').write_text('x')\nEOF", [("change", "a.py", False)]),
+        ("curl -s http://localhost:8000/pause", []),
+        ("curl -s http://localhost:8000/schema -o schema.json", [("change", "schema.json", False)]),
+        ("black src/a.py && npx prettier --write b.ts && cargo fmt", []),
+        ("ruff check a.py && uv run mypy a.py", []),
+        ("ruff check --fix a.py", [("change", "", False)]),
         ("pytest; rm -rf out", [("change", "", True)]),
         ("git checkout -- src/a.py", [("undo", "src/a.py", False)]),
         (
@@ -103,7 +123,7 @@ def test_what_a_command_changed_and_took_back(command, seen):
 
 def test_a_command_that_failed_changed_nothing():
     assert kinds("pip install urllib3==2.2", "exit 1") == []
-    assert kinds("sed -i s/5/50/ a.py && pytest", "exit 1") == [("change", "", False)]
+    assert kinds("sed -i s/5/50/ a.py && pytest", "exit 1") == [("change", "a.py", False)]
 
 
 def test_an_edit_that_failed_changed_nothing():

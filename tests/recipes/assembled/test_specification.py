@@ -299,10 +299,15 @@ def test_an_item_has_a_quarter_of_its_source_while_others_need_the_rest():
             found("experience", "word " * 2000, name="e7", experience="e7"),
             "*(truncated, full experience ID: e7)*",
         ),
+        (ContextItem("memory", "word " * 2000, 0.9, {}), "\n\n*(truncated)*"),
+        (found("memory", "word " * 2000, name="m3"), "*(truncated, full memory ID: m3)*"),
     ],
 )
 def test_a_truncated_item_says_where_the_whole_is(item, note):
-    """«*(truncated, see full at {file_path}:{start_line})*», «*(truncated, full experience ID: {id})*»"""
+    """«*(truncated, see full at {file_path}:{start_line})*», «*(truncated, full experience ID: {id})*»,
+    «else: note = "\\n\\n*(truncated)*"», «content=truncated_content + "..." + note»; better than that, what
+    has an id names it.
+    """
     by_hand = ContextItem(item.source, item.content, 0.9, item.metadata)  # code of ours is told by few lines
     context = assemble(max_tokens=300, **{item.source: [by_hand]})
     assert note in context.markdown
@@ -344,10 +349,14 @@ def test_a_source_without_results_has_no_section():
 
 
 def test_a_limit_that_must_be_exceeded_is_exceeded_and_told(caplog):
-    """«Warn via log (structlog)», «Note in FormattedContext that limit was exceeded»"""
+    """«Warn via log (structlog)», «Include all selected items anyway (soft limit)», «Note in FormattedContext
+    that limit was exceeded»
+    """
     with caplog.at_level(logging.WARNING):
         context = assemble(memory=[found("memory", "words " * 90)], max_tokens=12)
     assert context.limit_exceeded
+    assert context.sources_used == {"memories": 1}
+    assert context.over_by == context.token_count - 12
     assert "over its limit" in caplog.text
 
 
@@ -355,6 +364,27 @@ def test_tokens_are_counted_and_not_estimated():
     """Better than «Token estimation within 20% of actual»: the count is exact."""
     context = assemble(memory=[found("memory", "Zehn Minuten, für alle Plätze.")])
     assert context.token_count == TiktokenTokenizer().count(context.markdown)
+
+
+def test_several_items_of_a_source_are_told_rather_than_one_long_one():
+    """«**Diversity**: Multiple items per source, not one verbose result»"""
+    short = [found("memory", f"Gate {place} is open.", 0.5, f"g{place}") for place in range(3)]
+    context = assemble(memory=[found("memory", "words " * 900, 0.9, "long"), *short], max_tokens=300)
+    assert context.sources_used == {"memories": 4}
+
+
+def test_all_sources_are_asked_at_once():
+    """«Parallel queries to all sources»"""
+
+    class Waiting(Handed):
+        async def _give(self, source, *arguments):
+            found_there = await super()._give(source, *arguments)
+            while len(self.asked) < len(TYPES[:5]):
+                await asyncio.sleep(0)
+            return found_there
+
+    context = asyncio.run(ContextAssembler(Waiting()).assemble_context("why?", TYPES[:5]))
+    assert context.notes == ()
 
 
 # Errors

@@ -32,6 +32,26 @@ def read_sessions():
 
 SESSIONS = list(read_sessions())
 
+REPORTS = {
+    "jest": (
+        "  ● {}\n\n    expect(received).toBe(expected)",
+        "Tests: 1 failed, 3 passed, 4 total",
+        "Test Suites: 1 passed, 1 total\nTests: 4 passed, 4 total",
+    ),
+    "cargo test": (
+        "test {} ... FAILED",
+        "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured",
+        "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured",
+    ),
+    "go test": ("--- FAIL: {} (0.00s)\n    a_test.go:3: got 1", "FAIL\tshop\t0.1s", "ok  \tshop\t0.1s"),
+    "": ("FAILED {} - AssertionError: assert 1 == 2", "1 failed, 3 passed in 0.10s", "4 passed in 0.10s"),
+}
+"""What runners print: of a failed test, at the end of a failed run, and at the end of one that passed."""
+
+
+def report_of(command):
+    return next(report for called, report in REPORTS.items() if called in command)
+
 
 class Agent:
     """An agent whose every step goes through the hook, as bytes, and whose experiences through their API."""
@@ -46,6 +66,8 @@ class Agent:
         word, _, rest = step.partition(" ")
         if word.endswith(":"):
             self.fields[word[:-1]] = rest
+        elif word == "write":
+            self.tell("Write", {"file_path": f"{self.folder}/{rest}", "content": "pause"}, {"filePath": rest})
         elif word in ("failed", "subagent"):
             self.edit(rest.removeprefix("edit "), **{word: True})
         else:
@@ -68,18 +90,21 @@ class Agent:
 
     def red(self, rest):
         command, _, names = rest.rpartition(": ") if ": " in rest else (rest.rstrip(": "), "", "")
+        command = command.replace("⏎", "\n")
         failed = [name for name in names.split(", ") if name]
-        lines = [f"FAILED {name} - AssertionError: assert 1 == 2" for name in failed]
-        output = "\n".join([*lines, f"{len(failed)} failed, 3 passed in 0.10s"])
+        of_test, end, _ = report_of(command)
+        output = "\n".join([*map(of_test.format, failed), end])
         if not failed:
             output = "src/retry.py:3: error: Incompatible types\nmake: *** [Makefile:3: build] Error 1"
         self.tell("Bash", {"command": command}, {"stdout": output, "stderr": "", "exit_code": 1})
 
     def green(self, command):
-        output = "" if command.startswith("make") else "4 passed in 0.10s"
+        command = command.replace("⏎", "\n")
+        output = "" if command.startswith("make") else report_of(command)[2]
         self.tell("Bash", {"command": command}, {"stdout": output, "stderr": "", "exit_code": 0})
 
     def command(self, command):
+        command = command.replace("⏎", "\n")
         self.tell("Bash", {"command": command}, {"stdout": "", "stderr": "", "exit_code": 0})
 
     def edit(self, rest, *, failed=False, subagent=False):
@@ -125,7 +150,12 @@ def test_a_session_ends_with_the_verdict_that_a_person_gave_it(agent, lines):
 
 def first_edit(lines):
     return next(
-        (place for place, line in enumerate(lines) if re.match(r"edit|\$|subagent|green sed", line)), 99
+        (
+            place
+            for place, line in enumerate(lines)
+            if re.match(r"edit|write|\$|subagent|green (?:sed|cat >)", line)
+        ),
+        99,
     )
 
 

@@ -1,9 +1,10 @@
 """Find what an agent's tools changed and what git undid, and whether a change fits the agent's action.
 
-A change is an edited file, or a command that changes something. If an action names files or names in code, a
-change fits if it has one of them; if it names none, every change to code or settings fits, and a change to
-documents or tests only if the action mentions these. A command fits if it shares a word with the action. In
-doubt a change does not fit, because a wrong verdict is worse than none.
+A change is an edited file, whether by a tool or by a command that writes it, or a command that changes
+something else. If an action names files or names in code, a change fits if it has one of them; if it names
+none, every change to code or settings fits, and a change to documents or tests only if the action mentions
+these. A command fits if it shares a word with the action. What reads, checks or formats code changes nothing
+that a test could show. In doubt a change does not fit, because a wrong verdict is worse than none.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.runs.commands import find_runner_step
-from foreword.capture.runs.scope import subject_key
+from foreword.capture.runs.commands import HEREDOC, find_runner_step, unwrap_step
 from foreword.capture.tool_calls import (
     SHELL_QUOTATION,
     is_shell_tool,
@@ -28,14 +28,31 @@ if TYPE_CHECKING:
     from foreword.capture.tool_calls import ToolCall
 
 _STEP = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
-_BEFORE_COMMAND = re.compile(r"^(?:\w+=\S*\s+|(?:sudo|time|command)\s+)*")
+_TEXT = re.compile(f"{HEREDOC.pattern}|{SHELL_QUOTATION.pattern}")
+"""A heredoc or a quotation. The groups of a heredoc come first: its first line, and the word that ends it."""
+
 _UNDO = re.compile(
     r"git\s+(?:-\S+\s+\S+\s+)?(?:restore(?!\s+--staged)\b|reset\s+--hard\b|revert\b|stash(?!\s+(?:pop|apply|list|show|drop))\b"
     r"|checkout\s+(?:\S+\s+)?--(?=\s)|checkout\s+(?=\.(?:\s|$)|\S*[./]\S*(?:\s|$)))(.*)"
 )
 _REDO = re.compile(r"git\s+(?:-\S+\s+\S+\s+)?stash\s+(?:pop|apply)\b")
 _CHANGES_NO_CODE = re.compile(
-    r"git\s+(?:-\S+\s+\S+\s+)?(?!(?:pull|merge|rebase|cherry-pick|apply|am|mv|rm|submodule)\b)|foreword\b|gh\b|kill\b"
+    r"git\s+(?:-\S+\s+\S+\s+)?(?!(?:pull|merge|rebase|cherry-pick|apply|am|submodule)\b)"
+    r"|(?:foreword|gh|kill|touch|ch(?:mod|own)|curl|wget|https?|ping|ssh|nano|vim?|code|open)\b"
+    r"|(?:py(?:thon[\d.]*)?\s+-m\s+)?(?:(?:ruff|cargo|go|dotnet|terraform|mix|deno|biome)\s+(?:fmt|format)"
+    r"|black|isort|yapf|autopep8|(?:go|rust|sh|clang-)f(?:ormat|mt)|goimports|prettier|dprint"
+    r"|(?:ruff|eslint|flake8|pylint|pyright|mypy|bandit|vulture|shellcheck|stylelint|golangci-lint"
+    r"|cargo\s+clippy|go\s+vet)(?!.*--fix))\b"
+)
+_REDIRECTS_TO = re.compile(r"(?<![\d&<>=-])1?>{1,2}\|?\s*([^\s&|;<>()]+)")
+_WRITES_ARGUMENTS = re.compile(
+    r"(?:sed|perl|ruby|g?awk|yq)\s(?:.*\s)?(?:-\w*i\S*|--in-?place\S*)(?=\s)|(?:tee|truncate|patch|(?:git\s+)?mv)\s"
+)
+_WRITES_LAST_ARGUMENT = re.compile(r"(?:cp|install|ln)\s|(?:curl|wget)\s.*-(?:o|O|-output\S*)[\s=]")
+_REMOVES = re.compile(r"(?:git\s+)?rm\s")
+_INTERPRETER = re.compile(r"(?:py(?:thon[\d.]*)?|node|deno|bun|ruby|perl|php|(?:ba|z)?sh|go\s+run)\b\s*")
+_WRITES_IN_CODE = re.compile(
+    r"(?<!stdout\.)(?<!stderr\.)\bwrite(?:_text|_bytes|FileSync|File)?\(|\bopen\([^)\n]*,\s*['\"][wax]"
 )
 _FILE = re.compile(
     r"(?:[\w.-]+[/\\])*[\w-][\w.-]*\.(?:[cm]?[jt]sx?|py|go|rs|java|kts?|rb|exs?|php|cs|swift|cc?|cpp|hh?|hpp|sh|vue|sql|css"
@@ -58,6 +75,10 @@ _SPEAKS_OF_TESTS = re.compile(
     r"\b(?:tests?|fixtures?|mocks?|stubs?|assert\w*|expectations?|expected|snapshots?|specs?|seed|conftest)\b",
     re.IGNORECASE,
 )
+_SPEAKS_OF_REMOVING = re.compile(
+    r"\b(?:remov|delet|drop|clear|clean|purg|eras|wip|uninstall|get(?:ting)? rid|without)", re.IGNORECASE
+)
+_OUTSIDE = re.compile(r"/(?:tmp|dev|var|proc)/|~|\.\./")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MIN_PART_LETTERS = 3
 
@@ -97,31 +118,62 @@ def read_changes(call: ToolCall) -> list[SeenChange]:
 
 
 def _split_steps(command: str) -> list[str]:
-    """The steps of a command line; quoted text is never split."""
-    quoted: list[str] = []
+    """The steps of a command line; quoted text and heredocs are never split."""
+    texts: list[str] = []
 
     def set_aside(match: re.Match[str]) -> str:
-        quoted.append(match.group())
-        return f"\0{len(quoted) - 1}\0"
+        first_line = (match[1] or "").rstrip("\n")  # `<<EOF && pytest`: more steps may follow on it
+        texts.append(match.group()[len(first_line) :])
+        return f"{first_line}\0{len(texts) - 1}\0"
 
-    parts = _STEP.split(SHELL_QUOTATION.sub(set_aside, command))
+    parts = _STEP.split(_TEXT.sub(set_aside, command))
     return [
-        re.sub(r"\0(\d+)\0", lambda at: quoted[int(at[1])], part).strip() for part in parts if part.strip()
+        re.sub(r"\0(\d+)\0", lambda at: texts[int(at[1])], part).strip() for part in parts if part.strip()
     ]
 
 
 def _read_step_changes(step: str, *, after_run: bool) -> list[SeenChange]:
     """The changes, undos and redos of one step of a command line."""
-    bare = _BEFORE_COMMAND.sub("", step)
+    bare = unwrap_step(step)
     if _REDO.match(bare):
         return [SeenChange("redo", command=step, after_run=after_run)]
     if undo := _UNDO.match(bare):
-        words = [word for word in undo[1].split() if not word.startswith("-")]
-        paths = [word for word in words if _FILE.fullmatch(word)] or [""]
+        paths = _files_in(undo[1]) or [""]
         return [SeenChange("undo", path, step, after_run=after_run) for path in paths]
-    if only_reads(step) or _CHANGES_NO_CODE.match(bare):
+    plain = _TEXT.sub(lambda text: f"{(text[1] or '').rstrip()}_", bare)
+    if _REMOVES.match(plain):  # what was changed in a removed file is gone with it
+        gone = [SeenChange("undo", path, step, after_run=after_run) for path in _files_in(plain)]
+        return [*gone, SeenChange("change", command=step, after_run=after_run)]
+    written = _files_written_by(plain, bare)
+    if written or _WRITES_ARGUMENTS.match(plain) or _WRITES_LAST_ARGUMENT.match(plain):
+        return [SeenChange("change", path, after_run=after_run) for path in written]
+    rest = _REDIRECTS_TO.sub(" ", plain).strip()
+    if only_reads(rest) or _CHANGES_NO_CODE.match(rest):
         return []
+    if interpreter := _INTERPRETER.match(rest):
+        # A script may change anything, but not because of the files that it is given.
+        script, _, options = rest[interpreter.end() :].partition(" ")
+        if not _FILE.fullmatch(script) and script != "-m":
+            return []
+        step = f"{interpreter.group()}{script} {_FILE.sub(' ', options)}".strip()
     return [SeenChange("change", command=step, after_run=after_run)]
+
+
+def _files_written_by(plain: str, step: str) -> list[str]:
+    """The files of a project that a step writes; `plain` is the step without quoted texts and heredocs."""
+    written = _REDIRECTS_TO.findall(plain)
+    if _WRITES_ARGUMENTS.match(plain):
+        written += _files_in(plain)
+    elif _WRITES_LAST_ARGUMENT.match(plain):
+        written += plain.split()[-1:]
+    elif _INTERPRETER.match(plain) and _WRITES_IN_CODE.search(step):
+        written += _FILE.findall(step)
+    return [path for path in dict.fromkeys(written) if _FILE.fullmatch(path) and not _OUTSIDE.match(path)]
+
+
+def _files_in(command: str) -> list[str]:
+    """The words of a command that name files of code, settings or text."""
+    return [word for word in command.split() if _FILE.fullmatch(word)]
 
 
 def fits_action(change: SeenChange, attempt: Attempt) -> bool:
@@ -131,7 +183,7 @@ def fits_action(change: SeenChange, attempt: Attempt) -> bool:
     folders = [name.rstrip("/") for name in _FOLDER.findall(action) if not _FILE.search(name)]
     names = [next(filter(None, found)) for found in _CODE_NAME.findall(_FILE.sub(" ", action))]
     if change.command:
-        return _command_fits(change.command, files, f"{action} {attempt.hypothesis}")
+        return _command_fits(change.command, files, action, attempt.hypothesis)
     if files and any(_path_ends_with(change.path, file) for file in files):
         return True
     if any(f"/{folder}/" in f"/{change.path}/" for folder in folders):
@@ -159,9 +211,14 @@ def _has_code_name(change: SeenChange, name: str) -> bool:
     return bool(parts & {part.lower() for part in _PART.findall(stem)})
 
 
-def _command_fits(command: str, files: list[str], description: str) -> bool:
-    """Whether a command contains one of these files, or shares a word with the description."""
-    if any(subject_key(file) and file.rpartition("/")[2] in command for file in files):
+def _command_fits(command: str, files: list[str], action: str, hypothesis: str) -> bool:
+    """Whether a command names one of these files, or shares a word with what is to be done and believed."""
+    if _REMOVES.match(unwrap_step(command)) and not _SPEAKS_OF_REMOVING.search(action):
+        return False
+    if any(_path_ends_with(word, file) for file in files for word in _files_in(command)):
         return True
-    words = set(content_words(SHELL_QUOTATION.sub(lambda text: text.group()[1:-1], command)))
-    return bool({word for word in words if len(word) >= _MIN_PART_LETTERS} & set(content_words(description)))
+    without_quotes = SHELL_QUOTATION.sub(lambda text: text.group()[1:-1], command)
+    # A file that stands in both and is another one has nothing in common but its folder.
+    words, wanted = _FILE.sub(" ", without_quotes), _FILE.sub(" ", f"{action} {hypothesis}")
+    shared = set(content_words(words)) & set(content_words(wanted if files else f"{action} {hypothesis}"))
+    return any(len(word) >= _MIN_PART_LETTERS for word in shared)

@@ -116,8 +116,11 @@ _QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=^*-]+)\1(?!\S)")
 _REDIRECT = re.compile(r"\d?>&\d|&>>?\s*\S+|\d?>>?\s*\S+|\d?<\s*\S+")
 _SEPARATOR = re.compile(r"(&&|\|\||\|&?|;|&|\n)")
 _PIPES = frozenset({"|", "|&"})
+_HIDDEN = 0xF0000
+"""Where the characters of quoted texts are hidden: a plane of Unicode that nobody writes in."""
+
 _SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh (?:-\w+ )*-\w*c (['\"])(.*)\1\s*", re.DOTALL)
-_HEREDOC = re.compile(
+HEREDOC = re.compile(
     r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n)(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)|<<-?\s*['\"]?\w+(?s:.*)"
 )
 _CANNOT_FAIL = re.compile(
@@ -133,7 +136,7 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
     command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
-    parts = _SEPARATOR.split(_REDIRECT.sub(" ", SHELL_QUOTATION.sub("_", command)))
+    parts = _SEPARATOR.split(_REDIRECT.sub(" ", SHELL_QUOTATION.sub(_hide_quoted_text, command)))
     steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
     while steps and not steps[-1]:  # a separator at the end leaves an empty step
         steps.pop()
@@ -141,6 +144,18 @@ def find_run_steps(command: str) -> tuple[RunStep, ...]:
             separators.pop()
     places = range(min(len(steps), _MAX_STEPS))
     return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
+
+
+def _hide_quoted_text(quotation: re.Match[str]) -> str:
+    """A quotation as one word that no pattern for commands matches; `show_quoted_text` gives its text."""
+    text = quotation.group()[1:-1]
+    return "".join(chr(_HIDDEN + ord(sign)) for sign in f"\0{text}" if ord(sign) < _HIDDEN)
+
+
+def show_quoted_text(word: str) -> str:
+    """A word of a step, with the text of quotations in it."""
+    shown = (chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in word)
+    return "".join(shown).replace("\0", "")
 
 
 def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> RunStep | None:
@@ -176,7 +191,7 @@ def _is_output_filtered(steps: list[str], separators: list[str], *, shared: bool
 def _unwrap_shell_command(command: str) -> str:
     """The command inside `bash -c`, without the texts of heredocs."""
     for _ in range(2):
-        command = _HEREDOC.sub(r"\1", command.replace("\\\n", " "))
+        command = HEREDOC.sub(r"\1", command.replace("\\\n", " "))
         if (inner := _SHELL.fullmatch(command)) is None:
             break
         command = inner[2].replace('\\"', '"')
@@ -218,14 +233,20 @@ _CALLS = tuple(
 )
 
 
-def find_runner_step(step: str) -> RunStep | None:
-    """The run that a step makes: its runner, purpose, proof and arguments; None if it is no run."""
+def unwrap_step(step: str) -> str:
+    """A step without what wraps its program: settings, `sudo`, `npx`, `uv run`, the folder of the program."""
     for _ in range(_MAX_WRAPPERS):
         program, space, rest = step.partition(" ")
         step = f"{_FOLDER_OR_VERSION.sub('', program)}{space}{rest}"
         if (wrapper := _WRAPPER.match(step)) is None:
             break
         step = step[wrapper.end() :]
+    return step
+
+
+def find_runner_step(step: str) -> RunStep | None:
+    """The run that a step makes: its runner, purpose, proof and arguments; None if it is no run."""
+    step = unwrap_step(step)
     words = step.split()
     if not words or re.search(ONLY_ASKS, step):
         return None

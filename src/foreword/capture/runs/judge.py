@@ -192,6 +192,11 @@ _COMMAND = re.compile(
 _IN_BACKTICKS = re.compile(r"`([^`\n]{1,80})`")
 
 
+def names_tests_or_files(text: str) -> bool:
+    """Whether a text names tests, files or modules."""
+    return bool(_keys_of_named_tests_and_files(_NOT_A_WORD.sub(" ", text)))
+
+
 def _keys_of_named_tests_and_files(text: str) -> set[str]:
     """The keys of the tests, files and modules that a text names."""
     names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
@@ -200,9 +205,14 @@ def _keys_of_named_tests_and_files(text: str) -> set[str]:
 
 
 def _covers_prediction(run: RunResult, predicted_keys: set[str], other_keys: set[str]) -> bool:
-    """Whether the run covered what the prediction names or, if it names nothing, one of the other keys."""
+    """Whether the run covered what the prediction names.
+
+    If it names nothing, any failure speaks against it; a pass must have covered what failed before, or one of
+    the other keys.
+    """
     if not predicted_keys:
-        return not other_keys or any(map(run.scope.includes_subject, other_keys))
+        covers_more = not other_keys or run.scope.has_earlier_failures or not run.passed
+        return covers_more or any(map(run.scope.includes_subject, other_keys))
     if run.passed:
         return all(map(run.scope.includes_subject, predicted_keys))
     if failed := run.scope.failed | subject_keys_in(run.failing):

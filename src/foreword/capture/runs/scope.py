@@ -7,8 +7,10 @@ doubt a test was not covered.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from foreword.capture.runs.commands import show_quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,9 +37,8 @@ _CHOOSES = re.compile(
     r"|test-?[pP]ath-?[pP]atterns?|only|packages?|projects?|workspace|pattern|testsuite|group)|workspace"
     r"|\w*(?:TEST|ARG|OPTS|FILTER|FILE|ONLY|RUN|PKG|PACKAGE|SPEC)\w*(?==)"
 )
-_CHOOSES_SOME = re.compile(
-    r"--(?:lf|last-failed|sw|stepwise|only-?[cC]hanged|changed.*|lib|doc|bins?|only-failures|shard.*|related)"
-)
+_CHOOSES_SOME = re.compile(r"--(?:sw|stepwise|only-?[cC]hanged|changed.*|lib|doc|bins?|shard.*|related)")
+_CHOOSES_FAILED = re.compile(r"--(?:lf|last-failed|only-?[fF]ailures)")
 _LEAVES_OUT = re.compile(
     r"--ignore(?:-glob)?|--deselect|--exclude|--?skip|--test-?[pP]ath-?[iI]gnore-?[pP]atterns?"
 )
@@ -47,6 +48,10 @@ _NEUTRAL = re.compile(
 )
 """Options whose value does not select tests."""
 
+_BETWEEN_SEGMENTS = re.compile(r"[/\\]|::| [›>] ")
+_PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+_FILTER_WORD = re.compile(r"\b(?!(?:and|or|not)\b)[^\W_]\w*")
+_BETWEEN_FILTERS = re.compile(r"\s+or\s+|\|")
 _NOT_CHOSEN = re.compile(r"\bnot +\w+|(?:^|\s)[~!]\S+")
 _SKIPPED_TEST = re.compile(
     r"::(\S+) (?:SKIPPED|XFAIL)\b|^[ \t]*--- SKIP: (\S+)|^test (\S+) \.\.\. ignored|^SKIPPED \[\d+\] (\S+?):",
@@ -59,17 +64,70 @@ _PASSED_TEST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """The keys of what was run (or everything), of what failed, and of what was left out."""
+    """The keys of what was run (or everything), of what failed, and of what was left out.
+
+    `paths`, `filters` and `excluded` are as the command has them. `repeats_failures`: it ran what had failed
+    before. `has_earlier_failures`: tests that are known to have failed are among what was run.
+    """
 
     everything: bool = True
     keys: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     command: str = ""
+    paths: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    repeats_failures: bool = False
+    has_earlier_failures: bool = False
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """What the command chose to run; empty if it ran everything."""
+        return tuple(sorted({*self.paths, *self.filters}))
 
     def includes_subject(self, key: str) -> bool:
         """Whether the run included the subject, such as a test, that has this key."""
         return key not in self.left_out and (self.everything or key in self.keys)
+
+    def includes_test(self, name: str) -> bool:
+        """Whether the run included a test; `name` is as a runner prints it: `tests/test_a.py::test_b[1]`."""
+        segments = _split_test_name(name)
+        key = subject_key(segments[-1])
+        if key in self.left_out or any(_is_below(segments, path) for path in self.excluded):
+            return False
+        if self.everything or self.repeats_failures or any(_filter_has(text, name) for text in self.filters):
+            return True
+        if not self.filters and any(_is_below(segments, path) for path in self.paths):
+            return True
+        # A test of the same name in another file is another test, but many runners print no file.
+        return "/" not in name and key in self.keys
+
+    def add_earlier_failures(self, names: Sequence[str]) -> RunScope:
+        """The scope with these tests, which failed before, among what was run."""
+        keys = {subject_key(_split_test_name(name)[-1]) for name in names} - {""}
+        return replace(self, keys=self.keys | keys, has_earlier_failures=bool(names))
+
+
+def _split_test_name(name: str) -> list[str]:
+    """The parts of a test's name from the outside in, without the values of its parameters."""
+    return _BETWEEN_SEGMENTS.split(_PARAMETERS.sub("", name.strip()))
+
+
+def _is_below(segments: Sequence[str], path: str) -> bool:
+    """Whether a test is in a folder, a file or a class that was chosen by its path."""
+    chosen = _split_test_name(path.removeprefix("./").removesuffix("...").rstrip("/"))
+    places = range(len(segments) - len(chosen) + 1)
+    if any(list(segments[at : at + len(chosen)]) == chosen for at in places):
+        return True
+    has_file = any(_FILE_ENDING.search(segment) for segment in segments)
+    return not has_file and subject_key(chosen[-1]) in map(subject_key, segments)
+
+
+def _filter_has(text: str, name: str) -> bool:
+    """Whether a filter chooses a test: all words of one of its alternatives are in the test's name."""
+    wanted = (_FILTER_WORD.findall(_NOT_CHOSEN.sub(" ", part)) for part in _BETWEEN_FILTERS.split(text))
+    return any(words and all(word.lower() in name.lower() for word in words) for words in wanted)
 
 
 def subject_key(name: str) -> str:
@@ -92,7 +150,8 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
 
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """The scope of the test steps of a command line, with what of it failed or was left out."""
-    classified = [_classify_arguments(step.arguments) for step in steps if step.purpose == "test"]
+    tests = [step for step in steps if step.purpose == "test"]
+    classified = [_classify_arguments(step.arguments) for step in tests]
     left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
     left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
     chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
@@ -100,9 +159,16 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
     if not any(filters for _, filters, _ in classified):
         keys |= subject_keys_in(_PASSED_TEST.findall(text))
-    command = command[:_MAX_COMMAND_CHARACTERS].lower()
     return RunScope(
-        not chosen or None in chosen, frozenset(keys), frozenset(failed), frozenset(left_out), command
+        not chosen or None in chosen,
+        frozenset(keys),
+        frozenset(failed),
+        frozenset(left_out),
+        command[:_MAX_COMMAND_CHARACTERS].lower(),
+        tuple(path for paths, _, _ in classified for path in paths if not _WHOLE.fullmatch(path)),
+        tuple(text for _, filters, _ in classified for text in filters if text),
+        tuple(path for _, _, without in classified for path in without if path),
+        any(_CHOOSES_FAILED.fullmatch(word) for step in tests for word in step.arguments),
     )
 
 
@@ -120,14 +186,15 @@ def _classify_arguments(words: Iterable[str]) -> tuple[list[str], list[str], lis
     filters: list[str] = []
     without: list[str] = []
     rest = iter(words)
-    for word in rest:
+    for hidden in rest:
+        word = show_quoted_text(hidden)
         option, equals, value = word.partition("=")
-        if _CHOOSES_SOME.fullmatch(word):
+        if _CHOOSES_SOME.fullmatch(word) or _CHOOSES_FAILED.fullmatch(word):
             filters.append("")
         elif _LEAVES_OUT.fullmatch(option):
-            without.append(value if equals else next(rest, ""))
+            without.append(value if equals else show_quoted_text(next(rest, "")))
         elif (chooses := _CHOOSES.match(word)) and chooses.end() == len(option):
-            chosen = value if equals else next(rest, "")
+            chosen = value if equals else show_quoted_text(next(rest, ""))
             filters += [chosen] if not chosen.startswith("no:") else []  # pytest -p no:cacheprovider
         elif _NEUTRAL.fullmatch(option):
             _ = equals or next(rest, "")

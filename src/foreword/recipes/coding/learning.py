@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
 from foreword.capture.runs.changes import SeenChange, fits_action, read_changes
-from foreword.capture.runs.judge import judge_run
+from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
-from foreword.capture.runs.scope import subject_key
 from foreword.capture.tool_calls import ToolCall, read_command
 from foreword.knowledge.evidence import (
     MAX_WHAT_CHARACTERS,
     Evidence,
+    Standing,
     add_evidence,
     last_run_before_changes,
     read_standing,
@@ -33,6 +33,7 @@ from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from foreword.capture.agent import AgentEvent
     from foreword.capture.runs.run import RunResult
@@ -105,25 +106,26 @@ class Learning:
         """What an event, and the run whose end it is, teach about one open experience."""
         new = _changes_as_evidence(event, attempt)
         before_run = [one for one in new if one.at < event.at]
-        speaks = judge_run(run, attempt).speaks if run is not None else None
-        if run is None or speaks is None:
+        if run is None:
             return Teaching(attempt, tuple(new))
         seen = add_evidence([_judge_by_present_plan(one, attempt) for one in attempt.evidence], before_run)
-        shown = _run_as_evidence(run, event)
-        evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
         standing = read_standing(seen)
+        earlier = last_run_before_changes(seen, standing.changes)
+        if earlier is None and standing.changes:
+            earlier = self._find_run_before_change(workspace, event.session, attempt, standing.changes[0])
+        run = _with_tests_known_to_be_run(run, [*seen, *([earlier] if earlier else [])])
+        speaks = judge_run(run, attempt).speaks
+        if speaks is None:
+            return Teaching(attempt, tuple(new))
+        shown = _run_as_evidence(run, event.at)
+        evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
         if speaks == "against":
             return Teaching(attempt, evidence, is_iteration=standing.is_untried)
-        if not standing.changes or not _is_pass_credible(
-            run, standing.last_run, changed=standing.changed_since_run
-        ):
+        if not standing.changes or not _is_pass_credible(run, standing, attempt):
             return Teaching(attempt, evidence)
-        earlier = last_run_before_changes(seen, standing.changes)
-        if earlier is None:
-            earlier = self._find_run_before_change(workspace, event.session, attempt, standing.changes[0])
+        if not _covers_failures(run, earlier, attempt):
+            return Teaching(attempt, evidence)
         names = _failed_tests_that_pass_now(run, earlier)
-        if earlier is not None and not earlier.passed and earlier.names and not names:
-            return Teaching(attempt, evidence)  # the tests that had failed were not run again
         failed = earlier is not None and not earlier.passed
         proof: Proof = "failed then passed" if failed else "passed after the change"
         result = _describe_proof(run, standing.changes, names, failed=failed)
@@ -142,7 +144,7 @@ class Learning:
                 continue
             run = _read_run_from_turn(turn)
             if run is not None and judge_run(run, attempt).speaks is not None:
-                return Evidence(turn.created_at, "run", passed=run.passed, names=run.failing)
+                return _run_as_evidence(run, turn.created_at)
         return None
 
 
@@ -197,24 +199,53 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] if text else ""
 
 
-def _run_as_evidence(run: RunResult, event: AgentEvent) -> Evidence:
-    return Evidence(event.at, "run", run.summary[:MAX_WHAT_CHARACTERS], passed=run.passed, names=run.failing)
+def _run_as_evidence(run: RunResult, at: datetime) -> Evidence:
+    return Evidence(
+        at,
+        "run",
+        run.summary[:MAX_WHAT_CHARACTERS],
+        passed=run.passed,
+        names=run.failing,
+        selection=run.scope.selection,
+    )
 
 
-def _is_pass_credible(run: RunResult, last: Evidence | None, *, changed: bool) -> bool:
+def _with_tests_known_to_be_run(run: RunResult, seen: Sequence[Evidence]) -> RunResult:
+    """The run, whose scope has the tests that failed in an earlier run and lie in what was run now.
+
+    A command that names a file or a folder does not say which tests are in it; an earlier failure does.
+    """
+    names = [name for one in seen for name in _failed_tests_in_scope(run, one)]
+    return replace(run, scope=run.scope.add_earlier_failures(names))
+
+
+def _is_pass_credible(run: RunResult, standing: Standing, attempt: Experience) -> bool:
     """Whether a pass proves anything: after a failure, only if code changed and the failed tests were run."""
+    last = standing.last_run
     if last is None or last.passed:
         return True
-    return changed and (not last.names or bool(_failed_tests_that_pass_now(run, last)))
+    return standing.changed_since_run and _covers_failures(run, last, attempt)
+
+
+def _covers_failures(run: RunResult, earlier: Evidence | None, attempt: Experience) -> bool:
+    """Whether a run included what failed earlier: all of it, unless the prediction names what it is about."""
+    if earlier is None or earlier.passed or not earlier.names:
+        return True
+    included = len(_failed_tests_in_scope(run, earlier))
+    return included > 0 and (names_tests_or_files(attempt.prediction) or included == len(earlier.names))
+
+
+def _failed_tests_in_scope(run: RunResult, earlier: Evidence) -> tuple[str, ...]:
+    """The tests that failed in an earlier run and that this run included."""
+    if earlier.kind != "run" or earlier.passed:
+        return ()
+    same = bool(earlier.selection) and earlier.selection == run.scope.selection
+    return tuple(name for name in earlier.names if same or run.scope.includes_test(name))
 
 
 def _failed_tests_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str, ...]:
-    """The tests that failed earlier and that this run, which passed, covered."""
-    if earlier is None or earlier.passed:
-        return ()
-    return tuple(
-        name for name in earlier.names if run.scope.includes_subject(subject_key(name.rpartition("::")[2]))
-    )
+    """The tests that failed earlier and that this run, which passed, included."""
+    return _failed_tests_in_scope(run, earlier) if earlier is not None else ()
 
 
 def _describe_proof(
