@@ -57,7 +57,7 @@ def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
         (f"{counts.relations:,}", "relations"),
         (format_size(counts.bytes), "on disk"),
         (f"{len(facts):,}", "prompts"),
-        ("–" if median is None else f"{median:,.0f} ms", "or less for half of them"),
+        ("–" if median is None else f"{median:,.0f} ms", "half are faster"),
         (share, "in silence"),
     ]
     return el(
