@@ -16,6 +16,18 @@ def test_a_string_in_place_of_a_sequence_of_strings_is_refused_with_advice(field
         ContextOptions(**{field: (1,)})
 
 
+@pytest.mark.parametrize("field", ["session", "conversation_id", "asked_in"])
+def test_a_name_that_is_no_string_is_refused_and_matches_not_just_nothing(field):
+    with pytest.raises(ValidationError, match=f"{field} must be a string or None, not 3"):
+        ContextOptions(**{field: 3})
+
+
+@pytest.mark.parametrize("value", ["100", 0, -1, 1e9])
+def test_a_deadline_is_a_number_of_milliseconds(value):
+    with pytest.raises(ValidationError, match="deadline_ms must be a number above 0"):
+        SearchOptions(deadline_ms=value)
+
+
 @pytest.mark.parametrize("given", [("fact", "rule"), ["fact", "rule"]])
 def test_a_sequence_of_strings_is_what_filters_are_made_of(given):
     assert SearchOptions(memory_types=given).filters.types == ("fact", "rule")

@@ -2,8 +2,8 @@
 
     python tools/take_screenshots.py docs/images
 
-Needs Playwright and a Chromium; `make screenshots` sees to both. The pictures have 64 colours, so that all of
-them together stay small.
+Needs Playwright and a Chromium; `make screenshots` sees to both. The pictures have 128 colours, so that all
+of them together stay small.
 """
 
 from __future__ import annotations
@@ -93,13 +93,17 @@ def _take_all(browser: object, address: str, scheme: str, folder: Path) -> None:
 
 
 def _reduce_colours(file: Path) -> None:
-    """Make a picture small: few colours, best compression; without Pillow it stays as it is."""
+    """Make a picture small: few colours, best compression; without Pillow it stays as it is.
+
+    The octree keeps colours that few dots have, such as those of a legend.
+    """
     try:
         from PIL import Image
     except ImportError:
         return
     with Image.open(file) as image:
-        image.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
+        few = image.convert("RGB").quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
 
 
 if __name__ == "__main__":

@@ -60,15 +60,20 @@ class SearchOptions:
         check_strings("memory_types", self.memory_types)
         for kind in check_strings("kinds", self.kinds):
             check_kind(kind)
+        for name in ("conversation_id", "session"):
+            check_string_or_none(name, getattr(self, name))
         for name in ("date_from", "date_to"):
             check_time_zone(name, getattr(self, name))
         if self.date_from and self.date_to and self.date_from > self.date_to:
             raise ValidationError(
                 f"date_from ({self.date_from}) is after date_to ({self.date_to}); swap them"
             )
-        if self.deadline_ms is not None and not 0 < self.deadline_ms <= MAX_DEADLINE_MS:
+        if self.deadline_ms is not None and not (
+            isinstance(self.deadline_ms, int | float) and 0 < self.deadline_ms <= MAX_DEADLINE_MS
+        ):
             raise ValidationError(
-                f"deadline_ms must be above 0 and at most {MAX_DEADLINE_MS:,.0f}, or None for no deadline"
+                f"deadline_ms must be a number above 0 and at most {MAX_DEADLINE_MS:,.0f}, "
+                "or None for no deadline"
             )
         if self.lane not in (None, "fast", "full"):
             raise ValidationError(
@@ -112,6 +117,7 @@ class ContextOptions(SearchOptions):
 
     def __post_init__(self) -> None:
         super(ContextOptions, self).__post_init__()
+        check_string_or_none("asked_in", self.asked_in)
         if self.token_budget is not None:
             check_whole_number("token_budget", self.token_budget, 1, 10_000_000)
         if self.floor is not None:
@@ -190,6 +196,13 @@ def check_strings(name: str, value: object) -> Sequence[str]:
     if not isinstance(value, Sequence | AbstractSet) or not all(isinstance(each, str) for each in value):
         raise ValidationError(f"{name} must be a sequence of strings, not {value!r}")
     return tuple(value)
+
+
+def check_string_or_none(name: str, value: object) -> str | None:
+    """The value, if it is a string or None; anything else would match nothing, without a word."""
+    if value is not None and not isinstance(value, str):
+        raise ValidationError(f"{name} must be a string or None, not {value!r}")
+    return value
 
 
 def check_kind(kind: str) -> str:

@@ -38,6 +38,7 @@ from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
+from foreword.text.numbers import plural
 from foreword.text.statements import only_asks
 from foreword.types import (
     ContextLine,
@@ -399,7 +400,9 @@ def drop_below(floor: float) -> Stage[Any]:
         ]
         draft = draft.keep(kept, dropped)
         more = len(low) - MAX_NEAR_MISSES
-        return draft.with_notes(Note("floor", f"{more} more were below it")) if more > 0 else draft
+        if more <= 0:
+            return draft
+        return draft.with_notes(Note("floor", f"{plural(more, 'more candidate')} below it"))
 
     return drop_below_floor
 

@@ -180,6 +180,85 @@ def test_prompts_show_the_next_one_without_being_asked(page, run):
     assert asked.count() == before + 1
 
 
+def test_who_uses_keys_alone_stays_where_they_are(page, run):
+    """After each change the same line has the focus, or the one in its place."""
+    for text in ("Only keys are used here.", "Another line."):
+        run("remember", "-w", "keys", "--type", "decision", "--no-embed", text)
+    page.open("now", "keys")
+    focused = "document.activeElement.textContent"
+
+    def press_until(name):
+        for _ in range(40):
+            page.tab.keyboard.press("Tab")
+            if page.tab.evaluate(focused) == name:
+                return page.tab.keyboard.press("Enter")
+        raise AssertionError(name)
+
+    page.tab.keyboard.press("j")
+    line = page.tab.evaluate(focused)
+    press_until("Confirm")
+    page.tab.wait_for_selector(".flag:has-text('confirmed')")
+    assert page.tab.evaluate(focused) == line
+    press_until("Correct")
+    page.tab.wait_for_selector("dialog[open] textarea:focus")
+    page.tab.keyboard.press("Control+A")
+    page.tab.keyboard.type("New words.")
+    press_until("Keep as what holds now")
+    page.tab.wait_for_selector("main a.said:focus:has-text('New words.')")
+    press_until("Forget…")
+    page.tab.wait_for_selector("dialog[aria-label='Forget this for good?'] button:focus:has-text('Keep it')")
+    press_until("Forget")
+    page.tab.wait_for_selector("dialog .proof")
+    page.tab.keyboard.press("Escape")
+    page.tab.wait_for_selector("main:not(:has-text('New words.')) a.said:focus")
+
+
+def test_what_went_wrong_is_said_and_what_was_typed_stays(page, run):
+    run("remember", "-w", "wrong", "--type", "decision", "--no-embed", "A line that goes.")
+    page.open("now", "wrong")
+    page.tab.click("button:has-text('Correct')")
+    page.tab.fill("dialog textarea", "  ")
+    page.tab.click("dialog button[type=submit]")
+    page.tab.wait_for_selector("dialog .complaint [role=alert]")
+    assert page.tab.input_value("dialog textarea") == "  "
+    page.tab.click("dialog button:has-text('Cancel')")
+    name = page.tab.locator("main a.said").get_attribute("href").split("/")[-1].partition("?")[0]
+    run("forget", "-w", "wrong", name)
+    page.tab.click("button:has-text('Forget…')")
+    page.tab.wait_for_selector("dialog[open]:has-text('it is gone already')")
+    page.tab.click("dialog button:has-text('Close')")
+    page.tab.context.set_offline(offline=True)
+    page.tab.click("button:has-text('Confirm')")
+    page.tab.wait_for_selector("#status:has-text('The service does not answer')")
+    page.tab.context.set_offline(offline=False)
+    page.wrong.clear()  # the browser names each answer that was no success
+
+
+def test_a_new_prompt_leaves_the_reader_where_they_are(page, run):
+    run("context", "-w", "scratch", "--floor", "0", "Who visits a museum?")
+    page.open("prompts", "scratch")
+    page.tab.locator("a.asked").first.focus()
+    read = page.tab.evaluate("document.activeElement.href")
+    page.tab.locator("main").evaluate("main => { main.dataset.old = 1; main.firstChild.dataset.old = 1; }")
+    run("context", "-w", "scratch", "--floor", "0", "Which month is it?")
+    page.tab.wait_for_selector("main > :first-child:not([data-old])")
+    page.tab.wait_for_selector("a.asked:has-text('Which month is it?')")
+    assert page.tab.evaluate("document.activeElement.href") == read
+
+
+def test_who_comes_back_finds_what_they_tried(page):
+    page.open("try")
+    page.tab.fill("#prompt", QUESTION)
+    page.tab.select_option("#recipe", "chat")
+    page.tab.wait_for_selector("#answer:not([aria-busy]) .candidate")
+    page.click("#answer a.said >> nth=0")
+    page.tab.go_back()
+    page.tab.wait_for_selector("#answer .candidate")
+    assert page.tab.input_value("#prompt") == QUESTION
+    assert page.tab.input_value("#recipe") == "chat"
+    assert "basket" not in page.tab.url
+
+
 # Words that were written to become something else
 
 
@@ -281,6 +360,16 @@ def test_no_words_are_faded_but_those_of_controls_that_are_off(page, part):
     assert faded == []
 
 
+OUTSIDE = """(width) => [...document.querySelectorAll("nav.parts a, main :is(a, button, input, select)")]
+    .filter((one) => one.offsetParent && !one.closest(".wide, .timeline, .hidden"))
+    .filter((one) => one.getBoundingClientRect().right > width)
+    .map((one) => one.outerHTML.slice(0, 120))"""
+
+SMALLEST = """() => Math.min(99, ...[...document.querySelectorAll("main *:not(title)")]
+    .filter((one) => [...one.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
+    .map((one) => parseFloat(getComputedStyle(one).fontSize) * (one.ownerSVGElement
+        ? one.getScreenCTM().a : 1)).filter((size) => size > 0))"""
+
 CONTRAST = """(name) => {
     const value = (one) => getComputedStyle(document.documentElement).getPropertyValue(one).trim();
     const light = (hex) => {
@@ -303,11 +392,17 @@ def test_other_scripts_have_their_own_direction(page, languages):
         assert whole.evaluate("one => getComputedStyle(one).direction") == wanted
 
 
-def test_the_page_can_be_used_on_a_narrow_screen(page):
-    page.tab.set_viewport_size({"width": 390, "height": 800})
-    for part in PARTS:
+@pytest.mark.parametrize("width", [320, 390, 600])
+def test_the_page_can_be_used_on_a_narrow_screen(page, width):
+    """Nothing is wider than the screen, every part's name is on it, and no word is too small to read."""
+    page.tab.set_viewport_size({"width": width, "height": 800})
+    page.open("prompts")
+    receipt = page.tab.locator("[data-receipt]").first.get_attribute("data-receipt")
+    for part in (*PARTS, f"prompts/{receipt}", "memory/dec-hold-12"):
         page.open(part)
-        assert page.tab.evaluate("document.documentElement.scrollWidth") <= 390, part
+        assert page.tab.evaluate("document.documentElement.scrollWidth") <= width, part
+        assert page.tab.evaluate(OUTSIDE, width) == [], part
+        assert page.tab.evaluate(SMALLEST) >= 7, part
 
 
 def test_the_page_is_light(page):

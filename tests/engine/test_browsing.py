@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.engine.browsing import CONFIRMED, Browser
+from foreword.engine.browsing import CONFIRMED, Browser, count_what_goes_along, name_relation, when_confirmed
 from foreword.errors import UnknownId, ValidationError
-from foreword.types import REPLACES, Filters, Source
+from foreword.store.base import PutReceipt
+from foreword.types import REPLACES, Filters, Relation, Source
 
 
 @pytest.fixture
@@ -70,7 +71,9 @@ def test_what_is_confirmed_is_sure_and_says_when(engine, browser):
     item = engine.remember("Deploys are on Tuesdays.", "shop", confidence=0.4)
     confirmed = browser.confirm(item)
     assert confirmed.confidence == 1.0
+    assert when_confirmed(confirmed) == engine.clock().replace(microsecond=0)
     assert CONFIRMED in confirmed.metadata
+    assert when_confirmed(item) is None
 
 
 def test_a_search_keeps_to_the_filters(engine, browser):
@@ -107,3 +110,31 @@ def test_a_search_ends_where_nothing_fits_any_more(engine, browser):
     engine.embed_pending("shop")
     assert [one.id for one in browser.search_items("deploys").items] == [deploys.id]
     assert browser.search_items("quantum chromodynamics").total == 0
+
+
+def test_a_search_looks_further_than_its_page_for_what_a_filter_leaves(engine, browser):
+    engine.remember("The deploy failed in the night.", "shop", source=Source("ci", "tool"))
+    lines = [f'{{"text": "Deploy the deploy, deploy {number}."}}' for number in range(130)]
+    engine.import_lines(lines, "shop")
+    assert [one.source.name for one in browser.search_items("deploy", Filters(trust="tool")).items] == ["ci"]
+
+
+def test_an_item_was_last_shown_when_a_context_last_had_it(engine, browser):
+    item = engine.remember("Deploys are on Tuesdays.", "shop")
+    assert browser.gather_story(item).last_shown is None
+    receipt = engine.preview_context("When are deploys?", "shop", floor=0).receipt
+    engine.store.run(PutReceipt("shop", receipt))
+    assert browser.gather_story(item).last_shown == receipt.created_at
+
+
+def test_a_replacement_that_is_not_sure_is_one_perhaps():
+    assert name_relation(Relation("a", "b", REPLACES, 0.3)) == "perhaps replaces"
+    assert name_relation(Relation("a", "b", REPLACES, 1.0)) == "replaces"
+    assert name_relation(Relation("a", "b", "caused_by", 0.3)) == "caused_by"
+
+
+def test_what_goes_along_with_the_forgotten_is_counted_and_what_does_not_is_not_named(engine, browser):
+    item = engine.remember("Project falcon starts in May.", "shop")
+    assert count_what_goes_along(browser.preview_forget(item.id), [item.id]) == []
+    engine.relate(item.id, engine.remember("Deploys are on Tuesdays.", "shop").id, "shop")
+    assert count_what_goes_along(browser.preview_forget(item.id), [item.id]) == ["1 relation"]

@@ -6,11 +6,12 @@ For the page and the command line. An item's text never changes: an edit stores 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from foreword.errors import UnknownId, ValidationError
 from foreword.knowledge.replacement import surely_replaces
-from foreword.options import SearchOptions, check_workspace
+from foreword.options import MAX_LIMIT, SearchOptions, check_workspace
 from foreword.pipeline import FLOOR
 from foreword.store.base import EVERYTHING, Amend, GetRelated, PutRelations
 from foreword.store.browsing import (
@@ -21,12 +22,12 @@ from foreword.store.browsing import (
     ListReplaced,
     PreviewDelete,
 )
+from foreword.text.numbers import plural
 from foreword.text.provenance import may_replace
-from foreword.types import REPLACES, Relation
+from foreword.types import MENTIONS, REPLACES, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from foreword.engine.context_engine import ContextEngine, Forgotten
     from foreword.store.browsing import DeletePreview
@@ -37,7 +38,7 @@ CONFIRMED = "confirmed_at"
 
 _MAX_VERSIONS = 50
 _MAX_RELATED = 24
-_MAX_NAMED_RECEIPTS = 5
+_MAX_NAMED_RECEIPTS, _MAX_READ_RECEIPTS = 5, 50
 _MAX_SEARCHED = 100
 _MAX_AMBIGUOUS = 5
 _WORD_SPACES = {"lexical", "trigram", "identifiers"}
@@ -122,8 +123,9 @@ class Browser:
 
         What neither has one of the words nor is likely to help with them is left out.
         """
+        is_narrowed = (filters.source, filters.trust, holds) != (None, None, None)
         options = SearchOptions(
-            limit=_MAX_SEARCHED,
+            limit=MAX_LIMIT if is_narrowed else _MAX_SEARCHED,  # a search does not know these three
             kinds=list(filters.kinds),
             memory_types=list(filters.types),
             date_from=filters.since,
@@ -136,14 +138,14 @@ class Browser:
             for result in self._engine.search(words, self.workspace, options)
             if result.score >= FLOOR or _WORD_SPACES & result.ranks.keys()
         ]
-        successors = self.find_successors(found)
-        fitting = tuple(
+        fitting = [
             item
             for item in found
             if filters.source in (None, item.source.name) and filters.trust in (None, item.source.trust)
-            if holds is None or holds == (item.id not in successors)
-        )
-        return Page(fitting, len(fitting), successors=successors)
+        ]
+        successors = self.find_successors(fitting)
+        best = [item for item in fitting if holds is None or holds == (item.id not in successors)]
+        return Page(tuple(best[:_MAX_SEARCHED]), min(len(best), _MAX_SEARCHED), successors=successors)
 
     def find_successors(self, items: Iterable[Item]) -> dict[str, str]:
         """The ids of what replaced these items, by the ids of those that were replaced."""
@@ -180,14 +182,16 @@ class Browser:
         """An item's earlier and later versions, related items, receipts, and when it was last shown."""
         related = self._store.run(GetRelated(self.workspace, (item.id,)))[item.id][:_MAX_RELATED]
         shown = self._store.run(GetLastShown(self.workspace, (item.id,)))
-        receipts = self._store.run(ListReceipts(self.workspace, 0, _MAX_NAMED_RECEIPTS, item.id))
+        receipts = self._store.run(ListReceipts(self.workspace, 0, _MAX_READ_RECEIPTS, item.id))
+        told = [one.created_at for one in receipts if item.id in {e.item_id for e in one.injected_entries}]
+        times = [*told, *shown.values()]
         return ItemStory(
             item,
             self._list_earlier_versions(item, related),
             self._list_later_versions(item),
             related,
-            receipts,
-            shown.get(item.id),
+            receipts[:_MAX_NAMED_RECEIPTS],
+            max(times, default=None),
         )
 
     def _list_earlier_versions(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
@@ -263,6 +267,41 @@ class Browser:
         still_stored = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
         problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
         return ForgetProof(gone.ids, (*still_stored, *problems))
+
+
+def count_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
+    """What forgetting these items would remove beside them, each in a few words; what is not, is left out."""
+    named = set(ids)
+    made = sum(item.id not in named for item in preview.items)
+    return [
+        words
+        for number, words in (
+            (made, f"{plural(made, 'item')} made from that"),
+            (preview.relations, plural(preview.relations, "relation")),
+            (preview.receipts, f"{plural(preview.receipts, 'receipt')} whose question repeats it"),
+        )
+        if number
+    ]
+
+
+def metadata_for_people(item: Item) -> dict[str, object]:
+    """The metadata of an item that says something: without what is empty, and without lists of ids."""
+    hidden = (MENTIONS, "derived_from", "turns")
+    return {name: value for name, value in item.metadata.items() if name not in hidden and value}
+
+
+def when_confirmed(item: Item) -> datetime | None:
+    """The time when an item was last confirmed; None if it never was."""
+    try:
+        return datetime.fromisoformat(str(item.metadata[CONFIRMED])).astimezone()
+    except (KeyError, ValueError):
+        return None
+
+
+def name_relation(relation: Relation) -> str:
+    """The type of a relation; a replacement that is not sure is one "perhaps"."""
+    is_unsure = relation.type == REPLACES and not surely_replaces(relation)
+    return f"{'perhaps ' if is_unsure else ''}{relation.type}"
 
 
 def _surely_replaces(relation: Relation, newer: Item, older: Item) -> bool:

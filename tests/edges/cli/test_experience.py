@@ -52,6 +52,14 @@ def test_the_group_lists_its_commands(foreword):
     ]
 
 
+def test_dash_reads_any_text_of_an_experience_from_stdin(foreword, start_experience):
+    ran = foreword(
+        "experience", "resolve", start_experience(), "confirmed", "--result", "-", "--json",
+        stdin=b"It answers with 200.\n",
+    )  # fmt: skip
+    assert ran.json["outcome"]["result"] == "It answers with 200."
+
+
 def test_an_experience_goes_its_way(foreword, start_experience):
     name = start_experience(session="s1")
     ran = foreword("experience", "update", name, "--hypothesis", "The clock is wrong.")

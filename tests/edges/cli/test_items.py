@@ -96,6 +96,20 @@ def test_forget_takes_the_beginning_of_an_id_and_shows_what_goes(foreword, ids, 
     assert foreword("show", ids[0]).code == 2
 
 
+def test_forget_shows_what_goes_in_a_script_too(foreword, ids):
+    foreword("relate", ids[0], ids[1])
+    out = foreword("forget", ids[0][:12]).out
+    assert "Staff sessions end after 30 minutes." in out
+    assert "with 1 relation" in out
+    assert "forgotten: 1 item" in out
+
+
+def test_what_was_told_was_last_shown_then(foreword, ids):
+    assert "last shown:  never" in foreword("show", ids[1]).out
+    foreword("context", "When do deploys happen?")
+    assert "last shown:  never" not in foreword("show", ids[1]).out
+
+
 def test_the_name_of_a_file_is_not_taken_for_a_text(foreword, terminal):
     Path("notes.txt").write_text("Deploys happen on Tuesdays.\n")
     ran = foreword("remember", "notes.txt")

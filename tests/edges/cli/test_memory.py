@@ -140,6 +140,14 @@ def test_search_lists_what_has_all_the_words_however_little_it_seems_to_help(for
     assert foreword("search", "?!", "--json").json == []
 
 
+def test_search_that_finds_only_what_hardly_fits_says_so_in_one_line(foreword, monkeypatch):
+    monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
+    monkeypatch.setattr("foreword.edges.cli.memory.FLOOR", 1.1)
+    foreword("remember", "The exporter runs at night.")
+    ran = foreword("search", "exporter penguins")
+    assert (ran.code, ran.err) == (1, "foreword: nothing found; 1 hardly fit; see them with --all\n")
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

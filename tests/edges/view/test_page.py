@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from foreword.capture.pauses import running_pauses
 from foreword.edges.http.application import build_api
 from foreword.edges.view.application import HEADERS, PageApplication
+from foreword.edges.view.markup import sentence_with_quotes
 from foreword.edges.view.visit import PageBackend
 from foreword.store.base import PutReceipt
 
@@ -230,6 +231,62 @@ def test_memory_is_filtered_searched_and_paged(get, engine):
     assert "rotate" in get("memory", q="signing key").text
     assert "Nothing fits" in get("memory", since="2099-01-01").text
     assert get("memory", since="nonsense", skip="-1").status_code == 200
+
+
+def test_a_list_that_grew_shorter_shows_its_last_page(get, engine):
+    engine.import_lines(
+        [f'{{"text": "We decided on number {n}.", "type": "decision"}}' for n in range(50)], "shop"
+    )
+    ask(engine, "Which number?")
+    assert "41–50 of 50" in get("memory", skip=400).text
+    assert "41–50 of 50" in get("now", only="decision", skip=400).text
+    assert "Which number?" in get("prompts", skip=400).text
+
+
+def test_words_that_nothing_is_about_are_not_taken_for_an_empty_memory(get, engine):
+    fill(engine)
+    page = get("now", q="penguins").text
+    assert "Nothing here is about that." in page
+    assert "Nothing was decided yet" not in page
+
+
+def test_a_timeline_of_many_months_has_a_column_for_each(get, engine):
+    engine.import_lines(
+        [
+            f'{{"text": "note of {year}-{month:02}", "created_at": "{year}-{month:02}-15T12:00:00+00:00"}}'
+            for year in (2024, 2025)
+            for month in range(1, 13, 2)
+        ],
+        "shop",
+    )
+    page = get("memory").text
+    assert "March 2024: 1 items" in page
+    assert "since=2024-03-01&amp;until=2024-03-31" in page
+    assert "since=2024-04-01" not in page, "a month without anything leads nowhere"
+    assert "15 March 2024" in get("memory", since="2024-03-01", until="2024-05-31").text
+
+
+def test_growth_begins_with_what_was_there_before(get, engine):
+    engine.import_lines(
+        [
+            f'{{"text": "note {n}", "created_at": "202{n}-05-15T12:00:00+00:00"}}'
+            for n in range(1, 6)
+        ],
+        "shop",
+    )  # fmt: skip
+    assert "5 items" in get("health").text.partition("Growth")[2].partition("</figure>")[0]
+
+
+def test_what_was_confirmed_is_marked(get, do, engine):
+    *_, end, _ = fill(engine)
+    assert "confirmed</span>" not in get("now").text
+    do("confirm", id=end.id)
+    assert "confirmed</span>" in get("now").text
+
+
+def test_a_quotation_from_right_to_left_does_not_reorder_its_sentence():
+    assert sentence_with_quotes("by “שלום.”; or ‘a’") == "by “<bdi>שלום.</bdi>”; or ‘a’"
+    assert sentence_with_quotes("by “<b>שלום”") == "by “<bdi>&lt;b&gt;שלום</bdi>”"
 
 
 def test_an_item_has_its_history_relations_and_receipts(get, engine):

@@ -99,3 +99,24 @@ def test_silence_is_summed_up_as_such():
 def test_shares_are_short():
     shown = [format_share(share) for share in (0.574, 0.0996, 0.04, 0.0372, 0.0)]
     assert shown == ["57 %", "10 %", "4 %", "3.7 %", "0 %"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "summary"),
+    [
+        ("below floor", "of 2 candidates none was good enough."),
+        ("over budget", "of 2 candidates the best did not fit into the budget."),
+        ("already in context", "of 2 candidates the agent had the best already."),
+    ],
+)
+def test_silence_is_explained_by_what_became_of_the_best_answer(decision, summary):
+    question = entry("old", "no answer", "states nothing of its own", score=0.9)
+    assert tell(question, entry("new", decision, score=0.6)).summary == f"Nothing was said: {summary}"
+
+
+def test_a_bar_has_the_colours_of_what_its_sentence_names():
+    (said,) = tell(entry("new", "injected", lexical=1, semantic=1, graph=1)).said
+    assert dict(said.parts) == {"semantic": 0.5, "lexical": 0.5}
+    (neighbour,) = tell(entry("new", "injected", graph=3)).said
+    assert dict(neighbour.parts) == {"graph": 1.0}
+    assert neighbour.sentence == "stands next to something that was found"

@@ -143,6 +143,15 @@ def read_text_argument(text: str) -> str:
     return sys.stdin.buffer.read().decode().rstrip("\r\n") if text == "-" else text
 
 
+def text_option(*names: str, **attributes: OptionValue) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option whose value is a text, or `-` for the text of stdin; the attributes are click's own."""
+
+    def read_text_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+        return None if value is None else read_text_argument(value)
+
+    return click.option(*names, callback=read_text_option, **attributes)
+
+
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 

@@ -19,6 +19,7 @@ from foreword.edges.cli.common import (
     no_embed_option,
     open_engine,
     read_text_argument,
+    text_option,
     without_encoder,
 )
 from foreword.engine.browsing import Browser
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _USER = Source("user", "user")
 _MAX_SHOWN_MEMBERS = 3
 
-_note_option = click.option("--note", default="", metavar="T", help="Anything else worth keeping.")
+_note_option = text_option("--note", default="", metavar="T", help="Anything else worth keeping.")
 _domain_type, _strategy_type = click.Choice(DOMAINS), click.Choice(STRATEGIES)
 
 # Experiences ---------------------------------------------------------------------------------------------
@@ -61,10 +62,10 @@ _domain_type, _strategy_type = click.Choice(DOMAINS), click.Choice(STRATEGIES)
 )
 @click.option("--domain", type=_domain_type, required=True, help="What kind of work it is.")
 @click.option("--strategy", type=_strategy_type, required=True, help="How it is gone about.")
-@click.option("--goal", required=True, metavar="T", help="What is wanted.")
-@click.option("--hypothesis", required=True, metavar="T", help="What is believed.")
-@click.option("--action", required=True, metavar="T", help="What is done about it.")
-@click.option("--prediction", required=True, metavar="T", help="What will be seen if the belief is right.")
+@text_option("--goal", required=True, metavar="T", help="What is wanted.")
+@text_option("--hypothesis", required=True, metavar="T", help="What is believed.")
+@text_option("--action", required=True, metavar="T", help="What is done about it.")
+@text_option("--prediction", required=True, metavar="T", help="What will be seen if the belief is right.")
 @click.option("--session", metavar="S", help="The session it belongs to.")
 @_note_option
 def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
@@ -86,9 +87,9 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
 
 @command("update", 'foreword experience update 3f9c2a7be1d04c58 --hypothesis "The clock is wrong"')
 @click.argument("experience", metavar="ID")
-@click.option("--hypothesis", metavar="T", help="What is believed now.")
-@click.option("--action", metavar="T", help="What is done now.")
-@click.option("--prediction", metavar="T", help="What will be seen now.")
+@text_option("--hypothesis", metavar="T", help="What is believed now.")
+@text_option("--action", metavar="T", help="What is done now.")
+@text_option("--prediction", metavar="T", help="What will be seen now.")
 @click.option("--strategy", type=_strategy_type, help="How it is gone about now.")
 @_note_option
 def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
@@ -106,12 +107,12 @@ def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
 )
 @click.argument("experience", metavar="ID")
 @click.argument("status", type=click.Choice(STATUSES))
-@click.option("--result", default="", metavar="T", help="What came of it.")
-@click.option("--surprise", default="", metavar="T", help="What was not expected.")
+@text_option("--result", default="", metavar="T", help="What came of it.")
+@text_option("--surprise", default="", metavar="T", help="What was not expected.")
 @click.option("--cause", type=click.Choice(CAUSES), help="What kind of reason it failed for.")
-@click.option("--because", default="", metavar="T", help="That reason, in words.")
-@click.option("--lesson", default="", metavar="T", help="What worked.")
-@click.option("--takeaway", default="", metavar="T", help="What to take from it.")
+@text_option("--because", default="", metavar="T", help="That reason, in words.")
+@text_option("--lesson", default="", metavar="T", help="What worked.")
+@text_option("--takeaway", default="", metavar="T", help="What to take from it.")
 @_note_option
 @no_embed_option
 def resolve(
@@ -153,11 +154,11 @@ def resolve(
 )
 @click.argument("experience", metavar="ID")
 @click.argument("status", type=click.Choice([OPEN, *STATUSES]))
-@click.option("--reason", required=True, metavar="T", help="Why the verdict was wrong.")
-@click.option("--result", default="", metavar="T", help="What came of it in truth.")
-@click.option("--surprise", default="", metavar="T", help="What was not expected.")
+@text_option("--reason", required=True, metavar="T", help="Why the verdict was wrong.")
+@text_option("--result", default="", metavar="T", help="What came of it in truth.")
+@text_option("--surprise", default="", metavar="T", help="What was not expected.")
 @click.option("--cause", type=click.Choice(CAUSES), help="What kind of reason it failed for.")
-@click.option("--because", default="", metavar="T", help="That reason, in words.")
+@text_option("--because", default="", metavar="T", help="That reason, in words.")
 def amend(call: CliCall, experience: str, cause: Cause | None, because: str, **verdict: OptionValue) -> None:
     """Change the verdict on an experience, whoever gave it; `open` takes it back.
 

@@ -20,10 +20,10 @@ from foreword.edges.cli.common import (
     read_text_argument,
     without_encoder,
 )
-from foreword.engine.browsing import Browser
+from foreword.engine.browsing import Browser, metadata_for_people, name_relation
 from foreword.errors import ValidationError
 from foreword.text.provenance import attribution
-from foreword.types import KINDS, MENTIONS, TRUSTS, Filters
+from foreword.types import KINDS, TRUSTS, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         "about": item.about,
         "session": item.session or "",
         "last shown": f"{story.last_shown.astimezone():%Y-%m-%d %H:%M}" if story.last_shown else "never",
-        "metadata": ", ".join(f"{name}={value}" for name, value in item.metadata.items() if name != MENTIONS),
+        "metadata": ", ".join(f"{name}={value}" for name, value in metadata_for_people(item).items()),
     }
     for name, value in facts.items():
         if value:
@@ -148,7 +148,7 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         for one in items:
             yield f"{heading + ':':12} {_format_reference(one)}"
     for related in story.related:
-        label = f"{show.relation_arrow(related)} {related.relationship.type}:"
+        label = f"{show.relation_arrow(related)} {name_relation(related.relationship)}:"
         yield f"{label:12} {_format_reference(related.memory)}"
     for receipt in story.receipts:
         yield f"{'receipt:':12} {receipt.id}  {show.shorten(receipt.query, 60)}"

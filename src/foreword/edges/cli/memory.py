@@ -24,10 +24,11 @@ from foreword.edges.cli.common import (
     open_engine,
     read_date,
     read_text_argument,
+    text_option,
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
-from foreword.engine.browsing import Browser
+from foreword.engine.browsing import Browser, count_what_goes_along
 from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
@@ -37,9 +38,10 @@ from foreword.text.words import content_words, has_all_words
 from foreword.types import KINDS, TRUSTS, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from foreword.engine.context_engine import Forgotten
+    from foreword.store.browsing import DeletePreview
     from foreword.types import Item, SearchResult, Trust
 
 _MAX_LISTED_IDS = 20
@@ -187,10 +189,13 @@ def search(call: CliCall, query: str, related: int | None, everything: bool, **f
     results = [
         one for one in found if one.score >= floor or (words and has_all_words(one.memory.text, words))
     ]
-    if left := len(found) - len(results):
-        show.note(f"{left} more hardly fit; see them with --all")
+    left = len(found) - len(results)
+    rest = f"{left} more hardly fit; see them with --all"
+    if left and (results or call.as_json):
+        show.note(rest)
+    nothing = f"nothing found; {rest.replace('more ', '')}" if left else "nothing found"
     return call.answer_list(
-        list(map(_search_result_as_json, results)), lambda: _show_search_results(results), "nothing found"
+        list(map(_search_result_as_json, results)), lambda: _show_search_results(results), nothing
     )
 
 
@@ -250,7 +255,7 @@ def _list_result_remarks(result: SearchResult) -> Iterator[str]:
 
 @command("forget", 'foreword forget 3f9c2a7be1d04c58\nforeword forget --query "project falcon"')
 @click.argument("ids", nargs=-1, metavar="[ID]…")
-@click.option("--query", "words", default="", metavar="WORDS", help="Every item that has all of these words.")
+@text_option("--query", "words", default="", metavar="WORDS", help="Every item that has all of these words.")
 @click.option("--session", metavar="S", help="Everything of this session, and its receipts.")
 @click.option("--source", metavar="S", help="Everything that this source wrote.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -281,8 +286,10 @@ def forget(
             nothing = {"forgotten": [], "checked": False, "problems": []}
             call.answer(nothing, note="nothing matched; nothing was forgotten")
             return 1
-        gone = [item for item in engine.store.get(workspace, *sorted(matching)) if item is not None]
-        if not (yes or _confirm_forgetting(call, gone, session, by_query=bool(found))):
+        preview = Browser(engine, workspace).preview_forget(*sorted(matching))
+        if not call.as_json:
+            _show_what_would_go(preview, matching)
+        if not (yes or _confirm_forgetting(call, preview.items, session, by_query=bool(found))):
             return 1
         forgotten = engine.forget(
             workspace, *ids, session=session, source=source, words=words.strip(), verify=not no_verify
@@ -304,18 +311,23 @@ def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *, by_query: bool) -> bool:
-    """Show what would be forgotten, and ask if there is a terminal; return whether to go on.
+def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
+    """Print the items that would be forgotten, and what else goes with them."""
+    for item in preview.items[:_MAX_LISTED_IDS]:
+        show.text(
+            f"{item.id}  {show.format_date(item.created_at)}  {item.label}  {show.shorten(item.text, 90)}"
+        )
+    if len(preview.items) > _MAX_LISTED_IDS:
+        show.text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
+    if along := count_what_goes_along(preview, ids):
+        show.text(f"with {', '.join(along)}")
+
+
+def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | None, *, by_query: bool) -> bool:
+    """Ask if there is a terminal; return whether to go on.
 
     Without a terminal, items that a query found are not forgotten.
     """
-    if not call.as_json and (by_query or sys.stdin.isatty()):
-        for item in found[:_MAX_LISTED_IDS]:
-            show.text(
-                f"{item.id}  {show.format_date(item.created_at)}  {item.kind}  {show.shorten(item.text, 90)}"
-            )
-        if len(found) > _MAX_LISTED_IDS:
-            show.text(f"and {len(found) - _MAX_LISTED_IDS:,} more")
     if sys.stdin.isatty() and not call.as_json:
         receipts = "" if session is None else f" and the receipts of session {session!r}"
         if click.confirm(f"Forget {plural(len(found), 'item')}{receipts} for good?", err=True):
@@ -343,9 +355,7 @@ def _report_forgotten(
     problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
     answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
     if forgotten.ids and not call.as_json:
-        more = len(forgotten.ids) - _MAX_LISTED_IDS
-        lines = [*forgotten.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
-        show.text("\n  ".join([f"forgotten: {plural(len(forgotten.ids), 'item')}", *lines]))
+        show.text(f"forgotten: {plural(len(forgotten.ids), 'item')}")
         show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")

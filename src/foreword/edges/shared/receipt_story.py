@@ -53,7 +53,8 @@ _PART_NAMES = {
     "compare_tokens": "compare word by word", "rerank": "read in pairs", "read": "read the best",
     "refresh": "look for newer ones", "tell_successors": "look for newer ones",
     "add_related": "follow relations", "drop_repeats": "drop repeats", "load_shown": "look up what was shown",
-    "fit_budget": "fit the budget",
+    "fit_budget": "fit the budget", "tell_progress": "tell how it went on", "weigh": "put in order",
+    "diversify": "prefer variety", "drop_echoes": "drop what repeats the prompt",
 }  # fmt: skip
 
 
@@ -288,8 +289,13 @@ def _is_same_word_form(word: str, other: str) -> bool:
 
 
 def _space_shares(entry: Entry) -> tuple[tuple[str, float], ...]:
-    """How much each space contributed, from the candidate's rank in it; the shares add up to 1."""
+    """How much each space contributed, from the candidate's rank in it; the shares add up to 1.
+
+    Neighbours count only where nothing else found it, as in the sentence that says how it was found.
+    """
     weights = {name: 1 / entry.ranks[name] for name in MAIN_SPACES if entry.ranks.get(name)}
+    if len(weights) > 1:
+        weights.pop("graph", None)
     total = sum(weights.values())
     return tuple((name, weight / total) for name, weight in weights.items())
 
@@ -402,13 +408,22 @@ def _describe_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
     )
 
 
+_WHY_SILENT = {
+    "over budget": "the best did not fit into the budget",
+    "already in context": "the agent had the best already",
+}
+
+
 def _summarise(receipt: Receipt, left_out: int) -> str:
     """The receipt in one sentence."""
     said = len(receipt.injected_entries)
     if not receipt.entries:
         return "Nothing was found that could have been said."
     if not said:
-        return f"Nothing was said: of {_count(left_out, 'candidate')} none was good enough."
+        answers = [entry for entry in receipt.entries if entry.decision not in ("no answer", "duplicate")]
+        best = max(answers, key=lambda entry: entry.score, default=None)
+        reason = _WHY_SILENT.get(best.decision if best else "", "none was good enough")
+        return f"Nothing was said: of {_count(left_out, 'candidate')} {reason}."
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
     return f"{_count(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.pauses import begin_pause, end_pauses
 from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import act_form, item_row
+from foreword.engine.browsing import count_what_goes_along
 from foreword.errors import UnknownId, ValidationError
 from foreword.text.numbers import plural
 
@@ -116,23 +117,20 @@ def render_forget_preview(visit: Visit) -> Markup:
     shown = preview.items[:_MAX_SHOWN]
     successors = visit.browser.find_successors(shown)
     rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
-    named = {item.id for item in preview.items if item.id in ids}
-    made = [item for item in preview.items if item.id not in named]
+    along = [*count_what_goes_along(preview, ids), "its vectors, its words in every index"]
     return join(
         el("h2", "Forget this for good?"),
         el("ul", *rows, class_="rows"),
         len(preview.items) > _MAX_SHOWN and el("p", f"and {len(preview.items) - _MAX_SHOWN:,} more"),
         el(
             "p",
-            f"With it go {len(made):,} made from it, {preview.relations:,} relations, "
-            f"{preview.receipts:,} receipts that repeat it, its vectors, its words in every index, "
-            "the backups, and the copies of what was said.",
+            f"With it go {', '.join(along)}, the backups, and the copies of what was said.",
             class_="soft",
         ),
         act_form(
             visit,
             "forget",
-            el("button", "Keep it", type="button", data_close=True, class_="quiet"),
+            el("button", "Keep it", type="button", data_close=True, class_="quiet", autofocus=True),
             el("button", "Forget", type="submit", class_="danger"),
             ids=",".join(ids),
         ),
@@ -150,7 +148,7 @@ def _forget_items(visit: Visit) -> Outcome:
     else:
         checked = el("ul", *(el("li", line) for line in proof.left), class_="notice")
     gone = el("ul", *(el("li", el("code", name)) for name in proof.removed[:_MAX_SHOWN]), class_="notes")
-    done = el("button", "Done", type="button", data_close="again")
+    done = el("button", "Done", type="button", data_close=True)
     return Outcome(f"{what}.", html=join(el("h2", f"{what}."), gone, checked, done))
 
 

@@ -57,7 +57,7 @@ def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
         (f"{counts.relations:,}", "relations"),
         (format_size(counts.bytes), "on disk"),
         (f"{len(facts):,}", "prompts"),
-        ("–" if median is None else f"{median:,.0f} ms", "for half of them"),
+        ("–" if median is None else f"{median:,.0f} ms", "half are faster"),
         (share, "in silence"),
     ]
     return el(
@@ -68,7 +68,9 @@ def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
 def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     """Plots by day: growth, items added, prompts, speed, silence and tokens."""
     added = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
-    grown = list(zip((day for day, _ in added), accumulate(value for _, value in added), strict=True))
+    before = visit.engine.count(visit.workspace).items - sum(value for _, value in added)
+    sums = accumulate((value for _, value in added), initial=before)
+    grown = list(zip((day for day, _ in added), list(sums)[1:], strict=True))
     by_day: dict[str, list[ReceiptFacts]] = defaultdict(list)
     for one in facts:
         by_day[f"{one.created_at:%Y-%m-%d}"].append(one)
@@ -130,7 +132,11 @@ def _pause_switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -
     state = el("span", "on" if is_on else "off", class_="flag on" if is_on else "flag")
     form = act_form(visit, "resume" if is_on else "pause", *controls, where=where)
     return el(
-        "div", el("div", el("strong", name), " ", state, el("p", what, class_="soft")), form, class_="switch"
+        "div",
+        el("div", el("strong", name), " ", state, el("p", what, class_="soft")),
+        form,
+        class_="switch",
+        data_row=True,
     )
 
 

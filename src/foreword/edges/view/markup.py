@@ -20,6 +20,8 @@ _MISLEADING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
+_FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_QUOTED_FROM_RIGHT = re.compile(f"(?<=[“‘])([^”’]*[{_FROM_RIGHT}][^”’]*)(?=[”’])")
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
@@ -76,6 +78,13 @@ def _format_attribute(name: str, value: Attribute) -> str:
 def written_text(text: str, element: str = "span", **attributes: Attribute) -> Markup:
     """An element with text that somebody wrote; the browser chooses its direction by its script."""
     return el(element, text, dir="auto", **attributes)
+
+
+def sentence_with_quotes(sentence: str) -> Markup:
+    """A sentence of ours in which quotations from right to left do not reorder what stands beside them."""
+    return join(
+        el("bdi", piece) if at % 2 else piece for at, piece in enumerate(_QUOTED_FROM_RIGHT.split(sentence))
+    )
 
 
 def part_address(part: str, *names: str, **query: str | int | None) -> str:

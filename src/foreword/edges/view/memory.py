@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, get_args
 
@@ -12,19 +13,20 @@ from foreword.edges.view.pieces import (
     item_actions,
     item_row,
     kind_badge,
+    limit_skip,
     page_heading,
     pager,
     section,
     shorten,
     time_element,
 )
-from foreword.edges.view.plots import WIDE, day_columns, fill_days, relation_graph
+from foreword.edges.view.plots import WIDE, are_many_days, day_columns, fill_days, fill_months, relation_graph
 from foreword.edges.view.receipts import load_stories
-from foreword.engine.browsing import CONFIRMED
+from foreword.engine.browsing import CONFIRMED, metadata_for_people, name_relation, when_confirmed
 from foreword.store.browsing import CountBy
 from foreword.text.numbers import plural
 from foreword.text.provenance import attribution
-from foreword.types import KINDS, MENTIONS, TRUSTS, Filters, Kind, Trust
+from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +41,7 @@ _FIELDS = ("q", "kind", "source", "trust", "session", "since", "until", "state")
 _STATES = {"": "all", "holds": "what holds", "replaced": "what was replaced"}
 _HOLDS = {"holds": True, "replaced": False}
 _MAX_CHOICES = 60
+_MAX_TIMELINE_DAYS = 4000
 
 
 def render_memory(visit: Visit) -> Markup:
@@ -50,6 +53,9 @@ def render_memory(visit: Visit) -> Markup:
         page = browser.search_items(fields["q"], filters, holds=holds)
     else:
         page = browser.list_items(filters, skip, _STEP, holds=holds)
+        if page.total and not page.items:
+            skip = limit_skip(skip, page.total, _STEP)
+            page = browser.list_items(filters, skip, _STEP, holds=holds)
     shown = page.items[:100]
     rows = [item_row(visit, item, is_replaced=item.id in page.successors) for item in shown]
     found = "best first" if fields["q"] else "newest first"
@@ -149,20 +155,37 @@ def _select_control(label: str, name: str, chosen: str, values: Iterable[str]) -
 
 
 def _day_field(label: str, name: str, value: str) -> Markup:
-    control = el("input", type="date", id=f"f-{name}", name=name, value=value)
+    day = value if _read_day(value) else None
+    control = el("input", type="date", id=f"f-{name}", name=name, value=day)
     return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
 
 
 def _timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup | None:
-    """The number of items of each day as columns, each with a link to its day; None for a single day."""
-    days = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=400)))
-    if len(days) < 2:
+    """The number of items of each day as columns, each with a link to its day; None for a single day.
+
+    Where that would be too many columns, there is one for each month.
+    """
+    counts = visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=_MAX_TIMELINE_DAYS))
+    by_month = are_many_days(counts)
+    columns = fill_months(counts) if by_month else fill_days(counts)
+    if len(columns) < 2:
         return None
     others = {name: value or None for name, value in fields.items() if name not in ("since", "until")}
     links = {
-        day: visit.link("memory", **others, since=day.isoformat(), until=day.isoformat()) for day, _ in days
+        first: visit.link(
+            "memory",
+            **others,
+            since=first.isoformat(),
+            until=(_last_of_month(first) if by_month else first).isoformat(),
+        )
+        for first, _ in columns
     }
-    return el("div", day_columns(days, "items", links, WIDE), class_="timeline", aria_label="Timeline")
+    picture = day_columns(columns, "items", links, WIDE, by_month=by_month)
+    return el("div", picture, class_="timeline", role="group", aria_label="Timeline")
+
+
+def _last_of_month(day: date) -> date:
+    return day.replace(day=calendar.monthrange(day.year, day.month)[1])
 
 
 # One item --------------------------------------------------------------------------------------------------
@@ -205,9 +228,8 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
         "a", item.session, href=visit.link("memory", session=item.session), dir="auto"
     )
     shown = time_element(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
-    confirmed = item.metadata.get(CONFIRMED)
-    ours = (CONFIRMED, MENTIONS, "derived_from", "turns")
-    other = {key: value for key, value in item.metadata.items() if key not in ours}
+    confirmed = when_confirmed(item)
+    other = {key: value for key, value in metadata_for_people(item).items() if key != CONFIRMED}
     return section(
         "Where it comes from",
         facts_list(
@@ -220,7 +242,7 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
             ("Last shown", shown),
             ("Sure", f"{item.confidence:.0%}"),
             ("Matters", f"{item.importance:.0%}"),
-            ("Confirmed", confirmed and str(confirmed)),
+            ("Confirmed", time_element(confirmed, visit.now) if confirmed else None),
             ("Length", f"{item.tokens:,} tokens"),
             ("Id", el("code", item.id)),
             *((key, written_text(shorten(str(value), 200))) for key, value in other.items()),
@@ -257,7 +279,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
         return None
     spokes = [
         (
-            one.relationship.type,
+            name_relation(one.relationship).replace("_", " "),
             one.memory.text,
             visit.link("memory", one.memory.id),
             one.relationship.from_id == story.item.id,
@@ -267,7 +289,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
     listed = [
         el(
             "li",
-            f"{relation.replace('_', ' ')} {'→' if goes_out else '←'} ",
+            f"{relation} {'→' if goes_out else '←'} ",
             written_text(shorten(text, 160), "a", href=href),
         )
         for relation, text, href, goes_out in spokes

@@ -11,12 +11,14 @@ from foreword.edges.view.pieces import (
     item_actions,
     item_origin,
     item_text,
+    limit_skip,
     page_heading,
     pager,
     section,
     shorten,
     time_element,
 )
+from foreword.engine.browsing import when_confirmed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +56,15 @@ def _search_form(visit: Visit, words: str) -> Markup:
     return el(
         "form",
         el("label", "Only what is about", for_="about", class_="hidden"),
-        el("input", id="about", type="search", name="q", value=words, placeholder="Only what is about …"),
+        el(
+            "input",
+            id="about",
+            type="search",
+            name="q",
+            value=words,
+            placeholder="Only what is about …",
+            dir="auto",
+        ),
         el("button", "Show", type="submit"),
         role="search",
         class_="filters",
@@ -145,9 +155,11 @@ def _section_with_pages(
 ) -> Markup:
     """Some lines of one sort, with a link to all of them, or a pager if it is the only sort."""
     total, is_alone = len(make), visit.query.get("only") == only
-    skip, step = (visit.number("skip"), _STEP) if is_alone else (0, _FEW)
+    skip, step = (limit_skip(visit.number("skip"), total, _STEP), _STEP) if is_alone else (0, _FEW)
     rows = [line() for line in make[skip : skip + step]]
     words = visit.query.get("q") or None
+    if words:
+        empty = empty_note("Nothing here is about that.")
     if is_alone:
         rest = pager(visit, "now", total, skip, step, only=only, q=words, **query)
     else:
@@ -174,7 +186,13 @@ def _ledger_line(
         history and el("ul", *history, class_="history"),
         el(
             "div",
-            el("div", flag and el("span", flag, class_="flag"), item_origin(visit, item), class_="meta"),
+            el(
+                "div",
+                flag and el("span", flag, class_="flag"),
+                el("span", "confirmed", class_="flag on") if when_confirmed(item) else None,
+                item_origin(visit, item),
+                class_="meta",
+            ),
             item_actions(visit, item, close=close),
             class_="foot",
         ),

@@ -103,6 +103,11 @@ def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
     )
 
 
+def limit_skip(skip: int, total: int, step: int) -> int:
+    """How many to skip: no more than leave a last page, since lists grow shorter while somebody reads."""
+    return min(skip, max(0, total - 1) // step * step)
+
+
 def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: str | None) -> Markup | None:
     """Links to the pages before and after; None if all fits on one page."""
     if total <= step:
@@ -169,6 +174,8 @@ def item_actions(
         act_button(visit, "confirm", "Confirm", hint="Say that it is right", id=item.id),
         forget_button(visit, item.id),
         class_="does",
+        role="group",
+        aria_label=f"Change “{shorten(item.text, 60)}”",
     )
 
 

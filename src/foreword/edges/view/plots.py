@@ -7,6 +7,7 @@ come from the style sheet by class.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -96,28 +97,19 @@ def stage_waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
     begun = 0.0
     for name, milliseconds in stages:
         if total and milliseconds / total >= _MIN_STAGE_SHARE:
-            y = 22 * len(rows)
-            start, width = 230 + begun / total * 530, max(1.5, milliseconds / total * 530)
-            rows.append(
-                el(
-                    "g",
-                    el("text", name, x="220", y=_coord(y + 15), text_anchor="end", class_="label"),
-                    _rect(start, y + 5, width, 12, "stage"),
-                    el(
-                        "text",
-                        f"{milliseconds:,.1f} ms",
-                        x=_coord(start + width + 6),
-                        y=_coord(y + 15),
-                        class_="value",
-                    ),
-                )
+            width = max(3.0, milliseconds / total * _WIDTH)
+            bar = el(
+                "svg",
+                el("title", f"begins after {begun:,.1f} ms"),
+                _rect(begun / total * _WIDTH, 2, width, 12, "stage"),
+                viewBox=f"0 0 {_WIDTH:.0f} 16",
+                preserveAspectRatio="none",
+                role="img",
+                class_="bar",
             )
+            rows.append(el("li", el("span", name), bar, el("span", f"{milliseconds:,.1f} ms")))
         begun += milliseconds
-    if not rows:
-        return None
-    label = f"{total:,.0f} ms in all: " + ", ".join(f"{name} {ms:,.1f}" for name, ms in stages if ms >= 0.1)
-    size = f"0 0 840 {22 * len(rows) + 4}"
-    return el("svg", el("title", label), *rows, viewBox=size, role="img", class_="waterfall")
+    return el("ol", *rows, class_="waterfall") if rows else None
 
 
 # Over time -------------------------------------------------------------------------------------------------
@@ -134,13 +126,35 @@ def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date,
     return [(day, known.get(day, 0.0)) for day in (first + timedelta(days=at) for at in range(span))]
 
 
+def fill_months(days: Mapping[str, int]) -> list[tuple[date, float]]:
+    """The sums of the values by month, each with the first day of its month, in order and without gaps."""
+    sums: dict[date, float] = defaultdict(float)
+    for day, value in days.items():
+        sums[date.fromisoformat(day).replace(day=1)] += value
+    if not sums:
+        return []
+    first, last = min(sums), max(sums)
+    count = (last.year - first.year) * 12 + last.month - first.month + 1
+    months = [
+        date(first.year + at // 12, at % 12 + 1, 1) for at in range(first.month - 1, first.month - 1 + count)
+    ]
+    return [(month, sums.get(month, 0.0)) for month in months]
+
+
+def are_many_days(days: Mapping[str, int]) -> bool:
+    """Whether these days span more than a plot by day shows."""
+    return bool(days) and (date.fromisoformat(max(days)) - date.fromisoformat(min(days))).days >= _MAX_DAYS
+
+
 def day_columns(
     days: Sequence[tuple[date, float]],
     unit: str,
     links: Mapping[date, str] | None = None,
     width: float = _PLOT_WIDTH,
+    *,
+    by_month: bool = False,
 ) -> Markup | None:
-    """A column for each day; with `links`, a column is a link to its day."""
+    """A column for each day, or for each month that begins on a day; with `links`, it is a link."""
     if not days:
         return None
     top = max(value for _, value in days)
@@ -148,7 +162,7 @@ def day_columns(
     columns: list[Child] = []
     for at, (day, value) in enumerate(days):
         height = value / (top or 1.0) * (_PLOT_HEIGHT - 36)
-        title = f"{day.day} {day:%B %Y}: {value:,.0f} {unit}"
+        title = f"{'' if by_month else f'{day.day} '}{day:%B %Y}: {value:,.0f} {unit}"
         column = el(
             "g",
             el("title", title),
@@ -157,7 +171,7 @@ def day_columns(
         )
         href = (links or {}).get(day)
         columns.append(el("a", column, href=href, aria_label=title) if href and value else column)
-    return _plot_with_axis(columns, days, f"{top:,.0f} {unit}", width=width)
+    return _plot_with_axis(columns, days, f"{top:,.0f} {unit}", width=width, by_month=by_month)
 
 
 def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
@@ -189,20 +203,22 @@ def _plot_with_axis(
     top: str,
     label: str = "",
     width: float = _PLOT_WIDTH,
+    *,
+    by_month: bool = False,
 ) -> Markup:
-    """The frame of a plot: an axis with the first and the last day, and the greatest value."""
+    """The frame of a plot: an axis with the first and the last day or month, and the greatest value."""
     base = _PLOT_HEIGHT - 18
-    first, last = days[0][0], days[-1][0]
+    first, last = (f"{day:%b %Y}" if by_month else f"{day.day} {day:%b}" for day in (days[0][0], days[-1][0]))
     return el(
         "svg",
-        el("title", label or f"By day, from {first} to {last}; at most {top}"),
+        el("title", label or f"By {'month' if by_month else 'day'}, from {first} to {last}; at most {top}"),
         el("line", x1="0", x2=_coord(width), y1=_coord(base), y2=_coord(base), class_="axis"),
         *shapes,
-        el("text", f"{first.day} {first:%b}", x="0", y=_coord(_PLOT_HEIGHT - 3), class_="label"),
+        el("text", first, x="0", y=_coord(_PLOT_HEIGHT - 3), class_="label"),
         last != first
         and el(
             "text",
-            f"{last.day} {last:%b}",
+            last,
             x=_coord(width),
             y=_coord(_PLOT_HEIGHT - 3),
             text_anchor="end",
@@ -254,7 +270,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
                     ),
                     el(
                         "text",
-                        relation.replace("_", " ") if goes_out else f"{relation.replace('_', ' ')} this",
+                        relation if goes_out else f"{relation} this",
                         x=_coord(x + (-10 if anchor == "end" else 10)),
                         y=_coord(y + 13),
                         text_anchor=anchor,
@@ -275,9 +291,11 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
         ),
     ]
     label = f"Related to {len(spokes)} items"
-    return el(
-        "svg", el("title", label), *shapes, viewBox=f"0 0 720 {height:.0f}", role="group", class_="graph"
-    )
+    start, end = 0 if left else 258, 720 if right else 462
+    size = f"{start} 0 {end - start} {height:.0f}"
+    picture = el("svg", el("title", label), *shapes, viewBox=size, role="group", class_="graph")
+    # On a narrow screen the picture keeps its size and is scrolled, by keys, too.
+    return el("div", picture, class_="wide", tabindex="0", role="region", aria_label=label)
 
 
 def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:

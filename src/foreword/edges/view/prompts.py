@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from foreword.edges.shared.calls import get_receipt
 from foreword.edges.shared.receipt_story import outline_receipt
 from foreword.edges.view.markup import Markup, el, join, part_address, written_text
-from foreword.edges.view.pieces import empty_note, facts_list, page_heading, pager, shorten, time_element
+from foreword.edges.view.pieces import (
+    empty_note,
+    facts_list,
+    limit_skip,
+    page_heading,
+    pager,
+    shorten,
+    time_element,
+)
 from foreword.edges.view.receipts import (
     exact_text_section,
     load_stories,
@@ -53,8 +61,9 @@ def _newest_id(visit: Visit) -> str:
 
 def _receipt_list(visit: Visit, skip: int) -> Markup:
     """One page of the receipts, newest first, with a pager."""
-    receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     total = visit.engine.count(visit.workspace).receipts
+    skip = limit_skip(skip, total, _STEP)
+    receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     if not receipts:
         return empty_note(
             "No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), "."

@@ -14,7 +14,7 @@ from foreword.edges.shared.receipt_story import (
     describe_receipt,
     format_share,
 )
-from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.markup import Markup, el, join, sentence_with_quotes, written_text
 from foreword.edges.view.pieces import (
     empty_note,
     facts_list,
@@ -147,7 +147,14 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
             class_="measure",
         ),
         said,
-        el("p", kind_badge(one.item) if one.item else None, " ", one.sentence, ".", class_="why"),
+        el(
+            "p",
+            kind_badge(one.item) if one.item else None,
+            " ",
+            sentence_with_quotes(one.sentence),
+            ".",
+            class_="why",
+        ),
         class_="candidate" if one.is_said else "candidate left",
         data_row=True,
     )

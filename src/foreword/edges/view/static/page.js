@@ -12,6 +12,7 @@ const markup = window.trustedTypes
   : { createHTML: (made) => made };
 let asked = 0; // which request is the latest: a slower one must not overwrite it
 let row = -1;
+let opener = null; // what opened the dialog
 
 // The key: it comes once, behind the # of the address, and lasts as long as the service runs.
 
@@ -42,12 +43,27 @@ function say(line) {
   say.timer = setTimeout(() => { status.textContent = ""; }, 6000);
 }
 
+function whatIsMissing(code) {
+  return code === 401 ? "This page needs its key" : "The service does not answer";
+}
+
+// The answer to something that was done on the page; without one the page stays as it is, and says why.
+async function askFromPage(address, options) {
+  let answer = null;
+  try {
+    answer = await ask(address, options);
+  } catch { /* said below */ }
+  if (answer && answer.status !== 401) return answer;
+  say(`${whatIsMissing(answer?.status)}. In a terminal, type: foreword view`);
+  return null;
+}
+
 function sayThatItIsClosed(code) {
   main.replaceChildren();
   const title = document.createElement("h1");
   const line = document.createElement("p");
   const command = document.createElement("code");
-  title.textContent = code === 401 ? "This page needs its key" : "The service does not answer";
+  title.textContent = whatIsMissing(code);
   line.textContent = "To open it, type this in a terminal: ";
   command.textContent = "foreword view";
   line.append(command);
@@ -57,7 +73,7 @@ function sayThatItIsClosed(code) {
 
 // Parts
 
-async function show({ keepPlace = false } = {}) {
+async function show({ keepPlace = false, place = null } = {}) {
   const mine = ++asked;
   const path = location.pathname.replace(/^\/view\/?/, "") || "now";
   markPart(path.split("/")[0]);
@@ -78,13 +94,35 @@ async function show({ keepPlace = false } = {}) {
   row = -1;
   const title = main.querySelector("h1");
   document.title = title ? `${title.textContent} · Foreword` : "Foreword";
-  if (!keepPlace) {
-    scrollTo(0, 0);
-    if (title && asked > 1) title.focus({ preventScroll: true });
-  }
+  if (!keepPlace) scrollTo(0, 0);
+  if (place) focusPlace(place, title);
+  else if (!keepPlace && title && asked > 1) title.focus({ preventScroll: true });
   for (const place of main.querySelectorAll("[data-load]")) load(place, place.dataset.load);
-  for (const form of main.querySelectorAll("form[data-type]")) if (form.elements.query.value) answerTyping(form);
+  for (const form of main.querySelectorAll("form[data-type]")) {
+    fillAgain(form);
+    if (form.elements.query.value) answerTyping(form);
+  }
   main.dataset.ready = path;
+}
+
+// Where the keyboard was before a part is drawn anew: the line, by what it leads to, and how far down it stood.
+
+function findPlace(element) {
+  const line = element?.closest("main [data-row]");
+  if (!line) return element?.closest("main") ? { at: -1 } : null;
+  return { at: [...main.querySelectorAll("[data-row]")].indexOf(line), href: leadsTo(line) };
+}
+
+function leadsTo(line) {
+  return line.querySelector("a")?.getAttribute("href");
+}
+
+function focusPlace(place, title) {
+  const lines = [...main.querySelectorAll("[data-row]")];
+  const same = place.href ? lines.findIndex((line) => leadsTo(line) === place.href) : -1;
+  row = same >= 0 ? same : Math.min(place.at, lines.length - 1);
+  const target = row >= 0 ? lines[row].querySelector("a, button") : title;
+  target?.focus({ preventScroll: true });
 }
 
 function markPart(part) {
@@ -121,10 +159,47 @@ function go(address, instead = false) {
 }
 
 async function load(place, address) {
-  const answer = await ask(address);
-  put(place, await answer.text());
+  const answer = await askFromPage(address);
+  if (answer) put(place, await answer.text());
   place.removeAttribute("data-load");
 }
+
+// The dialog
+
+async function openDialog(button) {
+  const answer = await askFromPage(button.dataset.dialog);
+  if (!answer) return;
+  opener = button;
+  fillDialog(await answer.text());
+}
+
+function fillDialog(made) {
+  put(dialog, made);
+  dialog.setAttribute("aria-label", dialog.querySelector("h1, h2")?.textContent || "");
+  if (!dialog.querySelector("[data-close]")) {
+    const close = document.createElement("button");
+    close.type = "button";
+    close.dataset.close = "";
+    close.textContent = "Close";
+    dialog.append(close);
+  }
+  if (!dialog.open) dialog.showModal();
+  dialog.querySelector("[autofocus], [data-close]").focus();
+}
+
+// What was typed stays where it is.
+function complain(form, made) {
+  const place = form.querySelector(".complaint") || document.createElement("div");
+  place.className = "complaint";
+  put(place, made);
+  form.prepend(place);
+}
+
+dialog.addEventListener("close", () => {
+  if (!("done" in dialog.dataset)) return;
+  delete dialog.dataset.done;
+  afterForgetting();
+});
 
 // Forms: some lead to another address, some do something, one is answered as one types.
 
@@ -138,7 +213,7 @@ function follow(form) {
 }
 
 function send(address, form) {
-  return ask(address, {
+  return askFromPage(address, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ w: form.dataset.w, ...fields(form) }),
@@ -147,32 +222,51 @@ function send(address, form) {
 
 async function act(form) {
   const button = form.querySelector("button[type=submit]");
+  const place = findPlace(dialog.open ? opener : form);
   if (button) button.disabled = true;
   try {
     const answer = await send(form.dataset.post, form);
+    if (!answer) return;
     if (!answer.ok) {
-      put(dialog, await answer.text());
-      if (!dialog.open) dialog.showModal();
-      return;
+      const made = await answer.text();
+      return dialog.open ? complain(form, made) : fillDialog(made);
     }
     const outcome = await answer.json();
     say(outcome.message);
-    if (outcome.html) return put(dialog, outcome.html);
+    if (outcome.html) {
+      dialog.dataset.done = "";
+      return fillDialog(outcome.html);
+    }
     if (dialog.open) dialog.close();
     if (outcome.go) await go(outcome.go);
-    else await show({ keepPlace: true });
+    else await show({ keepPlace: true, place });
   } finally {
     if (button) button.disabled = false;
   }
 }
 
+// What was tried stays in the tab's history, for who comes back from an item; it is in no address.
+function fillAgain(form) {
+  for (const [name, value] of Object.entries(history.state?.tried || {})) {
+    form.elements[name].value = value;
+    showValue(form, form.elements[name]);
+  }
+}
+
+function showValue(form, field) {
+  const shown = form.querySelector(`output[for="${field.id}"]`);
+  if (shown) shown.textContent = field.value;
+}
+
 async function answerTyping(form) {
+  history.replaceState({ tried: fields(form) }, "");
   const place = document.querySelector(form.dataset.target);
   const mine = (form.asked = (form.asked || 0) + 1);
   place.setAttribute("aria-busy", "true");
   const answer = await send(form.dataset.type, form);
-  const made = await answer.text();
+  const made = answer && (await answer.text());
   if (mine !== form.asked) return;
+  if (made === null) return place.removeAttribute("aria-busy");
   put(place, made);
   place.removeAttribute("aria-busy");
   place.dataset.answered = form.elements.query.value;
@@ -190,21 +284,17 @@ document.addEventListener("click", (event) => {
   }
   const opens = event.target.closest("[data-dialog]");
   if (opens) {
-    load(dialog, opens.dataset.dialog).then(() => dialog.showModal());
+    openDialog(opens);
     return;
   }
-  const closes = event.target.closest("[data-close]");
-  if (closes) {
-    closes.closest("dialog").close();
-    if (closes.dataset.close === "again") afterForgetting();
-  }
+  event.target.closest("[data-close]")?.closest("dialog").close();
   if (event.target.closest("#help")) keys.showModal();
 });
 
 function afterForgetting() {
   const [part, name] = location.pathname.replace(/^\/view\/?/, "").split("/");
   if (part === "memory" && name) go(`/view/memory?w=${encodeURIComponent(workspace())}`);
-  else show({ keepPlace: true });
+  else show({ keepPlace: true, place: findPlace(opener) });
 }
 
 document.addEventListener("submit", (event) => {
@@ -218,10 +308,9 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form || !form.dataset.type) return;
-  const shown = form.querySelector(`output[for="${event.target.id}"]`);
-  if (shown) shown.textContent = event.target.value;
+  showValue(form, event.target);
   clearTimeout(form.timer);
-  form.timer = setTimeout(() => answerTyping(form), 250);
+  form.timer = setTimeout(() => form.isConnected && answerTyping(form), 250);
 });
 
 document.addEventListener("change", (event) => {
@@ -244,7 +333,7 @@ function moveRow(step) {
   const rows = main.querySelectorAll("[data-row]");
   if (!rows.length) return;
   row = Math.max(0, Math.min(rows.length - 1, row + step));
-  rows[row].querySelector("a")?.focus();
+  rows[row].querySelector("a, button")?.focus();
   rows[row].scrollIntoView({ block: "nearest" });
 }
 
@@ -265,7 +354,7 @@ setInterval(async () => {
   try {
     const answer = await ask(live.dataset.live);
     if (answer.ok && live.isConnected && (await answer.text()) !== live.dataset.seen) {
-      await show({ keepPlace: true });
+      await show({ keepPlace: true, place: findPlace(document.activeElement.closest("[data-row]")) });
       say("A new prompt was answered.");
     }
   } catch { /* the service has stopped: what is shown stays */ }
