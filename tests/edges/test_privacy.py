@@ -156,7 +156,7 @@ def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project,
 
     def send(event, at, **fields):
         body = {"hook_event_name": event, "session_id": "s", "cwd": str(project), **fields}
-        return responder.respond(json.dumps(body).encode(), at, None)
+        return responder.answer_and_store(json.dumps(body).encode(), at, None)
 
     later = clock.now + timedelta(hours=1)
     send("UserPromptSubmit", clock.now, prompt=SAID)
@@ -279,8 +279,8 @@ def test_a_project_file_that_is_not_understood_keeps_nothing(home, project, engi
     body = {"session_id": "s", "cwd": str(project)}
     start = json.dumps({**body, "hook_event_name": "SessionStart", "source": "startup"}).encode()
     prompt = json.dumps({**body, "hook_event_name": "UserPromptSubmit", "prompt": SAID}).encode()
-    assert ".foreword.toml" in json.loads(responder.respond(start, clock.now, None))["systemMessage"]
-    assert responder.respond(prompt, clock.now, None) == b""
+    assert ".foreword.toml" in json.loads(responder.answer_and_store(start, clock.now, None))["systemMessage"]
+    assert responder.answer_and_store(prompt, clock.now, None) == b""
     assert engine.count(str(project)).items == 0
 
 
@@ -460,7 +460,7 @@ def test_marks_are_found_in_texts_that_are_cut(engine, project, clock):
     responder = Responder(engine)
     text = f"Deploys happen on Tuesdays. {'word ' * 150_000}<private>{'w ' * 700_000}{SAID}"
     body = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project), "last_assistant_message": text}
-    responder.respond(json.dumps(body).encode(), clock.now, None)
+    responder.answer_and_store(json.dumps(body).encode(), clock.now, None)
     items = list(engine.store.scan(str(project)))
     assert items
     assert not any(WORD in item.text for item in items)
@@ -474,7 +474,7 @@ def test_the_recall_notice_can_be_switched_off(home, project, clock):
             responder = Responder(engine)
             body = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(project)}
             asked = json.dumps({**body, "prompt": "Which database has the billing service?"}).encode()
-            answer = json.loads(responder.respond(asked, clock.now, None))
+            answer = json.loads(responder.answer_and_store(asked, clock.now, None))
             assert answer.get("systemMessage") == expected
 
 

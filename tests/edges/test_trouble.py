@@ -144,7 +144,7 @@ def test_a_damaged_database_is_told_when_a_session_begins(home, engine, tmp_path
             "cwd": str(tmp_path),
             "source": "startup",
         }
-        answer = json.loads(Responder(again).respond(json.dumps(event).encode(), clock.now, None))
+        answer = json.loads(Responder(again).answer_and_store(json.dumps(event).encode(), clock.now, None))
         assert "is damaged" in answer["systemMessage"]
 
 

@@ -65,7 +65,7 @@ def _bring_by_hook(home: Path, texts: Sequence[str], event: Callable[[str], dict
         responder = Responder(engine)
         for number, text in enumerate(texts):
             payload = {"session_id": f"s{number}", "cwd": str(home.parent), **event(text)}
-            responder.respond(json.dumps(payload).encode(), _AT, None)
+            responder.answer_and_store(json.dumps(payload).encode(), _AT, None)
 
 
 def _prompt_event(text: str) -> dict[str, Any]:

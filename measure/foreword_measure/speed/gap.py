@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SIZE = 10_000
 ROWS = (
     ("no gap in a state of 500 messages", "no gap", 5.0),
-    ("no gap, the last reply of 300 words, with the encoder", "no gap, long", 5.0),
+    ("no gap, the last reply of 300 words, with the reader", "no gap, long", 5.0),
     ("a gap, the messages never seen before", "new messages", 60.0),
     ("a gap, most messages seen at the last gap", "known messages", 60.0),
 )

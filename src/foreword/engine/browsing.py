@@ -183,8 +183,10 @@ class Browser:
         related = self._store.run(GetRelated(self.workspace, (item.id,)))[item.id][:_MAX_RELATED]
         shown = self._store.run(GetLastShown(self.workspace, (item.id,)))
         receipts = self._store.run(ListReceipts(self.workspace, 0, _MAX_READ_RECEIPTS, item.id))
-        told = [one.created_at for one in receipts if item.id in {e.item_id for e in one.injected_entries}]
-        times = [*told, *shown.values()]
+        injected_at = [
+            one.created_at for one in receipts if item.id in {entry.item_id for entry in one.injected_entries}
+        ]
+        times = [*injected_at, *shown.values()]
         return ItemStory(
             item,
             self._list_earlier_versions(item, related),

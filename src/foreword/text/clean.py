@@ -20,6 +20,11 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # surrogates and noncharacters
     "]"
 )
+# Those that could reorder or hide what a reader sees; joiners stay, since Persian and emoji need them.
+_MISLEADING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a character, which no model can read."""
 
@@ -29,6 +34,11 @@ _PLAIN_APOSTROPHES = str.maketrans("’‘", "''")
 def remove_invisible(text: str) -> str:
     """The text without characters that a reader could not see, and with newlines for all line breaks."""
     return _INVISIBLE.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
+
+
+def remove_misleading_characters(text: str) -> str:
+    """The text without characters that could reorder or hide the text around it, as on a page."""
+    return _MISLEADING.sub("", text)
 
 
 def indent_lines(text: str, width: int) -> str:

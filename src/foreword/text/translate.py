@@ -146,7 +146,7 @@ def _translate_word(word: str, language: _Language) -> str | None:
     if english is None and language.prefixes:
         english = _look_up_without_ge_or_zu(word, language)
     if english is None and language.links:
-        english = _look_up_parts(word, language, _MAX_PARTS)
+        english = _translate_compound(word, language, _MAX_PARTS)
     return english
 
 
@@ -172,17 +172,17 @@ def _look_up_without_ge_or_zu(word: str, language: _Language) -> str | None:
     return None
 
 
-def _look_up_parts(word: str, language: _Language, most: int) -> str | None:
+def _translate_compound(word: str, language: _Language, max_parts: int) -> str | None:
     """The English of the parts of a compound; the longest first part is tried first."""
     forms = _read_lexicon(language.name).forms
     for size in range(len(word) - _MIN_PART, _MIN_PART - 1, -1):
         first = forms.get(word[:size]) or forms.get(word[:size] + "e")  # "Schule", but "Schulklasse"
-        if most == 1 or not first:
+        if max_parts == 1 or not first:
             continue
         for link in ("", *language.links):
             rest = word[size + len(link) :]
             if len(rest) >= _MIN_PART and word.startswith(link, size):
-                english = _look_up(rest, language) or _look_up_parts(rest, language, most - 1)
+                english = _look_up(rest, language) or _translate_compound(rest, language, max_parts - 1)
                 if english:
                     return f"{first} {english}"
     return None

@@ -34,7 +34,7 @@ def payload(folder, name="UserPromptSubmit", **facts):
 def test_an_answer_is_the_documented_json_and_nothing_else(engine, folder, clock, responder):
     engine.remember("We chose Postgres for the billing service.", folder)
     asked = payload(folder, prompt="Which database has the billing service?")
-    answer = json.loads(responder.respond(asked, clock.now, None))
+    answer = json.loads(responder.answer_and_store(asked, clock.now, None))
     assert answer.pop("systemMessage") == "Foreword: 1 recalled"
     assert set(answer) == {"hookSpecificOutput"}
     assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
@@ -44,24 +44,28 @@ def test_an_answer_is_the_documented_json_and_nothing_else(engine, folder, clock
 def test_an_agent_s_own_name_for_an_event_comes_back(engine, folder, clock, responder):
     engine.remember("We chose Postgres for the billing service.", folder)
     asked = payload(folder, "BeforeAgent", prompt="Which database has the billing service?")
-    answer = json.loads(responder.respond(asked, clock.now, None))
+    answer = json.loads(responder.answer_and_store(asked, clock.now, None))
     assert answer["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
 
 
 def test_silence_is_no_bytes_at_all(folder, clock, responder):
-    assert responder.respond(payload(folder, prompt="Paint the bikeshed green"), clock.now, None) == b""
+    assert (
+        responder.answer_and_store(payload(folder, prompt="Paint the bikeshed green"), clock.now, None) == b""
+    )
 
 
 @pytest.mark.parametrize("name", ["PostToolUse", "Stop", "PreCompact", "SessionEnd", "Notification"])
 def test_events_that_only_tell_are_answered_with_nothing(folder, clock, responder, name):
     asked = payload(folder, name, last_assistant_message="I moved the importer.", tool_name="Bash")
-    assert responder.respond(asked, clock.now, None) == b""
+    assert responder.answer_and_store(asked, clock.now, None) == b""
 
 
 def test_a_long_answer_is_not_given(engine, folder, clock, responder, monkeypatch):
     monkeypatch.setattr("foreword.edges.service.responder.MAX_ANSWER_CHARACTERS", 100)
     engine.remember("We chose Postgres for the billing service.", folder)
-    assert responder.respond(payload(folder, prompt="billing service Postgres"), clock.now, None) == b""
+    assert (
+        responder.answer_and_store(payload(folder, prompt="billing service Postgres"), clock.now, None) == b""
+    )
 
 
 @settings(max_examples=settings().max_examples // 5)  # each stores a dozen items more
@@ -69,7 +73,7 @@ def test_a_long_answer_is_not_given(engine, folder, clock, responder, monkeypatc
 def test_an_answer_stays_below_what_agents_cut(engine, folder, clock, responder, text):
     for part in range(12):
         engine.remember(f"the billing service part {part} {text}", folder)
-    answer = responder.respond(payload(folder, prompt="the billing service part"), clock.now, None)
+    answer = responder.answer_and_store(payload(folder, prompt="the billing service part"), clock.now, None)
     assert len(answer.decode()) <= MAX_ANSWER_CHARACTERS
 
 
@@ -81,7 +85,7 @@ def test_an_answer_stays_below_what_agents_cut(engine, folder, clock, responder,
     max_leaves=8,
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip
 def test_no_payload_is_an_error(clock, responder, given_):
-    assert isinstance(responder.respond(given_, clock.now, None), bytes)
+    assert isinstance(responder.answer_and_store(given_, clock.now, None), bytes)
 
 
 def test_an_answer_is_given_although_the_event_cannot_be_stored_and_the_event_waits(
@@ -95,7 +99,7 @@ def test_an_answer_is_given_although_the_event_cannot_be_stored_and_the_event_wa
 
     monkeypatch.setattr(engine, "remember_all", full)
     said = payload(folder, prompt="Which database has the billing service?")
-    assert b"Postgres" in responder.respond(said, clock.now, None)
+    assert b"Postgres" in responder.answer_and_store(said, clock.now, None)
     with pytest.raises(StorageError):
         responder.capture(said, clock.now)
     monkeypatch.setattr(engine, "remember_all", keep)
@@ -119,8 +123,8 @@ def test_a_subagent_is_told_what_its_parent_knows(engine, folder, clock, respond
     doing = {"tool_name": "Bash", "tool_input": {"command": "run the kestrel migration on orders"}}
     for agent in ({}, {"agent_id": "a1"}, {"agent_id": "a2"}):
         asked = payload(folder, "PreToolUse", **doing, **agent)
-        assert b"kestrel" in responder.respond(asked, clock.now, None)
-        assert responder.respond(asked, clock.now, None) == b""
+        assert b"kestrel" in responder.answer_and_store(asked, clock.now, None)
+        assert responder.answer_and_store(asked, clock.now, None) == b""
 
 
 def test_a_captured_event_is_kept_and_not_answered(engine, folder, clock, responder):

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.view.markup import el, join, part_address, remove_misleading_characters, written_text
+from foreword.edges.view.markup import el, join, part_address, written_text
+from foreword.text.clean import remove_misleading_characters
 
 
 class Reader(HTMLParser):

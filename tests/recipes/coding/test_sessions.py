@@ -118,7 +118,7 @@ class Agent:
         called = {"tool_name": tool, "tool_input": given, "tool_response": answer}
         where = {"hook_event_name": "PostToolUse", "session_id": "monday", "cwd": self.folder}
         event = where | called | more
-        reply = self.responder.respond(json.dumps(event).encode(), self.clock(), None)
+        reply = self.responder.answer_and_store(json.dumps(event).encode(), self.clock(), None)
         answer = json.loads(reply)["hookSpecificOutput"]["additionalContext"] if reply else ""
         self.said.append(answer)
 
@@ -220,7 +220,7 @@ def test_a_session_that_begins_is_asked_what_nobody_has_explained_until_somebody
             "cwd": agent.folder,
             "source": "startup",
         }
-        return agent.responder.respond(
+        return agent.responder.answer_and_store(
             json.dumps(event).encode(), agent.clock.advance(hours=1), None
         ).decode()
 
@@ -239,7 +239,7 @@ def test_the_same_event_twice_is_one_piece_of_evidence(agent):
     }  # fmt: skip
     at = agent.clock.advance(minutes=1)
     for _ in range(2):
-        agent.responder.respond(json.dumps(again).encode(), at, None)
+        agent.responder.answer_and_store(json.dumps(again).encode(), at, None)
     assert len(agent.experiences.get(agent.folder, agent.begun.id).evidence) == 2
 
 

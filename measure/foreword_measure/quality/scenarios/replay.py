@@ -289,7 +289,7 @@ class CodingHistory(History):
     def _send(self, session: str, name: str, at: datetime | None = None, **facts: Any) -> str:  # noqa: ANN401  (any JSON)
         """Send an event to the hooks as an agent does; returns the context for the agent."""
         event = {"hook_event_name": name, "session_id": session, "cwd": str(self._repository.folder), **facts}
-        answer = self._responder.respond(json.dumps(event).encode(), at or self._clock.now, None)
+        answer = self._responder.answer_and_store(json.dumps(event).encode(), at or self._clock.now, None)
         return str(json.loads(answer)["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
     def _was_alerted(self, ask: Ask) -> bool:

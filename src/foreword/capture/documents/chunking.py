@@ -142,7 +142,7 @@ def cut_document(
             if skipped is not None:
                 skipped[str(reason)] += 1
     else:
-        title, sections = _read_text(decode_text(data), language)
+        title, sections = _read_title_and_sections(decode_text(data), language)
     if language in ("pdf", "html"):  # their text is known only now, and a chunk may end inside a key
         sections = [
             replace(section, lines=redact_file_text("\n".join(section.lines)).split("\n"))
@@ -187,7 +187,7 @@ def _position_in_file(section: Section, chunk: Chunk, language: str) -> dict[str
     return {"start_line": chunk.first_line, "end_line": chunk.last_line}
 
 
-def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
+def _read_title_and_sections(text: str, language: str) -> tuple[str, list[Section]]:
     """The title, or "", and the sections of a text in this language."""
     if language == "html":
         title, sections = read_page(text)

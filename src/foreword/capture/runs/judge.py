@@ -117,7 +117,7 @@ def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
     parts = (attempt.prediction, attempt.action, attempt.hypothesis)
     predicted, done, believed = (_NOT_A_WORD.sub(" ", part) for part in parts)
     clauses = [clause for clause in _CLAUSE.split(predicted) if clause.strip()]
-    if not _is_run_of_predicted_kind(run, predicted.lower()):
+    if not _is_run_about_prediction(run, predicted.lower()):
         return False
     if any(map(_expects_failure, _SENTENCE.split(predicted.lower()))):
         return False
@@ -132,7 +132,7 @@ def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
     )
 
 
-def _is_run_of_predicted_kind(run: RunResult, prediction: str) -> bool:
+def _is_run_about_prediction(run: RunResult, prediction: str) -> bool:
     """Whether the run is of the kind that the prediction is about; a passing build proves no tests."""
     about_tests = bool(_SPEAKS_OF_TESTS.search(prediction))
     about_builds = bool(_SPEAKS_OF_BUILDS.search(prediction))

@@ -29,7 +29,7 @@ from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.edges.langgraph.stored_values import StoredValues, take_matching
 from foreword.edges.langgraph.values import (
     Lease,
-    check_filter,
+    check_filter_names,
     check_value,
     filters_if_unchanged,
     item_source,
@@ -203,7 +203,7 @@ class ForewordStore(BaseStore):
         return GraphItem(**_graph_item_fields(found))
 
     def _search_values(self, values: StoredValues, op: SearchOp) -> list[SearchItem]:
-        check_filter(op.filter)
+        check_filter_names(op.filter)
         prefix, wanted = tuple(op.namespace_prefix), op.offset + op.limit
         scored: list[tuple[StoredValue, float | None]] = []
         if op.query and wanted:

@@ -210,7 +210,7 @@ class InvalidFilter(ValidationError, ValueError):
     """A filter that cannot be applied; also a ValueError, which LangGraph's own stores raise."""
 
 
-def check_filter(conditions: Mapping[str, Any] | None) -> None:
+def check_filter_names(conditions: Mapping[str, Any] | None) -> None:
     """Raise InvalidFilter for a name with a quote or a bracket, as LangGraph's database stores do."""
     for name in conditions or ():
         if not isinstance(name, str) or _NOT_IN_PATHS & set(name):

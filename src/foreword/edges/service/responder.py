@@ -126,7 +126,7 @@ class Responder:
         if self._team is not None:
             self._team.close()
 
-    def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
+    def answer_and_store(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
         """Answer and store an event in one call; the returned answer counts as delivered."""
         reply = self.answer(payload, at, deadline_ms)
         self.finish(payload, at, reply)

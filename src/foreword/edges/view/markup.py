@@ -11,15 +11,12 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from foreword.text.clean import remove_misleading_characters
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
 
-# Those that could reorder or hide what a reader sees; joiners stay, since Persian and emoji need them.
-_MISLEADING = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-    "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
-)
 _FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 _QUOTED_FROM_RIGHT = re.compile(f"(?<=[“‘])([^”’]*[{_FROM_RIGHT}][^”’]*)(?=[”’])")
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
@@ -33,11 +30,6 @@ class Markup(str):
 
 Child: TypeAlias = "Markup | str | int | float | bool | Iterable[Child] | None"
 Attribute: TypeAlias = "str | int | float | bool | None"
-
-
-def remove_misleading_characters(text: str) -> str:
-    """The text without characters that could reorder or hide the text around it."""
-    return _MISLEADING.sub("", text)
 
 
 def join(*children: Child) -> Markup:

@@ -12,7 +12,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.receipt_story import SPACES, format_share, probability_to_help
-from foreword.edges.view.markup import Child, Markup, el, remove_misleading_characters
+from foreword.edges.view.markup import Child, Markup, el
+from foreword.text.clean import remove_misleading_characters
 from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:

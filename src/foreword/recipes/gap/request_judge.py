@@ -30,16 +30,16 @@ _log = get_logger("foreword.gap")
 
 WEIGHTS_FILE = "request_weights.json"
 
-MIN_READ_SCORE = -6.0
+MIN_READ_SCORE = -5.0
 """The least score by words with which a sentence is read by the reader."""
 
-MAX_READ_SENTENCES = 8
+MAX_READ_SENTENCES = 4
 """At most how many sentences of a message, the likeliest by their words, the reader reads."""
 
 MAX_PASSAGE_CHARACTERS = 700
 """At most how much of a message the reader sees around a sentence."""
 
-WORDS_SHARE, ASKING_LOGIT = 0.2, -0.3
+WORDS_SHARE, ASKING_LOGIT = 0.2, -0.5
 """The share of the score by words that is added to the reader's logit, and the sum from which on a sentence
 asks."""
 

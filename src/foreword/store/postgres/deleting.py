@@ -58,7 +58,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     if not op.keep_copies:
         _delete_receipts_that_quote(tx, [item.text for item in gone], op.words)
     if op.filters is not None and op.filters.session is not None:
-        _forget_session(tx, op.filters.session)
+        _delete_session_receipts(tx, op.filters.session)
     return tuple(ids)
 
 
@@ -155,7 +155,7 @@ def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     return list(found.values())
 
 
-def _forget_session(tx: Transaction, session: str) -> None:
+def _delete_session_receipts(tx: Transaction, session: str) -> None:
     """Delete the receipts of a session, and what it and its subagents were shown."""
     tx.execute("DELETE FROM receipts WHERE ws = ? AND session = ?", tx.ws, session)
     tx.execute(
