@@ -12,6 +12,7 @@ import pytest
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_reader
+from foreword.store.base import ListRelations
 
 MEASURE = Path(__file__).parents[2] / "measure"
 PAIRS = [
@@ -123,3 +124,54 @@ def test_single_memories_answer_what_is_asked_in_other_words_and_nothing_else(en
     # 32 and 34 of 40 each; another processor rounds a little differently.
     assert right[True] >= 30
     assert right[False] >= 31
+
+
+OTHER_SCRIPTS = {
+    "he": (
+        ["השרת של הבדיקות רץ על פורט 4000.", "המפתחות נשמרים בכספת של AWS.", "אנחנו פורסים רק בימי חמישי."],
+        ["באיזה פורט רץ שרת הבדיקות?", "איפה נשמרים המפתחות?", "מתי אנחנו פורסים?"],
+        "מה מזג האוויר בפריז?",
+    ),
+    "ar": (
+        [
+            "خادم الاختبار يعمل على المنفذ 4000.",
+            "المفاتيح محفوظة في خزنة AWS.",
+            "ننشر التحديثات يوم الخميس فقط.",
+        ],
+        ["على أي منفذ يعمل خادم الاختبار؟", "أين تحفظ المفاتيح؟", "متى ننشر التحديثات؟"],
+        "ما هو الطقس في باريس؟",
+    ),
+    "hi": (
+        ["टेस्ट सर्वर पोर्ट 4000 पर चलता है।", "चाबियाँ AWS तिजोरी में रखी जाती हैं।", "हम केवल गुरुवार को रिलीज़ करते हैं।"],
+        ["टेस्ट सर्वर किस पोर्ट पर चलता है?", "चाबियाँ कहाँ रखी जाती हैं?", "हम कब रिलीज़ करते हैं?"],
+        "पेरिस में मौसम कैसा है?",
+    ),
+    "el": (
+        [
+            "Ο δοκιμαστικός διακομιστής τρέχει στη θύρα 4000.",
+            "Τα κλειδιά φυλάσσονται στο χρηματοκιβώτιο AWS.",
+            "Δημοσιεύουμε μόνο τις Πέμπτες.",
+        ],
+        [
+            "Σε ποια θύρα τρέχει ο δοκιμαστικός διακομιστής;",
+            "Πού φυλάσσονται τα κλειδιά;",
+            "Πότε δημοσιεύουμε;",
+        ],
+        "Τι καιρό κάνει στο Παρίσι;",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", OTHER_SCRIPTS)
+def test_a_question_in_a_script_that_no_model_reads_finds_its_answer_or_nothing(tmp_path, language):
+    statements, questions, stranger = OTHER_SCRIPTS[language]
+    settings = Settings(home=tmp_path)
+    with ContextEngine(settings=settings, reader=default_reader(settings)) as engine:
+        for statement in statements:
+            engine.remember(statement, language)
+        engine.embed_pending(language)
+        for statement, question in zip(statements, questions, strict=True):
+            found = engine.build_context(question, language, token_budget=300).memories
+            assert [one.memory.text for one in found] == [statement]
+        assert engine.build_context(stranger, language, token_budget=300).context == ""
+        assert not engine.store.run(ListRelations(language))

@@ -77,6 +77,12 @@ def test_a_question_begun_early_is_encoded_once_and_gives_the_same(encoder, code
     assert len(runs) == 1
 
 
+def test_a_question_begun_early_loads_the_model(encoder, codes):
+    fresh = TokenEncoder()
+    fresh.encode_soon("who sails on Sundays")
+    assert fresh.compare("who sails on Sundays", codes) == encoder.compare("who sails on Sundays", codes)
+
+
 def test_a_question_that_cannot_be_encoded_early_fails_where_it_is_compared(encoder, codes, monkeypatch):
     encoder.clear()
 

@@ -8,7 +8,9 @@ from foreword.text.words import (
     STOPWORDS,
     content_words,
     fold_case,
+    is_in_latin_letters,
     is_unspaced,
+    letter_groups,
     letter_pairs,
     split_words,
 )
@@ -55,3 +57,16 @@ def test_scripts_without_blanks_are_known_by_their_letters():
 def test_pairs_of_letters_stand_in_for_words_that_no_blank_parts():
     assert letter_pairs("厨房打印机 ok") == {"厨房", "房打", "打印", "印机"}
     assert letter_pairs("no such letters") == frozenset()
+
+
+def test_letters_are_latin_if_most_of_them_are():
+    assert all(map(is_in_latin_letters, ["Zażółć gęślą jaźń", "port 4000 של השרת of the shop", "", "42"]))
+    assert not any(map(is_in_latin_letters, ["на каком порту", "באיזה פורט", "ποια θύρα", "किस पोर्ट पर"]))
+
+
+def test_groups_of_letters_stand_in_for_words_of_scripts_that_no_model_reads():
+    assert letter_groups("פורט 4000, port") == {"פור", "ורט"}
+    assert letter_groups("θύρα;") == {"θυρ", "υρα"}
+    assert len(letter_groups("पोर्ट")) == 2
+    assert letter_groups("厨房打 ok") == {"厨房", "房打"}
+    assert letter_groups("no such letters") == frozenset()

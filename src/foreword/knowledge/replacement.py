@@ -24,7 +24,7 @@ from foreword.text.clean import plain_line
 from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.translate import to_english
-from foreword.text.words import is_unspaced
+from foreword.text.words import is_in_latin_letters
 from foreword.types import REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _may_take_part(item: Item) -> bool:
     """Whether an item can replace another, or be replaced."""
     if item.kind not in _KINDS or item.superseded_by or only_asks(item.text):
         return False
-    if is_unspaced(to_english(item.text)):  # the reader has no letters for it
+    if not is_in_latin_letters(to_english(item.text)):  # the reader hardly knows other letters
         return False
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 

@@ -4,8 +4,8 @@ Each of the best candidates is read together with the question, as it would be s
 ago, and its words; of a long one, its best statements. The logit becomes the probability that the candidate
 helps, which means the same for every kind of item.
 
-The reader cannot read Chinese, Thai and the like: a question in one of these is judged by the pairs of
-letters that it shares with a statement. How the reader was taught, and on what, is in docs/reader.md.
+The reader cannot read Thai, Hebrew, Greek and the like: a question in one of these is judged by the groups
+of letters that it shares with a statement. How the reader was taught, and on what, is in docs/reader.md.
 
 Finding candidates is not its task.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
 from foreword.text.translate import to_english
-from foreword.text.words import content_words, is_unspaced, letter_pairs
+from foreword.text.words import content_words, is_in_latin_letters, letter_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,9 +53,9 @@ _MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 2.0
 """A statement that has all words of a question, at least `_MIN_SHARED`, is about it: it gets this logit at
 least. The reader was taught on prompts that seldom repeat the words of their answer, and underrates those."""
 
-_LOGIT_WITHOUT_PAIRS, _LOGITS_PER_SHARE, _MAX_PAIRS_ASKED = -6.0, 30.0, 20
-"""By letters: the logit of a statement that shares no pair, or a single one, with a question, and how much is
-added for sharing all; a longer question need not have more pairs than these in common."""
+_LOGIT_WITHOUT_GROUPS, _LOGITS_PER_SHARE, _MAX_GROUPS_ASKED = -6.0, 30.0, 20
+"""By letters: the logit of a statement that shares no group with a question, or a single one, and how much is
+added for sharing all; a longer question need not have more groups than these in common."""
 
 _WORDS_OF_ASKING = frozenset(
     {"nam", "call", "us", "run", "hav", "get", "need", "kind", "typ", "tell", "know", "remember", "again"}
@@ -85,8 +85,8 @@ def read_results(
     asked = set(content_words(query.text))
     passages = _choose_passages(results, asked, most)
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
-    if is_unspaced(to_english(query.text)):
-        logits = _logits_by_letters(letter_pairs(query.text), texts)
+    if not is_in_latin_letters(to_english(query.text)):
+        logits = _logits_by_letters(letter_groups(query.text), texts)
     else:
         logits = reader.scores(_shorten_question(query.text), texts, _reading_deadline(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
@@ -98,13 +98,14 @@ def read_results(
 
 
 def _logits_by_letters(asked: frozenset[str], texts: Sequence[str]) -> list[float]:
-    """Stand-ins for the reader's logits, by how many of a question's pairs of letters each text shares."""
-    least_share = _MIN_SHARED / max(_MIN_SHARED, min(len(asked), _MAX_PAIRS_ASKED))
-    shares = (len(asked & letter_pairs(text)) / max(1, min(len(asked), _MAX_PAIRS_ASKED)) for text in texts)
+    """Stand-ins for the reader's logits, by how many of a question's groups of letters each text shares."""
+    most_asked = max(1, min(len(asked), _MAX_GROUPS_ASKED))
+    least_share = _MIN_SHARED / max(_MIN_SHARED, most_asked)
+    shares = (len(asked & letter_groups(text)) / most_asked for text in texts)
     return [
-        min(_LOGIT_OF_SAME_WORDS, _LOGIT_WITHOUT_PAIRS + _LOGITS_PER_SHARE * share)
+        min(_LOGIT_OF_SAME_WORDS, _LOGIT_WITHOUT_GROUPS + _LOGITS_PER_SHARE * share)
         if share >= least_share
-        else _LOGIT_WITHOUT_PAIRS
+        else _LOGIT_WITHOUT_GROUPS
         for share in shares
     ]
 

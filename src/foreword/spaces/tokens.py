@@ -146,15 +146,14 @@ class TokenEncoder:
         )
 
     def encode_soon(self, question: str) -> None:
-        """Begin to encode a question in a thread, so that `compare` finds it, if the model is loaded."""
-        is_known = text_hash(question) in self._questions
-        if (model := self._model) is not None and question.strip() and not is_known:
+        """Begin to encode a question in a thread, so that `compare` finds it; loads the model if need be."""
+        if question.strip() and text_hash(question) not in self._questions:
             # Its thread stays for the next question: starting one means waiting until it runs.
-            self._thread.submit(self._try_to_encode, model, question)
+            self._thread.submit(self._try_to_encode, question)
 
-    def _try_to_encode(self, model: LoadedModel, question: str) -> None:
+    def _try_to_encode(self, question: str) -> None:
         with suppress(EmbeddingError):  # `compare` will try again, and raise it
-            self._question_vectors(model, question)
+            self._question_vectors(self.load(), question)
 
     def _question_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         """The vectors of a question's tokens; from the cache if it was asked lately, or is being encoded."""

@@ -23,6 +23,11 @@ _MIN_STEM, _MAX_ENDING = 4, 2
 """A word of at least this many letters also matches with an ending, of at most this many letters."""
 
 
+_LETTER, _LATIN = re.compile(r"[^\W\d_]"), re.compile("[A-Za-zªºÀ-ɏḀ-ỿ]")
+_NOT_OF_WORD = re.compile(r"[\d_\x00-\x7f\u2000-\u206f؟،؛।॥·;]")
+"""What is no part of a word in other scripts; vowel signs are, which Python does not take for letters."""
+
+
 def fold_case(text: str) -> str:
     """The text in lower case and without accents."""
     if text.isascii():
@@ -77,6 +82,20 @@ def letter_pairs(text: str) -> frozenset[str]:
     """The pairs of neighbouring letters in a script without blanks between words, used in place of words."""
     runs = _UNSPACED.findall(text)
     return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
+
+
+def is_in_latin_letters(text: str) -> bool:
+    """Whether at least half of a text's letters are Latin, as the bundled models can read no others well."""
+    letters = _LETTER.findall(text)
+    return 2 * sum(map(len, map(_LATIN.findall, letters))) >= len(letters)
+
+
+def letter_groups(text: str) -> frozenset[str]:
+    """Groups of neighbouring letters that are not Latin: pairs in scripts without blanks, else triples."""
+    words = (_NOT_OF_WORD.sub("", word) for word in fold_case(text).split())
+    others = (word for word in words if not (_LATIN.search(word) or _UNSPACED.search(word)))
+    triples = (word[at : at + 3] for word in others for at in range(len(word) - 2))
+    return letter_pairs(text) | frozenset(triples)
 
 
 def has_all_words(text: str, words: Iterable[str]) -> bool:
