@@ -400,9 +400,8 @@ def drop_below(floor: float) -> Stage[Any]:
         ]
         draft = draft.keep(kept, dropped)
         more = len(low) - MAX_NEAR_MISSES
-        if more <= 0:
-            return draft
-        return draft.with_notes(Note("floor", f"{plural(more, 'more candidate')} below it"))
+        note = Note("floor", f"{plural(more, 'more candidate')} below it")
+        return draft.with_notes(note) if more > 0 else draft
 
     return drop_below_floor
 
@@ -413,9 +412,8 @@ def limit(draft: _SearchDraft) -> _SearchDraft:
     over = draft.results[most : most + MAX_NEAR_MISSES]
     more = len(draft.results) - most - MAX_NEAR_MISSES
     draft = draft.keep(draft.results[:most], [DroppedResult(r, "over limit", f"limit {most}") for r in over])
-    return (
-        draft.with_notes(Note("limit", f"{more} more were found, all less probable")) if more > 0 else draft
-    )
+    note = Note("limit", f"{more} more were found, all less probable")
+    return draft.with_notes(note) if more > 0 else draft
 
 
 def relate(draft: _SearchDraft) -> _SearchDraft:

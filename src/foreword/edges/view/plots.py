@@ -247,39 +247,9 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
     height = max(84, rows * 46 + 12)
     middle = height / 2
     shapes: list[Markup] = []
-    for side, x, anchor in ((left, 214.0, "end"), (right, 506.0, "start")):
-        for at, (relation, text, href, goes_out) in enumerate(side):
-            y = middle + (at - (len(side) - 1) / 2) * 46
-            inner = 268.0 if x < 300 else 452.0
-            bend = f"{_coord((inner + x) / 2)} {_coord(y)}"
-            shapes += [
-                el(
-                    "path",
-                    d=f"M{_coord(inner)} {_coord(middle)} Q{bend} {_coord(x)} {_coord(y)}",
-                    class_="edge",
-                ),
-                el("circle", cx=_coord(x), cy=_coord(y), r="4", class_="node"),
-                el(
-                    "a",
-                    el(
-                        "text",
-                        _shorten_label(text),
-                        x=_coord(x + (-10 if anchor == "end" else 10)),
-                        y=_coord(y - 2),
-                        text_anchor=anchor,
-                        class_="name",
-                    ),
-                    el(
-                        "text",
-                        relation if goes_out else f"{relation} this",
-                        x=_coord(x + (-10 if anchor == "end" else 10)),
-                        y=_coord(y + 13),
-                        text_anchor=anchor,
-                        class_="label",
-                    ),
-                    href=href,
-                ),
-            ]
+    for side in (left, right):
+        for at, spoke in enumerate(side):
+            shapes += _draw_spoke(spoke, middle, middle + (at - (len(side) - 1) / 2) * 46)
     shapes += [
         _rect(268, middle - 20, 184, 40, "centre", rx="8"),
         el(
@@ -297,6 +267,26 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
     picture = el("svg", el("title", label), *shapes, viewBox=size, role="group", class_="graph")
     # On a narrow screen the picture keeps its size and is scrolled, by keys, too.
     return el("div", picture, class_="wide", tabindex="0", role="region", aria_label=label)
+
+
+def _draw_spoke(spoke: tuple[str, str, str, bool], middle: float, y: float) -> list[Markup]:
+    """The line from the centre to a related item at this height, and the item; outgoing ones are on the right."""
+    relation, text, href, goes_out = spoke
+    inner, x, anchor, beside = (452.0, 506.0, "start", 10) if goes_out else (268.0, 214.0, "end", -10)
+    bend = f"{_coord((inner + x) / 2)} {_coord(y)}"
+    place = {"x": _coord(x + beside), "text_anchor": anchor}
+    words = relation if goes_out else f"{relation} this"
+    line = f"M{_coord(inner)} {_coord(middle)} Q{bend} {_coord(x)} {_coord(y)}"
+    return [
+        el("path", d=line, class_="edge"),
+        el("circle", cx=_coord(x), cy=_coord(y), r="4", class_="node"),
+        el(
+            "a",
+            el("text", _shorten_label(text), y=_coord(y - 2), class_="name", **place),
+            el("text", words, y=_coord(y + 13), class_="label", **place),
+            href=href,
+        ),
+    ]
 
 
 def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
