@@ -270,7 +270,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
 
 
 def _draw_spoke(spoke: tuple[str, str, str, bool], middle: float, y: float) -> list[Markup]:
-    """The line from the centre to a related item at this height, and the item; outgoing ones are on the right."""
+    """The line from the centre to a related item at this height, and the item; outgoing ones to the right."""
     relation, text, href, goes_out = spoke
     inner, x, anchor, beside = (452.0, 506.0, "start", 10) if goes_out else (268.0, 214.0, "end", -10)
     bend = f"{_coord((inner + x) / 2)} {_coord(y)}"
