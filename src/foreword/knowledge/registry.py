@@ -158,7 +158,7 @@ class EntityRegistry:
         self._book.records[record.id] = self._book.records.pop(record.id)
 
     def _register_speaker(self, turn: Turn) -> EntityRecord | None:
-        """The entity of a turn's speaker; None if the speaker's name is not known."""
+        """Add the speaker of a turn, if the name is new, and return the entity; None if there is no name."""
         if not turn.name or fold_case(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.user or turn.role, ""))
         record = self._book.find_best_match(turn.name, "person", self._salience_sort_key)
