@@ -86,8 +86,7 @@ def letter_pairs(text: str) -> frozenset[str]:
 
 def is_in_latin_letters(text: str) -> bool:
     """Whether at least half of a text's letters are Latin, as the bundled models can read no others well."""
-    letters = _LETTER.findall(text)
-    return 2 * sum(map(len, map(_LATIN.findall, letters))) >= len(letters)
+    return text.isascii() or 2 * len(_LATIN.findall(text)) >= len(_LETTER.findall(text))
 
 
 def letter_groups(text: str) -> frozenset[str]:
