@@ -102,6 +102,7 @@ def test_no_command_shows_the_help_as_wrong_usage(foreword):
         ["eval", ".", "--all"],
         ["bench", "--sizes", "few"],
         ["bench", "nonsense"],
+        ["view", "promts"],
     ],
 )
 def test_wrong_usage_is_one_line_on_stderr_and_exit_code_2(foreword, arguments):

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import time
 import urllib.request
 import webbrowser
@@ -19,7 +20,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, load_settings
 from foreword.edges.cli.service import ensure_service
 from foreword.edges.service.run_folder import RunFolder
-from foreword.errors import ForewordError, MissingExtra
+from foreword.errors import ForewordError, MissingExtra, ValidationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
 
 _PARTS = ("now", "prompts", "try", "memory", "health")
+_RECEIPT_ID = re.compile("(?:graph-)?[0-9a-f]+")
 _HTTP_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 _REDIRECT_NAME = "view.html"
@@ -42,6 +44,8 @@ def view(call: CliCall, place: str, no_browser: bool) -> int:
     this machine alone, by the service, which is started if need be. Its address holds a key that lasts until
     the service stops: whoever has it can read and change what is remembered.
     """
+    if place not in _PARTS and not _RECEIPT_ID.fullmatch(place):
+        raise ValidationError(f"{place!r} is neither a receipt's id nor a part: {', '.join(_PARTS)}")
     settings = load_settings()
     try:
         for module in ("starlette", "uvicorn", "mcp.server"):
