@@ -27,6 +27,7 @@ from foreword.store.base import MarkShown
 from foreword.testing import HashEmbeddings, WordTokens
 from foreword.types import (
     REPLACES,
+    ContextLine,
     DroppedResult,
     Item,
     Query,
@@ -197,17 +198,17 @@ OTHER = result_of("Lunch is at noon on Fridays.", "lunch", days=1, score=0.5, re
 class Relations:
     """A store that knows which item replaced which."""
 
-    def __init__(self, *pairs):
-        self.pairs = pairs
+    def __init__(self, *pairs, confidence=0.9):
+        self.pairs, self.confidence = pairs, confidence
 
     def expand(self, workspace, ids, depth, filters):
-        found = [RelatedMemory(newer.memory, Relation(newer.memory.id, older, REPLACES, 0.9), 1)
+        found = [RelatedMemory(newer.memory, Relation(newer.memory.id, older, REPLACES, self.confidence), 1)
                  for newer, older in self.pairs]  # fmt: skip
         return dict.fromkeys(ids, tuple(found))
 
 
-def with_relations(draft, *pairs):
-    return replace(draft, kit=replace(draft.kit, store=Relations(*pairs)))
+def with_relations(draft, *pairs, confidence=0.9):
+    return replace(draft, kit=replace(draft.kit, store=Relations(*pairs, confidence=confidence)))
 
 
 def test_what_was_said_later_stands_in_the_place_of_what_it_made_untrue():
@@ -249,6 +250,13 @@ def test_what_a_session_was_shown_makes_older_words_untrue_and_is_not_told_again
         ("new", "already in context", ""),
         ("old", "superseded", "new, as the reader sees it"),
     ]
+
+
+def test_what_may_be_outdated_by_what_the_session_was_shown_is_not_told_alone():
+    known = DroppedResult(replace(MOVED, scores={"blend": 0.9}), "already in context")
+    given = draft_of(PORT, reader=Reader(), dropped=(known,), shown_ids=frozenset({"new"}))
+    draft = tell_successors(with_relations(given, (MOVED, "old"), confidence=0.2))
+    assert [(one.memory.id, [item.id for item in one.later]) for one in draft.results] == [("old", ["new"])]
 
 
 def test_what_was_corrected_in_this_very_session_is_not_told():
@@ -526,3 +534,22 @@ def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
 def test_a_floor_of_zero_asks_for_everything_that_was_read():
     assert pipeline.drop_tail in pipeline.search_stages_above(0.04)
     assert pipeline.drop_tail not in pipeline.search_stages_above(0.0)
+
+
+def test_a_receipt_lists_an_item_once_however_many_stages_dropped_it():
+    found, listed = (
+        result_of("The map is built.", "a", score=0.3),
+        result_of("The map is built.", "a", score=0),
+    )
+    other = result_of("The lamps are lit.", "b")
+    draft = draft_of(other).keep([other], [DroppedResult(found, "no answer", "it sums up")])
+    draft = draft.keep([other], [DroppedResult(listed, "already in context")])
+    (entry,) = pipeline.make_receipt(draft).entries
+    assert (entry.item_id, entry.decision, entry.detail, entry.score) == ("a", "already in context", "", 0.3)
+
+
+def test_what_is_told_is_not_listed_among_what_was_left_out():
+    told = result_of("The map is built.", "a")
+    draft = draft_of(told).keep([told], [DroppedResult(told, "no answer", "it sums up")])
+    draft = replace(draft, lines=(ContextLine(told, "recent_session", "The map is built.", 5),))
+    assert [entry.decision for entry in pipeline.make_receipt(draft).entries] == ["injected"]

@@ -329,6 +329,7 @@ def _make_folder(kept: Path | None, prefix: str) -> Path:
     if kept is None:
         return Path(tempfile.mkdtemp(prefix=prefix))
     kept.mkdir(parents=True, exist_ok=True)
+    kept.chmod(0o755)  # the server may run as another user
     return kept.resolve()
 
 

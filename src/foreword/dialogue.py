@@ -4,7 +4,7 @@
     >>> from foreword.dialogue import Document, KnowledgeBase, Session, Turn, inject_context
     >>> engine = ContextEngine()
     >>> _ = KnowledgeBase(engine, "bakery").index_document(
-    ...     Document("hours", "Opening hours", "The shop is open from 7 to 18, on Sundays from 8 to 12."))
+    ...     Document("Opening hours", "The shop is open from 7 to 18, on Sundays from 8 to 12."))
     >>> session = Session(engine, "bakery", "c-17", base_instructions="You answer for the Plum bakery.")
     >>> _ = session.add(Turn("I ordered a plum cake for Saturday."))
     >>> prompt = inject_context("When can I pick it up?", session, 1024)
@@ -34,7 +34,8 @@ The parts: `HistoryFormatter` (with `HistoryFormatterConfig`, giving `FormattedH
 from foreword.compose.allocation import Dynamic, Fixed, Prioritized, TokenBudget, TokenBudgetManager
 from foreword.compose.compress import CompressionLevel, DynamicCompressor
 from foreword.compose.entity_context import EntityContext, EntityContextConfig, EntityContextFormatter
-from foreword.compose.history import FormattedHistory, HistoryFormatter, HistoryFormatterConfig
+from foreword.compose.formatted_history import FormattedHistory
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.knowledge_chunk import DocumentSource, KnowledgeChunk
 from foreword.compose.prompt import ContextContent
 from foreword.compose.system_prompt import (

@@ -32,7 +32,7 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
-from foreword.recall.history import MAX_SUCCESSORS, find_contradictions, find_successors
+from foreword.recall.history import MAX_SUCCESSORS, drop_told_as_history, find_contradictions, find_successors
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
@@ -50,6 +50,7 @@ from foreword.types import (
     Receipt,
     SearchResult,
     StageTime,
+    list_each_once,
 )
 
 if TYPE_CHECKING:
@@ -323,10 +324,6 @@ def read_best(most: int) -> Stage[Any]:
     return read
 
 
-def _has_results_that_were_read(draft: Draft) -> bool:
-    return any("read" in result.scores for result in draft.results)
-
-
 def tell_successors(draft: _SearchDraft) -> _SearchDraft:
     """Replace each statement by the later one that made it untrue; drop both if the session has that one."""
     if draft.kit.reader is None or not draft.results:
@@ -335,20 +332,23 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
     related = draft.kit.store.expand(draft.query.workspace, ids, MAX_SUCCESSORS, draft.query.filters)
     found = {one.memory.id: one for one in (*(entry.result for entry in draft.dropped), *draft.results)}
     read = {name: one.scores["read"] for name, one in found.items() if "read" in one.scores}
+    held = {name: one.scores.get("blend", 0.0) for name, one in found.items() if name in draft.shown_ids}
     kept: dict[str, SearchResult] = {}
     dropped: list[DroppedResult] = []
     for result in draft.results:
-        *older, last = (result.memory, *find_successors(result, related.get(result.memory.id, ()), read))
+        near = related.get(result.memory.id, ())
+        *older, last = (result.memory, *find_successors(result, near, read))
         if older:
             dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
             if _is_in_view(last, draft):
                 continue
         newest = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
         history = (*newest.history, *(item for item in older if item not in newest.history))
-        later = tuple(find_contradictions(newest, related.get(result.memory.id, ()), read))
+        later = tuple(find_contradictions(newest, near, read, held))
         kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
-    return _fold_contradictions(replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped)))
+    results = drop_told_as_history(kept.values())
+    return _fold_contradictions(replace(draft, results=results, dropped=(*earlier, *dropped)))
 
 
 def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
@@ -369,7 +369,7 @@ def _is_in_view(item: Item, draft: Draft) -> bool:
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few of the results that were read, and drop those far less probable than the best."""
-    if not _has_results_that_were_read(draft):
+    if not any("read" in result.scores for result in draft.results):
         return draft
     least = min_probability_beside(max(result.score for result in draft.results))
     near = [result for result in draft.results if result.score >= least]
@@ -493,7 +493,9 @@ def make_receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt
         _receipt_entry(line.result, "injected", line.detail, line.section, line.tokens)
         for line in draft.lines
     ]
-    entries += [_receipt_entry(one.result, one.reason, one.detail) for one in draft.dropped]
+    told = {entry.item_id for entry in entries if entry.item_id}
+    left_out = [one for one in list_each_once(draft.dropped) if one.result.memory.id not in told]
+    entries += [_receipt_entry(one.result, one.reason, one.detail) for one in left_out]
     return Receipt(
         id=secrets.token_hex(6),
         workspace=draft.query.workspace,
@@ -522,11 +524,7 @@ def store_receipt(
 
 
 def _receipt_entry(
-    result: SearchResult,
-    decision: Reason,
-    detail: str = "",
-    section: str = "",
-    tokens: int = 0,
+    result: SearchResult, decision: Reason, detail: str = "", section: str = "", tokens: int = 0
 ) -> Entry:
     return Entry(
         item_id=result.memory.id,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,6 @@ from foreword.capture.agent import (
     read_outcome,
 )
 from foreword.capture.item_checks import check_item
-from foreword.capture.junk import RecentTexts
 from foreword.text.frame import wrap_in_frame
 from foreword.types import Source, content_hash
 
@@ -391,25 +390,6 @@ def test_the_same_payload_at_the_same_moment_is_the_same_item():
         turns_of(hook_event_name="UserPromptSubmit", session_id="s", prompt="Run it.")[0] for _ in range(2)
     )
     assert content_hash(one) == content_hash(two)
-
-
-def test_what_a_session_had_lately_is_not_kept_again():
-    repeats = RecentTexts()
-
-    def tell(at, **body):
-        return items_from_event(
-            parse_hook_event(json.dumps({"session_id": "s"} | body).encode(), at), "w", repeats
-        )
-
-    later = NOW + timedelta(minutes=5)
-    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Follow the house style."}
-    assert len(tell(NOW, **prompt)) == 1
-    assert len(tell(NOW, **prompt)) == 1  # the same event, brought a second time
-    assert tell(later, **prompt) == []
-    result = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make test"}}
-    assert len(tell(NOW, **result, tool_response={"stdout": "42 passed in 3.21s"})) == 1
-    assert tell(later, **result, tool_response={"stdout": "42 passed in 4.90s"}) == []
-    assert len(tell(later, **result, tool_response={"stdout": "41 passed, 1 failed in 4.90s"})) == 1
 
 
 # JSON of any shape

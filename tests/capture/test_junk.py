@@ -1,16 +1,10 @@
 from __future__ import annotations
 
-import threading
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.junk import RecentTexts, is_progress_line, junk_reason, remove_wrappers
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LATER = NOW + timedelta(minutes=1)
+from foreword.capture.junk import is_progress_line, junk_reason, remove_wrappers
 
 
 @pytest.mark.parametrize(
@@ -184,72 +178,3 @@ def test_a_megabyte_of_a_hostile_text_is_read_to_its_end(text, reason, length):
     assert junk_reason(text) == reason
     assert len(remove_wrappers(text)) == length
     assert is_progress_line(text) == text.startswith("- ")
-
-
-# Texts that come again
-
-
-def test_the_same_text_at_another_moment_is_a_repeat():
-    repeats = RecentTexts()
-    assert not repeats.record_and_check_repeat("s", "Always use the house style.", NOW)
-    assert repeats.record_and_check_repeat("s", "always use  the house style.", LATER)
-    assert not repeats.record_and_check_repeat("s", "Always use tabs.", LATER)
-
-
-def test_another_session_has_its_own_memory():
-    repeats = RecentTexts()
-    assert not repeats.record_and_check_repeat("a", "Run the tests.", NOW)
-    assert not repeats.record_and_check_repeat("b", "Run the tests.", LATER)
-
-
-def test_the_same_event_told_twice_is_no_repeat():
-    repeats = RecentTexts()
-    assert not repeats.record_and_check_repeat("s", "Run the tests.", NOW)
-    assert not repeats.record_and_check_repeat("s", "Run the tests.", NOW)
-
-
-def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
-    one, two = "[12:00:01] 42 passed in 3.21s", "[12:07:44] 42 passed in 4.02s"
-    loose, strict = RecentTexts(), RecentTexts()
-    assert not loose.record_and_check_repeat("s", one, NOW, loosely=True)
-    assert loose.record_and_check_repeat("s", two, LATER, loosely=True)
-    assert not strict.record_and_check_repeat("s", one, NOW)
-    assert not strict.record_and_check_repeat("s", two, LATER)
-
-
-@pytest.mark.parametrize(
-    ("one", "two"), [("timeout of 30 s", "timeout of 60 s"), ("if a < b", "if a > b"), ("port 80", "port 81")]
-)
-def test_a_small_difference_is_a_difference(one, two):
-    repeats = RecentTexts()
-    repeats.record_and_check_repeat("s", one, NOW)
-    assert not repeats.record_and_check_repeat("s", two, LATER)
-
-
-def test_memory_of_repeats_is_bounded_and_lets_the_oldest_go():
-    repeats = RecentTexts(texts=2, sessions=2)
-    for text in ("a", "b", "c"):
-        repeats.record_and_check_repeat("s", text, NOW)
-    assert repeats.record_and_check_repeat("s", "c", LATER)
-    assert not repeats.record_and_check_repeat("s", "a", LATER)
-    for session in ("t", "u"):
-        repeats.record_and_check_repeat(session, "x", NOW)
-    assert not repeats.record_and_check_repeat("s", "c", LATER)
-
-
-def test_threads_share_one_memory():
-    repeats, fresh = RecentTexts(texts=10_000), []
-
-    def tell(number):
-        moment = NOW + timedelta(seconds=number)
-        fresh.extend(
-            text for text in range(500) if not repeats.record_and_check_repeat("s", str(text), moment)
-        )
-
-    threads = [threading.Thread(target=tell, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
-        assert not thread.is_alive(), "a thread that notes repeats hangs"
-    assert sorted(fresh) == list(range(500))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -42,6 +43,15 @@ def guide(**changes):
 
 def items(engine):
     return list(engine.store.scan("shop", Filters(kinds=("document",))))
+
+
+@pytest.mark.parametrize("odd", ["text", None, Path("guide.md"), {"title": "Guide", "text": GUIDE}])
+def test_what_is_no_document_is_refused_with_what_is_expected(base, odd):
+    for index in (base.index_document, lambda one: base.index_documents([one])):
+        with pytest.raises(ValidationError, match=r"a Document\('title', 'text'\), not "):
+            index(odd)
+    with pytest.raises(ValidationError, match="index_document takes one"):
+        base.index_documents(guide())
 
 
 # Keeping

@@ -5,7 +5,7 @@ import pytest
 from foreword.knowledge.decisions import list_decisions
 from foreword.knowledge.open_ends import CLOSED
 from foreword.store.base import Amend, PutRelations
-from foreword.types import DISPUTES, REPLACES, Item, Relation, Source
+from foreword.types import AMENDS, DISPUTES, REPLACES, Item, Relation, Source
 
 AGENT, TOOL = Source("agent", "agent"), Source("tool", "tool")
 
@@ -80,6 +80,21 @@ def test_a_bare_correction_stands_in_the_place_of_what_it_corrects(say, decided)
     new = say("no, Thursdays")
     (line,) = decided()
     assert (line.item.id, line.kind, line.before) == (new.id, "rule", (old,))
+
+
+def test_what_changes_one_of_two_facts_is_told_beside_the_statement(engine, say, decided):
+    old = say("We decided to moor at the quay, and Ben steers the boat.")
+    new = say("Ana took the wheel of the boat.")
+    relate(engine, new, old, AMENDS)
+    (line,) = decided()
+    assert (line.item.id, [one.id for one in line.beside]) == (old.id, [new.id])
+
+
+def test_a_bare_correction_of_one_of_two_facts_is_told_beside_them(say, decided):
+    old = say("We decided to moor on Tuesdays, and Ben steers the old boat.")
+    new = say("no, Thursdays")
+    (line,) = decided()
+    assert (line.item.id, [one.id for one in line.beside]) == (old.id, [new.id])
 
 
 def test_what_was_taken_back_is_not_decided(say, decided):

@@ -15,7 +15,7 @@ from foreword.knowledge.dialogue_summary import (
 from foreword.knowledge.sentence_weights import read_turn
 from foreword.testing import WordTokens
 from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
-from foreword.types import ROLES, Turn
+from foreword.types import ROLES, BesideSummary, Replacement, Turn
 
 MUSEUM = [
     Turn("Hi Bob! How are you?", name="Ann"),
@@ -172,6 +172,119 @@ def test_of_a_single_sentence_that_does_not_fit_the_beginning_is_told(extractive
     said = [Turn("The museum " + "and the gallery " * 50 + "open.", name="Ann")]
     told = extractive.summarize(said, 8)
     assert told == "Ann: The museum and the gallery and the…"
+
+
+# What was replaced
+
+STRIPE = Turn("We decided to use Stripe for payments.", turn_id="old")
+ADYEN = Turn("Payments run on Adyen since March.", turn_id="new")
+REPLACED = {"old": Replacement(ADYEN.text)}
+NOTHING_BESIDE = BesideSummary()
+
+
+def summarize_replaced(said, replaced=REPLACED, beside=NOTHING_BESIDE, room=60):
+    summarizer = ExtractiveSummarizer(
+        WordTokens(), lambda ids: {name: replaced[name] for name in ids if name in replaced}
+    )
+    return summarizer.summarize_beside(said, room, beside)
+
+
+def test_what_was_replaced_is_told_with_what_replaced_it_and_that_is_told_once():
+    told = summarize_replaced([STRIPE, *chatter(20), ADYEN, *chatter(30)])
+    assert f"Decided: User: {STRIPE.text} (corrected: {ADYEN.text})" in told
+    assert told.count(ADYEN.text) == 1
+
+
+def test_what_was_replaced_in_another_conversation_is_told_with_that():
+    assert f"(corrected: {ADYEN.text})" in summarize_replaced([STRIPE, *chatter(50)])
+
+
+def test_what_was_probably_replaced_is_told_with_what_was_said_later():
+    doubtful = {"old": Replacement(ADYEN.text, is_sure=False)}
+    assert f"{STRIPE.text} (later: {ADYEN.text})" in summarize_replaced([STRIPE, *chatter(50)], doubtful)
+
+
+def test_what_was_replaced_is_left_out_where_the_prompt_tells_what_replaced_it():
+    beside = BesideSummary((ADYEN,), (ADYEN.text,))
+    assert "Stripe" not in summarize_replaced([STRIPE, *chatter(50)], beside=beside)
+
+
+def test_a_reply_that_repeats_what_was_replaced_is_left_out():
+    echo = Turn("Great, I will use Stripe for payments.", "assistant")
+    assert "Great, I will" not in summarize_replaced([STRIPE, echo, *chatter(10)], room=200)
+
+
+def test_of_a_turn_only_the_sentence_that_was_replaced_is_told_as_such():
+    older = Turn("I work at Bosch in Ulm. Her number is 555-0199.", turn_id="old")
+    told = summarize_replaced([older, *chatter(5)], {"old": Replacement("Her number is 555-0177 now.")})
+    assert "0199. (corrected: Her number is 555-0177 now.)" in told
+    assert "I work at Bosch in Ulm. (corrected" not in told
+
+
+def test_what_the_speaker_says_was_left_behind_is_told_with_that(extractive):
+    switch = Turn("We switched from Stripe to Adyen because of the fees.")
+    told = extractive.summarize([STRIPE, *chatter(20), switch, *chatter(30)], 60)
+    assert f"{STRIPE.text} (corrected: {switch.text})" in told
+
+
+def test_a_correction_that_names_whose_value_it_is_corrects_nothing_else():
+    bridges = Turn("Sofia has 12 bridges over rivers.", "assistant", turn_id="old")
+    wrong = {"old": Replacement("No wait, Petra's number is 555-0177.")}
+    assert "corrected" not in summarize_replaced([bridges, *chatter(3)], wrong)
+
+
+# What cannot stand alone
+
+
+def test_a_sentence_that_leans_on_another_is_told_with_it_or_not_at_all():
+    said = [
+        Turn("Dr. Anna Keller is my dentist, her practice is in Lyon Street 4."),
+        Turn("Anna Becker is my neighbour. She works at Bosch."),
+        *chatter(60),
+    ]
+    for room in range(8, 120, 3):
+        told = ExtractiveSummarizer(WordTokens()).summarize(said, room)
+        assert "Bosch" not in told or "Anna Becker is my neighbour. She works at Bosch." in told
+
+
+def test_a_turn_about_somebody_is_told_with_the_turn_that_names_them():
+    said = [Turn("Who is Anna Becker?", "assistant"), Turn("She works at Bosch in Stuttgart."), *chatter(60)]
+    for room in range(8, 120, 3):
+        told = ExtractiveSummarizer(WordTokens()).summarize(said, room)
+        assert "Bosch" not in told or "Anna Becker?\nUser: She works" in told
+
+
+def test_a_decision_that_leans_on_a_sentence_stands_with_it_under_its_heading(extractive):
+    said = [Turn("The Miramar has a pool. It is decided, we will use it for the team."), *MUSEUM]
+    told = extractive.summarize(said, 40)
+    assert "Decided: User: The Miramar has a pool. It is decided, we will use it for the team." in told
+
+
+# What stands beside it
+
+
+def test_what_the_prompt_tells_anyway_is_not_repeated(extractive):
+    told = "I need to move the museum opening to Friday because the heating broke."
+    beside = BesideSummary((), (f"Well, hello! Well, {told}",))
+    assert told in extractive.summarize_beside(MUSEUM, 40, BesideSummary())
+    assert told not in extractive.summarize_beside(MUSEUM, 40, beside)
+
+
+ASKED = Turn("When does the plum bakery open on Sundays?")
+
+
+@pytest.mark.parametrize("answer", ["The plum bakery opens at nine.", "At nine."])
+def test_a_question_that_is_answered_after_the_summarised_turns_is_not_open(extractive, answer):
+    said = [*MUSEUM, ASKED]
+    since = (Turn(answer, "assistant"), Turn("Thanks!"))
+    assert f"Open: User: {ASKED.text}" in extractive.summarize(said, 80)
+    told = extractive.summarize_beside(said, 80, BesideSummary(since, tuple(turn.text for turn in since)))
+    assert "Open:" not in told
+
+
+def test_a_question_that_was_put_off_stays_open(extractive):
+    since = (Turn("I don't know yet, I will ask.", "assistant"), Turn("Fine."))
+    assert f"Open: User: {ASKED.text}" in extractive.summarize_beside([ASKED], 40, BesideSummary(since))
 
 
 # Its bounds

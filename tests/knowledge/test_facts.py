@@ -77,3 +77,48 @@ def test_what_was_recorded_with_subject_and_value_is_found_by_its_subject(say, k
     metadata = {"subject": "Crane 7", "attribute": "height", "value": "32 m"}
     say("It was measured on Monday.", AGENT, kind="memory", about="Crane 7", metadata=metadata)
     assert values(known("crane 7")) == {("height", "32 m")}
+
+
+def texts(facts):
+    return [one.text for one in facts]
+
+
+@pytest.mark.parametrize(
+    ("who", "asked"),
+    [
+        ("me", "write me a haiku about autumn"),
+        ("me", "I want you to refactor my parser."),
+        ("staging", "Please run the load test with locust against staging."),
+        ("staging", "ok, now spin up a fresh database for staging"),
+        ("staging", "We should deploy to staging."),
+        ("Mira", "show me the logs of Mira's last deploy"),
+        ("Mira", "Ping Mira about the outage."),
+    ],
+)
+def test_a_request_is_no_fact(say, known, who, asked):
+    say(asked)
+    assert known(who) == []
+
+
+@pytest.mark.parametrize(
+    ("who", "fact"),
+    [
+        ("Jonas", "Jonas left the company; Mira signs off now."),
+        ("Mira", "From now on Mira signs off all deploys."),
+        ("Mira", "Mira takes over the billing from Jonas."),
+        ("staging", "Test data lives on staging."),
+        ("Mira", "Note that Mira is away in June."),
+        ("Mira", "Sent the contract to Mira."),
+    ],
+)
+def test_what_is_settled_is_known_too(say, known, who, fact):
+    say(fact)
+    assert texts(known(who)) == [fact]
+
+
+def test_who_moves_to_an_office_need_not_live_there(say, known):
+    say("Mira moved to the Lisbon office.")
+    assert values(known("Mira")) == set()
+    assert texts(known("Mira")) == ["Mira moved to the Lisbon office."]
+    say("Jonas moved to Lisbon.")
+    assert values(known("Jonas")) == {("lives in", "Lisbon")}

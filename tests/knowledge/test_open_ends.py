@@ -37,6 +37,14 @@ def open_texts(*turns):
         "For Monday: HEIC preview on the server.",
         "Next up is the progress ring on the card.",
         "TODO: rename the lamp ids",
+        "TODO for later: rename the lamp ids, and write the label parser.",
+        "To-dos from the review: rename the lamp ids.",
+        "TODO next sprint: rename the lamp ids",
+        "TODO rename the lamp ids",
+        "Left for tomorrow: the lamp ids",
+        "Two things left for the lamps: their ids, and the switch.",
+        "Next steps for the lamps: rename the ids",
+        "TODO für später: die Lampen umbenennen",
         "The exporter is not done yet.",
         "We're waiting for Petra's table.",
         "remind me to renew the certificate",
@@ -65,10 +73,57 @@ def test_what_leaves_something_open(text):
         "nice. tomorrow",
         "Never email owners before 8:00.",
         "All 12 tests pass.",
+        "The todo list for later: its column is too wide.",
+        "To do this: run make and wait.",
+        "Each hint has the text TODO-COPY for now.",
+        "Open for orders: the shop in the harbour.",
+        "Reindex only after 22:00.",
+        "Reminders only after 10 days.",
     ],
 )
 def test_what_does_not(text):
     assert open_texts(said("user", text)) == []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Deploys to production happen on Tuesdays, only after Jonas from ops has signed off.",
+        "We release every Friday, only after QA has given a green light.",
+        "Backups are verified on Mondays, not before the weekly report is out.",
+        "Timesheets are due on the last Friday of each month.",
+        "The report must be in by Friday each week.",
+        "We always deploy on a Monday, not before the standup.",
+        "Deployt wird dienstags, erst nach Freigabe durch Jonas.",
+        "Desplegamos los martes, solo después de la revisión.",
+    ],
+)
+def test_what_is_done_again_and_again_is_no_task(rule):
+    assert open_texts(said("user", rule)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The migration runs on Tuesday, only after Jonas has signed off.",
+        "We deploy on Tuesdays; I'll send Jonas the list on Friday.",
+        "I'll check every file tomorrow.",
+        "The weekly report is due on Friday.",
+    ],
+)
+def test_a_single_day_ahead_is_a_task_even_beside_a_habit(text):
+    assert open_texts(said("user", text)) == [text]
+
+
+def test_what_is_asked_for_later_names_its_parts():
+    both = said("user", "TODO for later: add rate limiting, and write the label parser. Don't start now.")
+    assert open_texts(both, said("agent", "The label parser is written.")) == [both.text]
+    assert (
+        open_texts(
+            both, said("agent", "The label parser is written."), said("agent", "The rate limiting is in.")
+        )
+        == []
+    )
 
 
 def test_a_memory_may_have_the_type_of_a_task():
@@ -104,6 +159,42 @@ def test_it_stays_open_while_one_of_its_parts_is():
         open_texts(both, commit("Progress ring on the card"), commit("Deletion of photos on the server"))
         == []
     )
+
+
+@pytest.mark.parametrize(
+    "cancelling",
+    [
+        "forget the rate limiting, we don't need it",
+        "Forget rate limiting.",
+        "never mind the rate limiting",
+        "let's not do the rate limiting",
+        "rate limiting isn't needed",
+        "no rate limiting after all",
+        "please leave out the rate limiting",
+    ],
+)
+def test_one_part_may_be_done_and_the_other_cancelled(cancelling):
+    both = said("user", "TODO: write the DPD label parser and add rate limiting to POST /bookings.")
+    done, cancelled = said("user", "the DPD label parser is done"), said("user", cancelling, "s2")
+    assert open_texts(both, done) == [both.text]
+    assert open_texts(both, cancelled) == [both.text]
+    assert open_texts(both, done, cancelled) == open_texts(both, cancelled, done) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "don't forget the rate limiting",
+        "the rate limiting must not be dropped",
+        "don't skip the rate limiting",
+        "I forget the name of the rate limiting header",
+        "forget the newsletter",
+        "drop the newsletter",
+    ],
+)
+def test_what_is_not_cancelled_stays_open(text):
+    left = said("user", "TODO: add rate limiting to POST /bookings.")
+    assert open_texts(left, said("user", text))
 
 
 def test_what_is_done_elsewhere_closes_nothing():

@@ -58,3 +58,17 @@ def test_the_time_and_the_topic_are_read():
     assert question.asked == "decided"
     assert question.topic == {"meet", "anna"}
     assert read_progress_question("what's left for the importer?", NOW).topic == {"import"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "subject"),
+    [
+        ("ok, what's left to do?", set()),
+        ("Good morning! Where were we?", set()),
+        ("what did we do last week?", set()),
+        ("what's left for the invoices?", {"invoic"}),
+        ("The build fails on quotes. What's next?", {"build", "fail", "quot"}),
+    ],
+)
+def test_the_subject_is_what_the_whole_prompt_names(prompt, subject):
+    assert read_progress_question(prompt, NOW).subject == subject

@@ -12,7 +12,7 @@ from foreword.engine.defaults import default_reader
 from foreword.errors import EmbeddingError
 from foreword.store.base import ListRelations
 from foreword.testing import HashEmbeddings
-from foreword.types import REPLACES, Source
+from foreword.types import AMENDS, REPLACES, Source
 
 USER, AGENT, TOOL, WEB = (Source(name, name) for name in ("user", "agent", "tool", "web"))
 OLD, NEW = "The API of the shop listens on port 4000.", "The API of the shop listens on port 5000 now."
@@ -271,6 +271,85 @@ def test_a_reader_that_cannot_read_pairs_is_not_asked(open_engine, clock):
     engine = open_engine(PlainReader())
     say(engine, clock, OLD)
     say(engine, clock, NEW)
+    assert replaced(engine) == {}
+
+
+def test_questions_take_no_place_among_what_is_compared(open_engine, clock):
+    engine = open_engine(PairReader())
+    old = say(engine, clock, OLD)
+    for port in range(4001, 4012):
+        say(engine, clock, f"The API of the shop listens on port {port}, does it?")
+    new = say(engine, clock, NEW)
+    assert list(replaced(engine)) == [(new.id, old.id)]
+
+
+def test_outputs_of_tools_only_take_the_places_that_are_left(open_engine, clock):
+    engine = open_engine(PairReader())
+    old = say(engine, clock, OLD)
+    for port in range(4001, 4012):
+        say(engine, clock, f"The API of the shop listens on port {port}.", TOOL)
+    new = say(engine, clock, NEW)
+    assert (new.id, old.id) in replaced(engine)
+
+
+def sure_of(*newer):
+    """A rule that is sure of these newer statements where the older one is `OLD`, and of no others."""
+    return lambda new, old: 0.9 if OLD in old and any(text in new for text in newer) else 0.0
+
+
+def test_what_replaces_a_statement_replaces_its_bare_correction_too(open_engine, clock):
+    engine = open_engine(PairReader(sure_of(NEW)))
+    old = say(engine, clock, OLD, session="s")
+    clock.advance(minutes=1)
+    between = engine.remember("no, 4500", "w", kind="turn", source=USER, session="s")
+    engine.embed_pending("w")
+    new = say(engine, clock, NEW, session="t")
+    assert set(replaced(engine)) == {(between.id, old.id), (new.id, old.id), (new.id, between.id)}
+
+
+def test_of_two_that_changed_the_same_value_the_newer_replaces_the_other(open_engine, clock):
+    between = "The API of the shop listens on port 4500."
+    engine = open_engine(PairReader(sure_of(between, NEW)))
+    old, first, new = (say(engine, clock, text) for text in (OLD, between, NEW))
+    assert set(replaced(engine)) == {(first.id, old.id), (new.id, old.id), (new.id, first.id)}
+
+
+def test_changes_of_different_parts_do_not_replace_each_other(open_engine, clock):
+    both = "The API of the shop is on port 4000 and the admin page of the shop is on 4001."
+    engine = open_engine(PairReader(lambda new, old: 0.9 if both in old else 0.0))
+    old = say(engine, clock, both)
+    api = say(engine, clock, "The API of the shop is on port 5000 now.")
+    admin = say(engine, clock, "The admin page of the shop is on 5001 now.")
+    engine.embed_pending("w")
+    relations = {(one.from_id, one.to_id, one.type) for one in engine.store.run(ListRelations("w"))}
+    assert relations == {(api.id, old.id, AMENDS), (admin.id, old.id, AMENDS)}
+
+
+def test_what_an_agent_repeated_is_outdated_with_the_statement(open_engine, clock):
+    engine = open_engine(PairReader(lambda new, old: 0.9 if "user" in old else 0.2))
+    old = say(engine, clock, OLD, session="s")
+    clock.advance(minutes=1)
+    echo = engine.remember(
+        "Noted: the API of the shop is on port 4000.", "w", kind="turn", source=AGENT, session="s"
+    )
+    engine.embed_pending("w")
+    new = say(engine, clock, NEW, session="t")
+    assert replaced(engine) == {(new.id, old.id): 0.9, (new.id, echo.id): 0.9}
+
+
+def test_reports_on_different_files_replace_nothing_however_sure_the_reader_is(open_engine, clock):
+    engine = open_engine(PairReader(lambda new, old: 0.99))
+    for name in ("README.md", "CHANGELOG.md"):
+        say(engine, clock, f"I updated {name} of the shop with the port of the API.", AGENT)
+        say(engine, clock, f"Edited {name}: the port of the API of the shop", TOOL, metadata={"file": name})
+    assert replaced(engine) == {}
+
+
+def test_a_report_of_what_was_written_is_no_correction(open_engine, clock):
+    engine = open_engine(None)
+    say(engine, clock, "Quotes of the shop expire after 15 minutes.", AGENT, session="s")
+    clock.advance(minutes=1)
+    engine.remember("I wrote them to .env, which is ignored.", "w", kind="turn", source=AGENT, session="s")
     assert replaced(engine) == {}
 
 

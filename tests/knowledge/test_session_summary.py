@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.knowledge.session_summary import summarise_session
+from foreword.knowledge.session_summary import summarise_outcome, summarise_session
 from foreword.types import TRUSTS, Item, Source
 
 
@@ -67,7 +67,7 @@ def lines(text):
 
 def test_a_session_is_told_by_what_was_asked_decided_done_and_left_open(session):
     told = lines(summary(session))
-    assert told["Asked"].startswith("The checkout retry test is flaky on CI")
+    assert told["The user said"].startswith("The checkout retry test is flaky on CI")
     assert "don't inject a clock" in told["Decided"]
     assert "keep MAX_RETRIES at 5" in told["Decided"]
     assert "pytest tests/checkout -q: 42 passed" in told["Done"]
@@ -76,6 +76,22 @@ def test_a_session_is_told_by_what_was_asked_decided_done_and_left_open(session)
     assert "dead-letter queue is still not drained" in told["Open"]
     assert "Should I open a ticket for that?" in told["Open"]
     assert told["Files"] == "payments/adapter.py"
+
+
+def test_a_bare_done_is_not_told_but_what_follows_it_is():
+    turns = [user("Move the invoices."), agent("Done. The invoice service listens on port 7443.")]
+    assert summarise_outcome(turns, 50).text.startswith("Noted: The invoice service listens on port 7443")
+
+
+def test_a_plain_statement_of_the_user_is_told_as_what_the_user_said():
+    told = lines(summarise_outcome([user("Tom owns Falcon."), user("Add a pause menu.")], 50).text)
+    assert told == {"The user said": "Tom owns Falcon", "Asked": "Add a pause menu"}
+
+
+def test_a_run_is_named_by_the_step_that_ran_the_tests():
+    command = "cd api && python3 -m pytest -q tests 2>&1 | tail -30; exit ${PIPESTATUS[0]}"
+    told = lines(summary([user("Run the tests."), tool(f"$ {command}\n1 failed, 1 passed in 0.1s")]))
+    assert told["Open"] == "python3 -m pytest -q tests: 1 failed, 1 passed"
 
 
 def test_the_last_result_of_a_test_run_counts_and_a_bad_one_is_open(session):
@@ -96,7 +112,7 @@ def test_the_last_goal_is_told_even_in_a_long_session(session):
         for turn in (user(f"Look at module number {n} please."), agent(f"Module {n} is fine."))
     ]
     told = lines(summary([*session, *middle, user("Write the release notes for the auditors.")], 60))
-    assert "flaky on CI" in told["Asked"]
+    assert "flaky on CI" in told["The user said"]
     assert "release notes for the auditors" in told["Asked"]
 
 

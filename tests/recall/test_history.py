@@ -9,11 +9,12 @@ import pytest
 from foreword.recall.history import (
     MAX_CONTRADICTIONS,
     MAX_SUCCESSORS,
+    drop_told_as_history,
     find_contradictions,
     find_successors,
 )
 from foreword.text.statements import describe_history
-from foreword.types import REPLACES, Item, RelatedMemory, Relation, SearchResult, Source
+from foreword.types import AMENDS, REPLACES, Item, RelatedMemory, Relation, SearchResult, Source
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
@@ -99,6 +100,38 @@ def test_only_the_surest_contradictions_are_told():
     assert len(beside) == MAX_CONTRADICTIONS
 
 
+def later_than(result, *relations, read=None, held=None):
+    return [one.id for one in find_contradictions(result, relations, read or {}, held)]
+
+
+def test_what_changes_only_a_part_is_told_beside_the_rest():
+    older = SearchResult(item("a"), 0.5)
+    assert successors(related("b", "a", type=AMENDS)) == []
+    assert later_than(older, related("b", "a", type=AMENDS)) == ["b"]
+
+
+def test_what_is_told_beside_is_what_holds_now():
+    chain = related("b", "a", type=AMENDS), related("c", "b", depth=2)
+    assert later_than(SearchResult(item("a"), 0.5), *chain) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("blend", "told"), [(0.9, ["b"]), (0.2, []), (None, [])], ids=["near", "far", "not in the context"]
+)
+def test_a_doubtful_successor_in_the_context_is_told_beside_what_it_may_have_replaced(blend, told):
+    older = SearchResult(item("a"), 0.5, scores={"blend": 1.0, "read": 2.0})
+    held = {} if blend is None else {"b": blend}
+    assert later_than(older, related("b", "a", 0.2), read={"a": 2.0}, held=held) == told
+
+
+def test_what_an_agent_answered_to_a_change_is_not_told_beside_it():
+    said = [
+        RelatedMemory(item(name, trust=trust, session="s"), Relation(name, "a", AMENDS, 0.9), 1)
+        for name, trust in (("b", "user"), ("c", "agent"))
+    ]
+    assert later_than(SearchResult(item("a"), 0.5), *said) == ["b"]
+
+
 def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_author():
     facts = {"sha": "3f2a1c0d", "author": "Ana", "message": "Deploy on Tuesdays"}
     commit = item("c", "Deploy on Tuesdays\n\nfiles: ci.yml", "repository", kind="commit", metadata=facts)
@@ -126,3 +159,20 @@ def test_long_history_is_cut():
     told = describe_history([item("a", "word " * 200)])
     assert len(told) < 200
     assert told.endswith("…)")
+
+
+def test_what_a_later_result_has_in_its_history_has_no_line_of_its_own():
+    older, newer = (
+        Item(text, "w", id=text, created_at=MAY.replace(day=day))
+        for text, day in (("Water on the 5th.", 4), ("Water on the 12th.", 9))
+    )
+    told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4)]
+    assert [one.memory for one in drop_told_as_history(told)] == [newer]
+
+
+def test_two_results_that_each_have_the_other_in_their_history_leave_the_later_one():
+    older, newer = (
+        Item(f"On day {day}.", "w", id=str(day), created_at=MAY.replace(day=day)) for day in (4, 9)
+    )
+    told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4, history=(newer,))]
+    assert [one.memory for one in drop_told_as_history(told)] == [newer]

@@ -116,3 +116,38 @@ def test_where_we_were_passes_over_sessions_that_only_asked(coding, say):
     quay = say("We decided to keep the old quay.", "s1")
     say("what is left?", "s2")
     assert quay.id in ask(coding, "where were we?").included_memories
+
+
+def test_finished_work_is_no_answer_to_what_is_left(coding, say):
+    say("Set the invoice prefix to INV.", "s1")
+    say("Done. The invoice prefix is INV now and the tests pass.", "s1", AGENT)
+    assert ask(coding, "what is left?").included_memories == ()
+    assert ask(coding, "what is left for the invoice prefix?", "another").included_memories == ()
+
+
+def test_beside_what_is_left_stands_only_what_is_about_the_subject(coding, say):
+    left = say("Still open: the footer of the invoice.", "s1")
+    invoice = say("The footer of an invoice has room for three lines of text.", "s1")
+    say("The lamps on the pier are red and have three bulbs.", "s1")
+    assert ask(coding, "what is left to do?").included_memories == (left.id,)
+    told = ask(coding, "what's left for the footer of the invoice?", "another").included_memories
+    assert told[0] == left.id
+    assert set(told) <= {left.id, invoice.id}
+
+
+def test_without_a_subject_only_the_time_asked_for_counts(coding, say, clock):
+    say("The crane on the quay was repaired and tested.", "s1")
+    clock.advance(days=30)
+    done = say("The bell of the lighthouse was repaired and tested.", "s2")
+    clock.advance(days=1)
+    assert ask(coding, "what did we do yesterday?").included_memories == (done.id,)
+
+
+def test_the_last_session_s_summary_is_not_told_with_what_is_left(engine, say):
+    left = say("Still open: the footer of the invoice.", "s1")
+    summary = engine.remember(
+        "Set the prefix of invoices.", "shop", kind="summary", session="s0", source=AGENT
+    )
+    coding = InjectionPipeline(engine, last_session=lambda workspace, session: summary, zone=UTC)
+    assert ask(coding, "what is left?").included_memories == (left.id,)
+    assert "prefix" not in ask(coding, "what is left?", "another").formatted_context

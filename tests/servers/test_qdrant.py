@@ -205,7 +205,7 @@ def test_a_server_that_lost_its_disk_is_sent_everything_again(store, server):
     _fill(store)
     _wait_until_sent(store)
     (name,) = (one["name"] for one in _ask(server, "collections")["collections"])
-    _ask(server, f"collections/{name}/points/delete", {"filter": {}})
+    _ask(server, f"collections/{name}/points/delete?wait=true", {"filter": {}})
     assert _points(server) == []
     store.run(exchange.RebuildVectors(HERE))
     _wait_until_sent(store)

@@ -78,8 +78,9 @@ def bench(
 
 def _make_folder(data: Path | None) -> Path | None:
     """The given folder, created if it is missing; None if none is given."""
-    if data is not None:
-        data.mkdir(parents=True, exist_ok=True)
+    if data is not None and not data.exists():
+        data.mkdir(parents=True)
+        data.chmod(0o755)  # PostgreSQL may run as another user, who has to enter it
     return data
 
 

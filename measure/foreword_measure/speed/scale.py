@@ -71,6 +71,7 @@ def measure(
     for size in sorted(set(sizes)):
         home = folder / str(size)
         home.mkdir(exist_ok=True)
+        home.chmod(0o755)  # what is in it is made up, and PostgreSQL may run as another user
         for place, engine in enumerate(ENGINES):
             if stores and STORES[place] not in stores:
                 continue

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from foreword.capture.junk import RecentTexts
+    from foreword.capture.session_secrets import SessionSecrets
 
 _log = get_logger(__name__)
 
@@ -47,6 +47,10 @@ _NAME_BY_FIELD = {
     "last_assistant_message": "Stop",
 }
 _AFTER_TOOL = ("PostToolUse", "PostToolUseFailure")
+_SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "thread_id")
+_FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
+_NAME_FIELDS = ("hook_event_name", "hookEventName", "event", "agent_id", "agentId", "source")
+_LABELS = frozenset((*_SESSION_FIELDS, *_FOLDER_FIELDS, *_NAME_FIELDS, "tool_name", "toolName", "tool"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +82,22 @@ class AgentEvent:
         return f"{self.session}/{self.subagent}" if self.session and self.subagent else self.session
 
 
-def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
+def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # noqa: ANN401  (any JSON)
+    """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
+    if secrets is None or not isinstance(body, dict):
+        return redact_json(body)
+    return secrets.redact_event(body, first_label(body, *_SESSION_FIELDS, *_FOLDER_FIELDS), _LABELS)
+
+
+def parse_hook_event(
+    payload: bytes, at: datetime, agent: str = "", secrets: SessionSecrets | None = None
+) -> AgentEvent | None:
     """The event that a hook received, without its secrets; None if it is not JSON or has no name.
 
     Secrets are removed before any text is cut, because a cut could split a key in two.
     """
     try:
-        body = redact_json(json.loads(payload.decode("utf-8-sig", errors="replace")))
+        body = redact_event(json.loads(payload.decode("utf-8-sig", errors="replace")), secrets)
     except (ValueError, RecursionError) as error:
         _log.warning("an event is not JSON", agent=agent, problem=type(error).__name__)
         return None
@@ -99,9 +112,9 @@ def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEven
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        session=first_label(body, "session_id", "sessionId", "conversation_id", "thread_id"),
+        session=first_label(body, *_SESSION_FIELDS),
         subagent=first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
-        folder=first_label(body, "cwd", "working_directory", "workspace"),
+        folder=first_label(body, *_FOLDER_FIELDS),
         agent=agent,
         source=first_label(body, "source"),
         prompt=first_text(body, "prompt", "user_prompt"),
@@ -132,28 +145,20 @@ def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return tool_input if isinstance(tool_input, dict) else {"input": tool_input} if tool_input else {}
 
 
-def items_from_event(event: AgentEvent, workspace: str, repeats: RecentTexts | None = None) -> list[Item]:
+def items_from_event(event: AgentEvent, workspace: str) -> list[Item]:
     """The items that an event gives: a prompt, an answer, or a tool's call with its result; often none.
 
-    Secrets are removed before any text is cut, because half a secret would not be recognised. With `repeats`,
-    texts that the session had lately give no items.
+    Secrets are removed before any text is cut, because half a secret would not be recognised.
     """
     match event.name:
         case "UserPromptSubmit":
-            items = _items_from_speech(event, workspace, event.prompt, "user", Source("user", "user"))
+            return _items_from_speech(event, workspace, event.prompt, "user", Source("user", "user"))
         case "Stop" | "PostCompact":
-            items = _items_from_speech(event, workspace, event.message, "assistant", Source("agent", "agent"))
+            return _items_from_speech(event, workspace, event.message, "assistant", Source("agent", "agent"))
         case name if name in _AFTER_TOOL:
-            items = _items_from_tool_call(event, workspace)
+            return _items_from_tool_call(event, workspace)
         case _:
-            items = []
-    return [item for item in items if repeats is None or not _record_and_check_repeat(repeats, item)]
-
-
-def _record_and_check_repeat(repeats: RecentTexts, item: Item) -> bool:
-    """Record an item, and return whether its session had it lately; outputs of tools are compared loosely."""
-    loosely = item.source.trust in ("tool", "web")
-    return repeats.record_and_check_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
+            return []
 
 
 def _items_from_speech(

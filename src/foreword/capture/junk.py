@@ -6,19 +6,12 @@ no junk, and a text is junk only if all of it is. The wordings are listed in `ju
 
 from __future__ import annotations
 
-import hashlib
 import re
-import threading
 import tomllib
-from collections import OrderedDict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foreword.text.words import fold_case, split_words
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 _MAX_WORDS = 10
 _COMMAND = re.compile(r"/([A-Za-z][\w:.-]*)(?=\s|$)")
@@ -85,10 +78,6 @@ _NOISE = re.compile(
       | [.\-=_*~#⠀-⣿|/\\ ]*
     )\s*$""",
     re.VERBOSE | re.IGNORECASE,
-)
-_CHANGING = re.compile(
-    r"\d\d\d\d-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?z?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
-    r"|\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|sec|seconds|minutes)\b|\b0x[0-9a-f]{6,16}\b|\bpid[ =:]+\d+\b"
 )
 
 
@@ -170,38 +159,3 @@ def _is_acknowledgement(text: str) -> bool:
         if any(tuple(words[start:end]) in phrases for start in reached):
             reached.add(end)
     return len(words) in reached
-
-
-class RecentTexts:
-    """The recent texts of each session, so that a repeated text is not stored again.
-
-    The number of texts and of sessions is limited; the oldest are dropped. The same text at the same moment
-    is no repeat, but the same event delivered twice: a second try must not be lost. Safe to share between
-    threads.
-    """
-
-    def __init__(self, texts: int = 512, sessions: int = 64) -> None:
-        self._texts = texts
-        self._sessions = sessions
-        self._lock = threading.Lock()
-        self._seen_by_session: OrderedDict[str, OrderedDict[bytes, datetime]] = OrderedDict()
-
-    def record_and_check_repeat(
-        self, session: str, text: str, at: datetime, *, loosely: bool = False
-    ) -> bool:
-        """Record a text of a session, and return whether the session had it at another moment.
-
-        With `loosely`, texts that differ only in times, durations and addresses, as outputs do, are the same.
-        """
-        normalised = " ".join((_CHANGING.sub(" ", fold_case(text)) if loosely else fold_case(text)).split())
-        key = hashlib.blake2b(normalised.encode(errors="replace"), digest_size=12).digest()
-        with self._lock:
-            seen = self._seen_by_session.setdefault(session, OrderedDict())
-            self._seen_by_session.move_to_end(session)
-            first = seen.setdefault(key, at)
-            seen.move_to_end(key)
-            if len(seen) > self._texts:
-                seen.popitem(last=False)
-            if len(self._seen_by_session) > self._sessions:
-                self._seen_by_session.popitem(last=False)
-        return first != at

@@ -49,11 +49,14 @@ _IMAGE_DATA = re.compile(
 _MIN_CHARACTERS = len("<private")  # a shorter text has no secret
 
 
-def redact(text: str) -> str:
-    """The text without secrets and private spans; redacting it again changes nothing."""
+def redact(text: str, found: dict[str, str] | None = None) -> str:
+    """The text without secrets and private spans; redacting it again changes nothing.
+
+    The secrets that were found are added to `found`, each with its kind.
+    """
     if len(text) < _MIN_CHARACTERS:
         return text
-    return _replace_secrets_with_marks(remove_private_spans(text))
+    return _replace_secrets_with_marks(remove_private_spans(text), found=found)
 
 
 def redact_file_text(text: str) -> str:
@@ -65,10 +68,14 @@ def redact_file_text(text: str) -> str:
     return _replace_secrets_with_marks(text, keep_lines=True)
 
 
-def _replace_secrets_with_marks(text: str, *, keep_lines: bool = False) -> str:
+def _replace_secrets_with_marks(
+    text: str, *, keep_lines: bool = False, found: dict[str, str] | None = None
+) -> str:
     """The text with a mark in place of each secret; with `keep_lines`, its line breaks stay."""
     pieces, at = [], 0
     for secret in find_secrets(text):
+        if found is not None:
+            found[text[secret.start : secret.end]] = secret.kind
         breaks = "\n" * text.count("\n", secret.start, secret.end) if keep_lines else ""
         pieces += [text[at : secret.start], f"[redacted:{secret.kind}]", breaks]
         at = secret.end
@@ -80,20 +87,23 @@ def has_private_mark(text: str) -> bool:
     return _PRIVATE.search(text) is not None
 
 
-def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
-    """The JSON value without secrets, in keys too; under a key that names a secret the value is redacted."""
+def redact_json(value: Any, found: dict[str, str] | None = None) -> Any:  # noqa: ANN401 - JSON is whatever it is
+    """The JSON value without secrets, in keys too; under a key that names a secret the value is redacted.
+
+    The secrets that were found are added to `found`, each with its kind.
+    """
     root = [value]
     pending: list[tuple[Any, Any, str]] = [(root, 0, "")]
     while pending:
         holder, place, name = pending.pop()
         inner = holder[place]
         if isinstance(inner, (str, int)) and not isinstance(inner, bool):
-            holder[place] = _redact_named_value(name, inner)
+            holder[place] = _redact_named_value(name, inner, found)
         elif isinstance(inner, dict):
             copy: dict[Any, Any] = {}
             holder[place] = copy
             for key, member in inner.items():
-                member_key = _make_key_unique(redact(key), copy) if isinstance(key, str) else key
+                member_key = _make_key_unique(redact(key, found), copy) if isinstance(key, str) else key
                 copy[member_key] = member
                 pending.append((copy, member_key, redact(_member_name(inner, key))))
         elif isinstance(inner, (list, tuple)):
@@ -122,27 +132,30 @@ def _make_key_unique(key: str, members: dict[Any, Any]) -> str:
     return free
 
 
-def _redact_named_value(name: str, value: str | int) -> str | int:
+def _redact_named_value(name: str, value: str | int, found: dict[str, str] | None) -> str | int:
     """A value without secrets, or a mark if its name announces a secret and the value looks like one.
 
     The bytes of an image stay as they are, because anything in them that looks like a secret is chance.
     """
     if isinstance(value, str) and _IMAGE_DATA.fullmatch(value):
         return value
-    clean = _redact_with_name(name, value) if isinstance(value, str) else value
+    clean = _redact_with_name(name, value, found) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
     head = Value(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)
     named = prepare_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
     for match in find_secret_names(named.lower, list_secret_stems(named)):
         if can_name_secret(named.text, match) and fits_secret_name(head, match):
-            return f"[redacted:{kind_for_name(match)}]"
+            kind = kind_for_name(match)
+            if found is not None:
+                found[text] = kind
+            return f"[redacted:{kind}]"
     return clean
 
 
-def _redact_with_name(name: str, value: str) -> str:
+def _redact_with_name(name: str, value: str, found: dict[str, str] | None) -> str:
     """A text without secrets; the value of a cookie or authorization header is searched with its name."""
     lead = f"{name}: " if _HEADER.search(name) else ""
-    return redact(lead + value)[len(lead) :]
+    return redact(lead + value, found)[len(lead) :]
 
 
 def remove_private_spans(text: str) -> str:

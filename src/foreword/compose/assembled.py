@@ -177,7 +177,7 @@ def _story_lines(item: Item) -> list[str]:
     return [_bullet_line(name, said, item.source) for name, said in story if said]
 
 
-def _word_value(item: Item) -> str:
+def _word_learned_value(item: Item) -> str:
     axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
     cluster = f"cluster size: {quote_line(str(size), _MAX_NAME_CHARACTERS)}" if size is not None else ""
     known = ", ".join(filter(None, (quote_line(axis, _MAX_NAME_CHARACTERS), cluster)))
@@ -218,7 +218,7 @@ _WORDINGS: Mapping[str, Callable[[Item], str]] = {
     "memory": _word_memory,
     "code": _word_code,
     "experience": _word_experience,
-    "value": _word_value,
+    "value": _word_learned_value,
     "commit": _word_commit,
     "document": _word_document,
 }

@@ -25,7 +25,7 @@ CLUSTER_AGREEMENT = 2.5
 
 
 class InjectionCategory(Enum):
-    """Why a memory is injected: the category's priority (1 is first) and its share of the default budget."""
+    """Why a memory is injected, with its place in the budget: which is filled first, and with how much."""
 
     DIVERGENCE_ALERT = "divergence alert"
     HIGH_RELEVANCE_CLUSTER = "high relevance cluster"

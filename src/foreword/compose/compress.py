@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from foreword.compose.cutting import shorten_text
 from foreword.compose.entity_context import entities_text, without_details
-from foreword.compose.history import FormattedHistory, make_history
+from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.summary import Summary, summarise
@@ -24,6 +24,7 @@ from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
 from foreword.compose.user_context import word_user_lines
 from foreword.compose.worth import count_in_words, reduce_to_target
 from foreword.errors import CannotCompress
+from foreword.types import BesideSummary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +43,12 @@ class ReductionTools:
     summarizer: DialogueSummarizer
     tokenizer: Tokenizer
 
-    def summarise_turns(self, before: str, older: Sequence[Turn], tokens: int) -> Summary:
+    def summarise_turns(
+        self, before: str, older: Sequence[Turn], tokens: int, beside: BesideSummary
+    ) -> Summary:
         """One summary of an earlier summary and of these turns, about half the tokens for each."""
-        new = summarise(self.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
+        room = tokens // 2 if before else tokens
+        new = summarise(self.summarizer, older, room, beside) if older else Summary()
         kept = shorten_text(before, tokens - self.tokenizer.count(new.text) - 1, self.tokenizer)
         return replace(new, text=shorten_text(f"{kept} {new.text}".strip(), tokens, self.tokenizer))
 
@@ -104,7 +108,9 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
         if not older and tools.tokenizer.count(before) <= tokens:
             return content, ""
         half = (tools.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
-        summary = tools.summarise_turns(before, [turn.turn for turn in older], min(tokens, half))
+        told = [turn.content for turn in (*history.recalled, *recent)]
+        beside = BesideSummary([turn.turn for turn in recent], told)
+        summary = tools.summarise_turns(before, [turn.turn for turn in older], min(tokens, half), beside)
         how = "but for a summary" if summary.text else "without a summary"
         lost = f"{count_in_words(len(older), 'older turn')} {how}" if older else "some of the summary"
         made = _replace_history(content, tools, summary=summary.text, recent=recent)
@@ -142,6 +148,7 @@ def _replace_history(
         tools.tokenizer,
         history.template,
         history.problem,
+        history.opening,
     )
     return replace(content, history=made)
 

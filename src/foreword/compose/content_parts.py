@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from foreword.compose.quoting import indent_after_label
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from foreword.types import Turn
 
@@ -117,8 +119,20 @@ def _parts_with_text(turn: Turn, text: str) -> list[Part]:
     told = parts_text(turn.parts).strip()
     if told and text.endswith(told):
         return _prepend_text(text.removesuffix(told), turn.parts)
+    if told and text.endswith(after_label := indent_after_label(told)):
+        return _prepend_text(text.removesuffix(after_label), [*_indent_parts(turn.parts)])
     images = [part for part in turn.parts if read_image(part) is not None]
     return [*([{"type": "text", "text": text}] if text.strip() else []), *images]
+
+
+def _indent_parts(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts with their texts as they stand after a speaker's label, each on lines of its own."""
+    for at, part in enumerate(parts):
+        if part.get("type") in _TEXT_TYPES:
+            text = indent_after_label(f"\n{part_text(part)}" if at else part_text(part))
+            yield {"type": "text", "text": text.removeprefix("\n")}
+        else:
+            yield part
 
 
 def _prepend_text(lead: str, parts: Sequence[Part]) -> list[Part]:

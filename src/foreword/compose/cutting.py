@@ -15,7 +15,7 @@ from foreword.text.sentences import sentence_spans
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from foreword.text.tokens import Tokenizer
 
@@ -45,7 +45,13 @@ _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _MAX_SEARCHED = 400_000
 """At most how many characters are searched for words of the question."""
 
-_GUESSES = 12
+_GUESSES, _FULL_SHARE, _CAUTION = 12, 0.98, 0.99
+"""How often a length is guessed, the share of the tokens that is full enough, and by how much a guess is less
+than the tokens of the one before suggest."""
+
+_CHARACTERS_A_TOKEN = 4
+"""The first guess at how many characters a token has."""
+
 _NEAR_A_WORD = 24
 
 
@@ -59,24 +65,43 @@ def words_asked_for(query: str) -> frozenset[str]:
     return frozenset(word for word in split_words(query) if len(word) > 1 and word not in STOPWORDS)
 
 
-def shorten_text(text: str, tokens: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()) -> str:
+def shorten_text(
+    text: str,
+    tokens: int,
+    tokenizer: Tokenizer,
+    asked_words: Collection[str] = (),
+    measure: Callable[[str], int] | None = None,
+) -> str:
     """The text in at most `tokens`: its ends, and lines between them that have words of `asked_words`.
 
-    Returns the whole text if it fits, and an empty one if there are too few tokens.
+    Returns the whole text if it fits, and an empty one if there are too few tokens. `measure` counts a
+    shortened text where it costs more than its own tokens, as one whose lines are indented.
     """
-    if fits_within(text, tokens, tokenizer):
+    count = measure or tokenizer.count
+    if len(text) <= tokens * MAX_CHARACTERS_A_TOKEN and count(text) <= tokens:
         return text
     if tokens < MIN_CUT_TOKENS:
         return ""
     spans = _spans_asked_for(text, asked_words) if asked_words and tokens >= _MIN_TOKENS_TO_QUOTE else []
-    kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
+    return _fullest_cut(text, tokens, spans, count)
+
+
+def _fullest_cut(text: str, tokens: int, spans: Sequence[Span], count: Callable[[str], int]) -> str:
+    """As much of the ends and the spans as has at most `tokens`; empty if even the least has more."""
+    fullest, fits, too_many = "", 0, len(text)
+    kept = min(len(text) - 1, tokens * _CHARACTERS_A_TOKEN)
     for _ in range(_GUESSES):
         made = _keep_ends_and_spans(text, kept, spans)
-        count = tokenizer.count(made)
-        if count <= tokens:
-            return made
-        kept = min(kept - 1, int(kept * tokens / count * 0.97))
-    return ""
+        used = count(made)
+        if used <= tokens:
+            fullest, fits = made, kept
+        else:
+            too_many = kept
+        if tokens * _FULL_SHARE <= used <= tokens or too_many - fits <= 1:
+            break
+        guess = int(kept * tokens / max(1, used) * _CAUTION)
+        kept = guess if fits < guess < too_many else (fits + too_many) // 2
+    return fullest
 
 
 def _spans_asked_for(text: str, asked_words: Collection[str]) -> list[Span]:

@@ -14,25 +14,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
+from foreword.compose.formatted_history import (
+    DEFAULT_TEMPLATE,
+    FormattedHistory,
+    HistoryTemplate,
+    make_history,
+)
 from foreword.compose.quoting import escape_headings
 from foreword.compose.summary import Summary, summarise
 from foreword.compose.turns import (
     FormattedTurn,
     TurnStyle,
     TurnWording,
+    begins_with_answer,
     exchange_blocks,
+    has_content,
     is_unshortened,
     question_and_answer,
     sort_by_time,
     turn_identity,
-    turns_images_tokens,
 )
-from foreword.errors import ValidationError
 from foreword.options import check_fraction, check_whole_number
-from foreword.text.clean import indent_lines
+from foreword.types import BesideSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Turn
@@ -40,34 +46,18 @@ if TYPE_CHECKING:
 _JOIN_TOKENS = 2
 """At most how many tokens it costs to join a line to the others."""
 
-_LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
-"""Where not everything fits, a turn may have this share of the tokens, and at least this many; a longer one
-is shortened. Turns of the last exchange may have more."""
+_LONG_TURN_SHARE, _MIN_LONG_TURN, _MAX_LONG_TURN_SHARE = 0.25, 400, 0.6
+"""Where not everything fits, a turn may have the first share of the tokens, or so many tokens up to the last
+share; a longer one is shortened. Turns of the last exchange may have more."""
 
 _SPARE_SHARE = 0.03
 """If more than this share of the tokens is left over, long turns are shortened less."""
 
-_MAX_LENGTHENINGS = 6
-"""How often a higher limit for long turns is tried; each time by half as much."""
+_MAX_LENGTHENINGS = 3
+"""How often long turns are told in more tokens; the first time may make some of them whole."""
 
 _MAX_FILLS, _MIN_FILL = 4, 12
 """How often more turns are taken into tokens left over, and the fewest tokens that are worth it."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryTemplate:
-    """The headings of the parts of a history; in `summary`, `{}` is replaced by the summary."""
-
-    summary: str = "[Conversation summary: {}]"
-    recalled: str = "Earlier in this conversation:"
-    recent: str = "Recent conversation:"
-
-    def __post_init__(self) -> None:
-        if "{}" not in self.summary:
-            raise ValidationError(f"the template {self.summary!r} has no {{}}; put it where a summary goes")
-
-
-DEFAULT_TEMPLATE = HistoryTemplate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,63 +83,6 @@ class HistoryFormatterConfig:
         check_fraction("summary_share", self.summary_share)
 
 
-@dataclass(frozen=True, slots=True)
-class FormattedHistory:
-    """A worded conversation; recalled and recent turns are oldest first.
-
-    `token_count` includes the text and the images of recent turns, which are sent with them; `reserved` is
-    the number of tokens for a summary that is not made yet. `problem` says why the summary is missing or
-    incomplete, if the summarizer failed.
-    """
-
-    summary: str | None = None
-    recalled: tuple[FormattedTurn, ...] = ()
-    recent_turns: tuple[FormattedTurn, ...] = ()
-    text: str = ""
-    token_count: int = 0
-    template: HistoryTemplate = DEFAULT_TEMPLATE
-    problem: str = ""
-    reserved: int = 0
-
-
-def make_history(
-    summary: str | None,
-    recalled: Sequence[FormattedTurn],
-    recent: Sequence[FormattedTurn],
-    tokenizer: Tokenizer,
-    template: HistoryTemplate = DEFAULT_TEMPLATE,
-    problem: str = "",
-) -> FormattedHistory:
-    """A history made of these parts, with its text and token count."""
-    text = history_text(summary, recalled, recent, template)
-    tokens = tokenizer.count(text) + turns_images_tokens(recent)
-    return FormattedHistory(summary or None, tuple(recalled), tuple(recent), text, tokens, template, problem)
-
-
-def history_text(
-    summary: str | None,
-    recalled: Sequence[FormattedTurn],
-    recent: Sequence[FormattedTurn],
-    template: HistoryTemplate,
-) -> str:
-    """The parts that are not empty, under their headings, with blank lines between them."""
-    parts = [template.summary.replace("{}", indent_lines(escape_headings(summary), 2))] if summary else []
-    for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
-        if turns:
-            parts.append("\n".join((heading, *_lines_by_day(turns))))
-    return "\n\n".join(parts)
-
-
-def _lines_by_day(turns: Sequence[FormattedTurn]) -> Iterator[str]:
-    """The lines of turns, with a heading before the first turn of each day."""
-    day = ""
-    for turn in turns:
-        if turn.day and turn.day != day:
-            day = turn.day
-            yield day
-        yield turn.formatted
-
-
 class HistoryFormatter:
     """Words conversations; stores nothing of them but a cache of some turns."""
 
@@ -163,7 +96,9 @@ class HistoryFormatter:
         self._summarizer = summarizer
         self._tokenizer = tokenizer
         self._wording = TurnWording(tokenizer)
-        self._recent_style = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
+        self._recent_style = TurnStyle(
+            self.config.include_speakers, self.config.include_timestamps, day=self.config.include_timestamps
+        )
         self._recalled_style = TurnStyle(
             self.config.include_speakers, self.config.include_timestamps, day=True, images=False
         )
@@ -183,68 +118,27 @@ class HistoryFormatter:
         which takes longest, is not made; tokens are only reserved for it, to show how many are left for other
         parts.
         """
-        asked_words, turns = words_asked_for(query), dialogue_state.turns
-        draft = self._compose_using_spare_tokens(
-            turns, max_tokens, recalled, asked_words, self.config.max_summary_tokens
-        )
-        if not with_summary:
-            return replace(draft.formatted, reserved=draft.reserved)
-        is_summarised = bool(draft.reserved)
-        history = self._add_summary(draft, recalled, max_tokens)
-        if is_summarised and _has_room_for_longer_turns(
-            history, max_tokens - history.token_count, max_tokens
-        ):
-            # The summary has fewer tokens than were reserved for it.
-            summary = self._tokenizer.count(draft.summary)
-            longer = self._compose_using_spare_tokens(turns, max_tokens, recalled, asked_words, summary)
-            history = _choose_fuller(history, self._add_summary(longer, recalled, max_tokens))
-        return history
+        draft = self._compose(dialogue_state.turns, max_tokens, recalled, words_asked_for(query))
+        if with_summary:
+            return self._add_summary(draft, recalled, max_tokens)
+        return replace(draft.formatted, reserved=draft.reserved)
 
-    def _compose_using_spare_tokens(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        recalled: Sequence[Turn],
-        asked_words: Collection[str],
-        max_summary: int,
+    def _compose(
+        self, turns: Sequence[Turn], max_tokens: int, recalled: Sequence[Turn], asked_words: Collection[str]
     ) -> _HistoryDraft:
-        """A draft with as high a limit for long turns as the tokens allow."""
-        longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
-        draft = self._compose_with_turn_limit(turns, max_tokens, recalled, asked_words, longest, max_summary)
-        more = max_tokens
-        for _ in range(_MAX_LENGTHENINGS):
-            spare = max_tokens - draft.tokens
-            if not _has_room_for_longer_turns(draft.formatted, spare, max_tokens):
-                break
-            more = min(more // 2, spare)
-            longer = self._compose_with_turn_limit(
-                turns, max_tokens, recalled, asked_words, longest + more, max_summary
-            )
-            if longer.tokens > draft.tokens and len(longer.formatted.recent_turns) >= len(
-                draft.formatted.recent_turns
-            ):
-                draft, longest = longer, longest + more
-        return draft
-
-    def _compose_with_turn_limit(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        recalled: Sequence[Turn],
-        asked_words: Collection[str],
-        longest: int,
-        max_summary: int,
-    ) -> _HistoryDraft:
-        """A draft in which only turns of the last exchange may exceed `longest`, unless all fit.
+        """A draft with all turns, if they fit; else with long turns shortened, to leave room for others.
 
         If a summary is needed, tokens are reserved for it.
         """
+        max_summary = self.config.max_summary_tokens
         room = max_tokens - self._heading_tokens(self.config.template.recent)
         draft = _HistoryDraft(turns, room, asked_words)
         if self._take_whole_conversation(draft, recalled):
             self._shrink_to_exact_count(draft, max_tokens)
             return draft
-        draft.longest = longest
+        draft.longest = max(
+            min(_MIN_LONG_TURN, int(max_tokens * _MAX_LONG_TURN_SHARE)), int(max_tokens * _LONG_TURN_SHARE)
+        )
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -256,7 +150,7 @@ class HistoryFormatter:
         return draft
 
     def _fill_remaining_tokens(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> None:
-        """Take more recalled turns, then more recent turns, while tokens are left.
+        """Take more recalled turns, then more recent turns, while tokens are left; then lengthen them.
 
         Costs are estimated with a little to spare for every line, so the exact count shows tokens left over.
         """
@@ -271,22 +165,46 @@ class HistoryFormatter:
             if len(draft.recalled) == chosen and not self._take_more_recent_turns(draft):
                 break
             self._shrink_to_exact_count(draft, max_tokens)
+        self._lengthen_shortened_turns(draft, max_tokens)
+
+    def _lengthen_shortened_turns(self, draft: _HistoryDraft, max_tokens: int) -> None:
+        """Tell more of the turns that were shortened, in equal shares of the tokens that are left."""
+        for _ in range(_MAX_LENGTHENINGS):
+            spare = max_tokens - draft.tokens
+            shortened = draft.shortened_turns()
+            if not shortened or spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
+                break
+            before = draft.formatted
+            longer = [self._lengthen(draft, line, spare // len(shortened)) for line in shortened]
+            draft.exchange_lines(shortened, longer)
+            self._make_text(draft)
+            if not before.token_count < draft.formatted.token_count <= max_tokens - draft.reserved:
+                draft.exchange_lines(longer, shortened)
+                draft.formatted = before
+                break
+
+    def _lengthen(self, draft: _HistoryDraft, line: FormattedTurn, more: int) -> FormattedTurn:
+        """A shortened line with `more` tokens at most; the line itself if it cannot be longer."""
+        style = self._recalled_style if line in draft.recalled else self._recent_style
+        longer = self._wording.shorten(line.turn, style, line.tokens + more, draft.asked_words)
+        return replace(longer, rank=line.rank) if longer and longer.tokens > line.tokens else line
 
     def _add_summary(
         self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int
     ) -> FormattedHistory:
         """The history with its summary; tokens left over go to more turns.
 
-        If these turns were part of the summary, it is made again without them.
+        The summary is then made again, so that it does not repeat these turns.
         """
         if not draft.reserved:
             return draft.formatted
         self._summarise_earlier(draft, draft.reserved - self._heading_tokens(self.config.template.summary))
-        draft.reserved, summarised = 0, draft.first
+        draft.reserved, beside = 0, draft.beside_summary()
         self._fill_remaining_tokens(draft, recalled, max_tokens)
-        if draft.summary and draft.first < summarised:
+        if draft.summary and draft.beside_summary() != beside:
             self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
             self._shrink_to_exact_count(draft, max_tokens)
+            self._lengthen_shortened_turns(draft, max_tokens)
         return draft.formatted
 
     def _take_more_recent_turns(self, draft: _HistoryDraft) -> bool:
@@ -315,6 +233,7 @@ class HistoryFormatter:
         for start, block in exchange_blocks(draft.turns):
             if self._is_beyond_recent_limit(draft, start):
                 break
+            room -= self._new_day_tokens(block, draft.recent_days())
             worded = self._word_whole_block(block, room)
             if worded is None and not draft.recent:
                 worded = self._word_shortened_block(draft, block, room)
@@ -404,19 +323,24 @@ class HistoryFormatter:
         """The blocks before those of the draft that fit, newest first; very long turns shortened."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
+        days = draft.recent_days()
         for start, block in exchange_blocks(draft.turns, draft.first):
             if self._is_beyond_recent_limit(draft, start):
                 break
             room += sum(
                 recalled.get(turn_identity(turn), 0) for turn in block
             )  # these are no longer recalled
+            room -= self._new_day_tokens(block, days)
             worded = self._word_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
                 worded = self._word_shortened_block(draft, block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
+            days |= {line.day for line in worded}
             room -= _token_sum(worded)
+        while fitting and begins_with_answer(draft.turns, fitting[-1][0]):
+            fitting.pop()
         return fitting
 
     def _reserve_summary(self, draft: _HistoryDraft, most: int) -> None:
@@ -428,10 +352,15 @@ class HistoryFormatter:
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
         """Summarise the turns before the recent ones in at most `room` tokens."""
-        earlier = draft.turns[: draft.first]
-        summary = summarise(self._summarizer, earlier, room) if earlier else Summary()
+        earlier, beside = draft.turns[: draft.first], draft.beside_summary()
+        summary = summarise(self._summarizer, earlier, room, beside) if earlier else Summary()
         draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
         draft.problem = summary.problem
+
+    def _new_day_tokens(self, block: Sequence[Turn], days: Collection[str]) -> int:
+        """The tokens of the headings that recent turns need in addition to those of `days`."""
+        new_days = {self._recent_style.day_heading(turn) for turn in block} - {"", *days}
+        return sum(map(self._heading_tokens, new_days))
 
     def _word_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The lines of a block of turns, if all of them fit together; else None."""
@@ -458,14 +387,19 @@ class HistoryFormatter:
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:
         """Make the text of the draft, and drop the least needed turns while its exact count is too high."""
         while True:
-            recent = [turn for block in reversed(draft.recent) for turn in block]
-            recalled = sort_by_time(draft.recalled, draft.turns)
-            draft.formatted = make_history(
-                draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
-            )
+            self._make_text(draft)
             if draft.tokens <= max_tokens or not (draft.formatted.text or draft.reserved):
                 return
             draft.drop_least_needed()
+
+    def _make_text(self, draft: _HistoryDraft) -> None:
+        """Make the history of the draft from its turns and its summary."""
+        recent = [turn for block in reversed(draft.recent) for turn in block]
+        recalled = sort_by_time(draft.recalled, draft.turns)
+        parts = (draft.summary, recalled, recent)
+        draft.formatted = make_history(
+            *parts, self._tokenizer, self.config.template, draft.problem, draft.opening
+        )
 
     def _heading_tokens(self, text: str) -> int:
         """The tokens of a heading with its line break."""
@@ -484,6 +418,7 @@ class _HistoryDraft:
         self.asked_words = asked_words
         self.longest = 0
         self.first = len(turns)
+        self.opening = next((turn_identity(turn) for turn in turns if has_content(turn)), None)
         self.recent: list[list[FormattedTurn]] = []
         self.recalled: list[FormattedTurn] = []
         self.summary = self.problem = ""
@@ -508,19 +443,37 @@ class _HistoryDraft:
 
     def with_question_or_answer(self, turn: Turn) -> list[Turn]:
         """A turn with the answer to its question, or the question to its answer, in their order."""
-        if self._places is None:
-            self._places = {turn_identity(one): place for place, one in enumerate(self.turns)}
-        place = self._places.get(turn_identity(turn))
+        place = self._places_by_identity().get(turn_identity(turn))
         return [turn] if place is None else question_and_answer(self.turns, place)
+
+    def recent_days(self) -> set[str]:
+        """The days of the recent turns, which have their headings."""
+        return {worded.day for block in self.recent for worded in block}
+
+    def beside_summary(self) -> BesideSummary:
+        """The turns after those that are summarised, and the texts of the turns that are told."""
+        told = [*self.recalled, *(worded for block in self.recent for worded in block)]
+        return BesideSummary(tuple(self.turns[self.first :]), tuple(worded.content for worded in told))
 
     def recent_turn_keys(self) -> set[Hashable]:
         """The keys of the recent turns; see `turn_identity`."""
         return {turn_identity(worded.turn) for block in self.recent for worded in block}
 
+    def shortened_turns(self) -> list[FormattedTurn]:
+        """The recent and recalled turns that are not told whole."""
+        lines = (*(line for block in self.recent for line in block), *self.recalled)
+        return [line for line in lines if not is_unshortened(line)]
+
+    def exchange_lines(self, lines: Sequence[FormattedTurn], others: Sequence[FormattedTurn]) -> None:
+        """Put other lines in the places of some lines."""
+        by_id = {id(line): other for line, other in zip(lines, others, strict=True)}
+        self.recent = [[by_id.get(id(line), line) for line in block] for block in self.recent]
+        self.recalled = [by_id.get(id(line), line) for line in self.recalled]
+
     def drop_least_needed(self) -> None:
         """Drop one thing, in this order: an old recent block, the summary, a recalled turn, any turn."""
         if len(self.recent) > self.exchange:
-            self.recent.pop()
+            self._drop_oldest_exchange()
         elif self.summary or self.reserved:
             self.summary, self.reserved = "", 0
         elif self.recalled:
@@ -528,20 +481,21 @@ class _HistoryDraft:
         else:
             self.recent.pop()
 
+    def _drop_oldest_exchange(self) -> None:
+        """Drop the oldest recent block, and the answer to its question."""
+        self.recent.pop()
+        places = self._places_by_identity()
+        self.first = places[turn_identity(self.recent[-1][0].turn)] if self.recent else len(self.turns)
+        if len(self.recent) > self.exchange and begins_with_answer(self.turns, self.first):
+            self._drop_oldest_exchange()
+
+    def _places_by_identity(self) -> dict[Hashable, int]:
+        """The places of the turns by their keys; see `turn_identity`."""
+        if self._places is None:
+            self._places = {turn_identity(one): place for place, one in enumerate(self.turns)}
+        return self._places
+
 
 def _token_sum(turns: Sequence[FormattedTurn]) -> int:
     """The tokens of some lines, with those that join them."""
     return sum(turn.tokens + _JOIN_TOKENS for turn in turns)
-
-
-def _has_room_for_longer_turns(history: FormattedHistory, spare: int, max_tokens: int) -> bool:
-    """Whether a turn was shortened although enough tokens are left over."""
-    if spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
-        return False
-    return not all(map(is_unshortened, (*history.recalled, *history.recent_turns)))
-
-
-def _choose_fuller(one: FormattedHistory, other: FormattedHistory) -> FormattedHistory:
-    """The second history, if it uses more tokens and has no fewer recent turns; else the first."""
-    is_fuller = other.token_count > one.token_count and len(other.recent_turns) >= len(one.recent_turns)
-    return other if is_fuller else one

@@ -157,6 +157,15 @@ class ContextFormatter:
         text = _first_words_and_history(candidate, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
         return f"- **{when}**{marks}{after}: {text}"
 
+    @classmethod
+    def told_words(cls, candidate: InjectionCandidate, *, brief: bool = False) -> str:
+        """The words of one memory as its line, or a brief, tells them: the first ones, without marks."""
+        if candidate.in_lines:
+            return candidate.content
+        last = candidate.category is InjectionCategory.RECENT_SESSION
+        most = BRIEF_MAX_WORDS if brief else SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS
+        return cls.summarize_memory(candidate.content, most).removesuffix("...")
+
     def with_cost(self, candidate: InjectionCandidate) -> InjectionCandidate:
         """A copy of the candidate with the tokens of its line."""
         return replace(candidate, token_count=self.tokenizer.count(self.line(candidate) + "\n"))

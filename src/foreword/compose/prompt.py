@@ -6,32 +6,36 @@ writes headings: a line of a part that looks like one is escaped. The query is n
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import anthropic_parts, images_tokens, openai_parts, sent_parts
 from foreword.compose.entity_context import entities_text
-from foreword.compose.history import FormattedHistory, history_text
+from foreword.compose.formatted_history import FormattedHistory, history_text
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.quoting import (
-    escape_heading_line,
     escape_headings,
     escape_headings_only,
     heading_and_text,
+    indent_after_label,
 )
-from foreword.compose.turns import ToolCall, tool_calls, turns_images_tokens
+from foreword.compose.turns import ToolCall, speaker_label, tool_calls, turns_images_tokens
 from foreword.compose.user_context import NO_USER, UserContext
 from foreword.text.clean import remove_surrogates
+from foreword.types import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from foreword.compose.entity_context import EntityContext
     from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.compose.quoting import PartName
     from foreword.compose.turns import FormattedTurn
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Turn
+
+    Labelled = Collection[str]
+    """The roles whose turns begin with their speaker, whether or not they have a name."""
 
 NO_HISTORY = FormattedHistory()
 
@@ -72,8 +76,9 @@ def prompt_parts(content: ContextContent) -> dict[PartName, str]:
 
 def _query_with_speaker(content: ContextContent) -> str:
     """The query, after the name of the person who asks, if it is known."""
-    name = escape_heading_line(content.asked.name) if content.asked else ""
-    return f"{name}: {content.query}" if name else content.query
+    if content.asked is None or not content.asked.name.strip():
+        return content.query
+    return f"{speaker_label(content.asked)}: {indent_after_label(content.query)}"
 
 
 def prompt_text(content: ContextContent) -> str:
@@ -93,8 +98,12 @@ def prompt_tokens(content: ContextContent, tokenizer: Tokenizer) -> int:
 
 Message = dict[str, Any]
 
-_EARLIER_LEFT_OUT = "(Earlier turns are left out.)"
+_EARLIER_LEFT_OUT, _ASSISTANT_BEGINS = "(Earlier turns are left out.)", "(The assistant begins.)"
 """The text of a first message of the user, for APIs where the assistant may not begin."""
+
+
+_SYSTEM_LINE = re.compile(r"(?:\A|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\s*system\s*[:：]", re.IGNORECASE)
+"""A line that reads like a turn of the system where that has no role of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +122,17 @@ def openai_messages(content: ContextContent) -> list[Message]:
     messages: list[Message] = []
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
-    messages += _openai_turn_messages(content.history.recent_turns)
-    question = _query_after_context(content)
+    labelled: Labelled = {"user"} if _names_users(content) else set()
+    messages += _openai_turn_messages(content.history.recent_turns, labelled)
+    question = _query_after_context(content, labelled)
     asked = openai_parts(content.asked, question) if content.asked and content.asked.parts else question
-    return [*messages, {"role": "user", "content": asked}, *_openai_turn_messages(content.since)]
+    return [*messages, {"role": "user", "content": asked}, *_openai_turn_messages(content.since, labelled)]
 
 
-def _openai_turn_messages(turns: Sequence[FormattedTurn]) -> list[Message]:
+def _openai_turn_messages(turns: Sequence[FormattedTurn], labelled: Labelled) -> list[Message]:
     """The messages of these turns, with tool calls and their answers."""
     messages: list[Message] = []
-    for turn in _sendable_turns(turns):
+    for turn in _sendable_turns(turns, labelled):
         words = openai_parts(turn.turn, turn.text) if turn.turn else turn.text
         message: Message = {"role": turn.role, "content": words or None}
         if turn.calls:
@@ -135,27 +145,50 @@ def _openai_turn_messages(turns: Sequence[FormattedTurn]) -> list[Message]:
 
 
 def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
-    """The system prompt, and messages that alternate between user and assistant, the user first."""
+    """The system prompt, and messages that alternate between user and assistant, the user first.
+
+    Turns of several users, and of the system, share a message. Each then begins with its speaker, and its
+    further lines are indented, so that nobody can speak for another.
+    """
+    labelled: Labelled = {"user", "system"} if _is_label_needed(content) else set()
     messages: list[tuple[str, list[Message]]] = []
-    _append_anthropic_turns(messages, content.history.recent_turns)
+    _append_anthropic_turns(messages, content.history.recent_turns, labelled)
     if messages and messages[0][0] == "assistant":
-        messages.insert(0, ("user", _text_as_content_blocks(_EARLIER_LEFT_OUT)))
-    question = _query_after_context(content)
+        first = _ASSISTANT_BEGINS if content.history.is_from_the_beginning else _EARLIER_LEFT_OUT
+        messages.insert(0, ("user", _text_as_content_blocks(first)))
+    question = _query_after_context(content, labelled)
     asked = anthropic_parts(content.asked, question) if content.asked and content.asked.parts else []
     _append_blocks(messages, "user", asked or [{"type": "text", "text": question}])
-    _append_anthropic_turns(messages, content.since)
+    _append_anthropic_turns(messages, content.since, labelled)
     system = prompt_parts(content).get("SYSTEM", "")
     return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in messages]
 
 
+def _names_users(content: ContextContent) -> bool:
+    """Whether anybody who speaks as the user is named, so that the turns must say who speaks."""
+    turns = (*content.history.recent_turns, *content.since)
+    said = [turn.turn for turn in turns] + ([content.asked] if content.asked else [])
+    return any(turn.role == "user" and turn.name.strip() for turn in said)
+
+
+def _is_label_needed(content: ContextContent) -> bool:
+    """Whether messages of the user must say who speaks: one has a name, is the system, or may pass for it."""
+    if _names_users(content) or _SYSTEM_LINE.search(content.query):
+        return True
+    turns = (*content.history.recent_turns, *content.since)
+    return any(
+        turn.turn.role == "system" or (turn.turn.role == "user" and _SYSTEM_LINE.search(turn.content))
+        for turn in turns
+    )
+
+
 def _append_anthropic_turns(
-    messages: list[tuple[str, list[Message]]], turns: Sequence[FormattedTurn]
+    messages: list[tuple[str, list[Message]]], turns: Sequence[FormattedTurn], labelled: Labelled
 ) -> None:
     """Append the messages of these turns, with tool calls and their answers."""
-    for each in _sendable_turns(turns):
+    for each in _sendable_turns(turns, labelled):
         role = "assistant" if each.role == "assistant" else "user"
-        text = f"System: {each.text}" if each.role == "system" else each.text
-        words = anthropic_parts(each.turn, text) if each.turn else _text_as_content_blocks(text)
+        words = anthropic_parts(each.turn, each.text) if each.turn else _text_as_content_blocks(each.text)
         uses = [
             {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
             for call, _ in each.calls
@@ -168,14 +201,18 @@ def _append_anthropic_turns(
         _append_blocks(messages, "user", answers)
 
 
-def _sendable_turns(turns: Sequence[FormattedTurn]) -> list[_SendableTurn]:
+def _sendable_turns(turns: Sequence[FormattedTurn], labelled: Labelled) -> list[_SendableTurn]:
     """The turns that APIs accept: none that is empty, and no answer of a tool without its call."""
     sendable: list[_SendableTurn] = []
+    day = ""
     for at, turn in enumerate(turns):
         if turn.turn.role == "tool":
             continue
         calls = _pair_calls_with_answers(turns, at)
-        text = _text_with_speaker(turn)
+        text = _text_with_speaker(turn, labelled)
+        if text and turn.stamp:
+            text = _merge_stamps(turn.day if turn.day != day else "", turn.stamp) + text
+            day = turn.day
         if text or calls:
             parts = turn.turn if sent_parts(turn.turn) else None
             sendable.append(_SendableTurn(turn.turn.role, text, calls, parts))
@@ -194,12 +231,21 @@ def _pair_calls_with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[t
     return tuple((call, answers[call_id]) for call_id, call in known.items())
 
 
-def _text_with_speaker(turn: FormattedTurn) -> str:
-    """The text of a turn, after its time if that is wanted, and the speaker's name if there is one."""
+def _text_with_speaker(turn: FormattedTurn, labelled: Labelled) -> str:
+    """The text of a turn, after its speaker if that one is named or to be labelled."""
     text = turn.content.strip()
-    name = escape_heading_line(turn.turn.name)
-    spoken = f"{name}: {text}" if name and text else text
-    return f"{turn.stamp}{spoken}" if spoken else ""
+    if not text:
+        return ""
+    named = speaker_label(turn.turn) if turn.turn.name.strip() else ""
+    if turn.turn.role in labelled:
+        role = turn.turn.role.capitalize()
+        named = f"{role} ({named})" if named and role == "System" else named or role
+    return f"{named}: {indent_after_label(text)}" if named else text
+
+
+def _merge_stamps(day: str, time: str) -> str:
+    """A day and a time, each in brackets, in one pair of brackets; the time alone without a day."""
+    return f"{day.removesuffix(']')} {time.removeprefix('[')}" if day else time
 
 
 def _openai_call(call: ToolCall) -> Message:
@@ -207,14 +253,20 @@ def _openai_call(call: ToolCall) -> Message:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _query_after_context(content: ContextContent) -> str:
-    """The query after the context that was found for it; the query alone, as it came, if none was."""
+def _query_after_context(content: ContextContent, labelled: Labelled) -> str:
+    """The query after the context that was found for it; the query alone, as it came, if none was.
+
+    Alone, it begins with its speaker where other turns of the user do.
+    """
     history = content.history
     told = history_text(history.summary, history.recalled, (), history.template)
     parts = prompt_parts(replace(content, history=replace(history, text=told)))
     parts.pop("SYSTEM", None)
     parts.pop("TOOLS", None)
     if len(parts) == 1:
+        asked = content.asked or Turn("")
+        if labelled and not asked.name.strip():
+            return remove_surrogates(f"{speaker_label(asked)}: {indent_after_label(content.query)}")
         return remove_surrogates(_query_with_speaker(content))
     return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
+from foreword.text.clean import indent_lines, join_lines, remove_invisible, remove_surrogates
 from foreword.text.frame import escape_entry
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
@@ -95,6 +95,7 @@ def _escape_structure(line: str) -> str:
 PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER", "TOOLS"]
 
 _HEADING_NAMES = "|".join((*get_args(PartName), "ASSISTANT", "TOOL"))
+_INDENT = 2
 _SPACES = r"[^\S\n]*"
 _HEADING = re.compile(
     rf"^({_SPACES})(?=[\[［【]{_SPACES}/?{_SPACES}(?:{_HEADING_NAMES}){_SPACES}[\]］】])",
@@ -125,6 +126,13 @@ def escape_headings_only(text: str) -> str:
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
         return "".join(_escape_found_headings(line) for line in text.splitlines(keepends=True))
     return _escape_found_headings(text)
+
+
+def indent_after_label(text: str) -> str:
+    """The words of a turn as they stand after its speaker's label: no further line begins where labels do."""
+    if _OTHER_BREAKS.search(text):
+        text = "\n".join(text.splitlines())
+    return indent_lines(text, _INDENT)
 
 
 def _escape_found_headings(text: str) -> str:

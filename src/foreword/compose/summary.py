@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from foreword.log import get_logger
 from foreword.text.clean import remove_surrogates
+from foreword.types import BesideSummary, ContextualSummarizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.types import DialogueSummarizer, Turn
+
+NOTHING_BESIDE = BesideSummary()
 
 _log = get_logger("foreword.compose")
 
@@ -24,10 +27,19 @@ class Summary:
     problem: str = ""
 
 
-def summarise(summarizer: DialogueSummarizer, turns: Sequence[Turn], max_tokens: int) -> Summary:
+def summarise(
+    summarizer: DialogueSummarizer,
+    turns: Sequence[Turn],
+    max_tokens: int,
+    beside: BesideSummary = NOTHING_BESIDE,
+) -> Summary:
     """The summarizer's text for these turns; if it raises or returns no text, the problem instead."""
     try:
-        text: object = summarizer.summarize(turns, max_tokens)
+        text: object = (
+            summarizer.summarize_beside(turns, max_tokens, beside)
+            if isinstance(summarizer, ContextualSummarizer)
+            else summarizer.summarize(turns, max_tokens)
+        )
     except Exception as error:  # noqa: BLE001  (it may be anybody's, and asks whatever it likes)
         return _failed_summary(f"{type(error).__name__}: {error}")
     if not isinstance(text, str):

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
-from foreword.compose.quoting import escape_heading_line, escape_headings
-from foreword.text.clean import indent_lines, remove_invisible, remove_surrogates
+from foreword.compose.quoting import escape_heading_line, escape_headings, indent_after_label
+from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
 from foreword.text.question import asks
+from foreword.types import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
 
-_INDENT = 2
 _MAX_TOKENS_BESIDE_WORDS = 12
 """At most how many tokens a turn costs beside its words: the speaker, the calls, the line break."""
 
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
-_ATTEMPTS, _GLANCE = 8, 200
+_GLANCE = 200
 _MAX_TURNS_TO_ANSWER = 6
 """A question is answered within this many turns, those of tools included."""
 
@@ -79,7 +79,7 @@ class TurnStyle:
     def label(self, turn: Turn) -> str:
         """The time and the speaker, if they are wanted and known."""
         when = self.stamp(turn)
-        return f"{when}{escape_heading_line(turn.speaker)}: " if self.speaker else when
+        return f"{when}{speaker_label(turn)}: " if self.speaker else when
 
     def stamp(self, turn: Turn) -> str:
         """The time in brackets and a blank, if it is wanted and known; else empty."""
@@ -134,14 +134,15 @@ class TurnWording:
         the turn cannot be shortened that far.
         """
         made = self.word(turn, style, room)
-        inside = room - self.count(_turn_line(turn, "", style)) - images_tokens(sent_parts(turn))
-        for _ in range(_ATTEMPTS):  # indenting the lines costs tokens, too
-            if made is not None or inside < MIN_CUT_TOKENS:
-                break
-            short = shorten_text(turn.text, inside, self._tokenizer, asked_words)
-            worded = self._format(turn, _escape_turn_text(short), style) if short else None
-            made = worded if worded is not None and worded.tokens <= room else None
-            inside = inside * 9 // 10
+        if made is None:
+            short = shorten_text(
+                turn.text,
+                room,
+                self._tokenizer,
+                asked_words,
+                lambda text: self._format(turn, _escape_turn_text(text), style).tokens,
+            )
+            made = self._format(turn, _escape_turn_text(short), style) if short else None
         if made is None and turn.parts:
             return self.shorten(replace(turn, parts=()), style, room, asked_words)
         return made
@@ -155,8 +156,10 @@ class TurnWording:
         )
 
 
-def word_turns_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
-    """All of the turns, in `room` tokens if possible: the longest lose their middle."""
+def word_turns_within(
+    turns: Sequence[Turn], room: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()
+) -> tuple[FormattedTurn, ...]:
+    """All of the turns, in `room` tokens if possible: the longest keep their ends and what is asked for."""
     wording, style = TurnWording(tokenizer), TurnStyle()
     lengths = [tokenizer.count(turn.text) + _MAX_TOKENS_BESIDE_WORDS for turn in turns]
     most, left = max(lengths, default=0), room
@@ -167,7 +170,7 @@ def word_turns_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) ->
             break
         left -= length
     rooms = (max(most, MIN_CUT_TOKENS), sys.maxsize)  # a turn that cannot be so short is kept whole
-    tried = ((wording.shorten(turn, style, room) for room in rooms) for turn in turns)
+    tried = ((wording.shorten(turn, style, room, asked_words) for room in rooms) for turn in turns)
     return tuple(line for each in tried if (line := next(filter(None, each), None)))
 
 
@@ -221,7 +224,7 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
             start -= 1
         if turns[start].role not in ("tool", "assistant") and start < end - 1:
             start += 1  # these tools answer a call that is not among the turns
-        spoken = [turn for turn in turns[start:end] if _has_content(turn)]
+        spoken = [turn for turn in turns[start:end] if has_content(turn)]
         if spoken:
             yield start, spoken
         end = start
@@ -239,6 +242,13 @@ def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
         if question is not None and question.role == "user" and _asks_something(question.text):
             return [question, turn]
     return [turn]
+
+
+def begins_with_answer(turns: Sequence[Turn], place: int) -> bool:
+    """Whether the turn at a place is an assistant's, and replies to the user's turn just before it."""
+    before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
+    asked = next(_spoken_turns(reversed(before)), None)
+    return turns[place].role == "assistant" and asked is not None and asked.role == "user"
 
 
 @functools.lru_cache(_REMEMBERED_TURNS)
@@ -267,14 +277,24 @@ def turn_identity(turn: Turn) -> Hashable:
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 
+def speaker_label(turn: Turn) -> str:
+    """Who speaks, as the words before a colon: on one line, and never what another role is called.
+
+    People choose their names: "System" or "Boss: I agree. Ann" must not pass for somebody else's turn.
+    """
+    label = join_lines(escape_heading_line(turn.speaker).replace(":", " "))
+    is_other_role = label.lower() in ROLES and label.lower() != turn.role
+    return f"{label} ({turn.role})" if is_other_role else label or turn.role.capitalize()
+
+
 def _turn_line(turn: Turn, content: str, style: TurnStyle) -> str:
     """The line of a turn: its label, its words and its tool calls."""
     calls = (escape_headings(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
     said = "\n".join(filter(None, (content, *calls)))
-    return style.label(turn) + indent_lines(said, _INDENT)
+    return style.label(turn) + indent_after_label(said)
 
 
-def _has_content(turn: Turn) -> bool:
+def has_content(turn: Turn) -> bool:
     """Whether a turn has visible text or tool calls; mostly a look at its beginning is enough."""
     text = turn.text
     return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
 from foreword.compose.entity_context import without_details
-from foreword.compose.history import FormattedHistory, make_history
+from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_chunk
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.turns import exchange_blocks, shorten_worded_turn
 from foreword.compose.user_context import make_user_context
+from foreword.types import BesideSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
 
-    Summarise = Callable[[str, Sequence[Turn], int], Summary]
-    """A function that sums up an earlier summary and turns, in at most that many tokens."""
+    Summarise = Callable[[str, Sequence[Turn], int, BesideSummary], Summary]
+    """A function that sums up an earlier summary and turns, in at most that many tokens, beside the rest."""
 
 PartKind = Literal["recent", "recalled", "chunk", "details", "entity", "user", "summary"]
 
@@ -171,7 +172,7 @@ class _Choice:
         half = (self.tokenizer.count(before) + sum(turn.tokens for turn in gone)) // 2
         room = min(_MAX_SUMMARY_TOKENS, int(target * _SUMMARY_SHARE), half)
         if room >= MIN_CUT_TOKENS:
-            self.summary = summarise(before, [worded.turn for worded in gone], room)
+            self.summary = summarise(before, [worded.turn for worded in gone], room, self._beside_summary())
 
     def lengthen_summary(self, target: int, summarise: Summarise) -> None:
         """Make the summary of dropped turns longer, if many tokens are still left over."""
@@ -183,16 +184,24 @@ class _Choice:
         room = self.tokenizer.count(known) + spare - max(_MARGINS)
         if room < MIN_CUT_TOKENS:
             return
-        before, self.summary = self.summary, summarise(self.content.history.summary or "", gone, room)
+        earlier, before = self.content.history.summary or "", self.summary
+        self.summary = summarise(earlier, gone, room, self._beside_summary())
         if self._count_tokens() > target:
             self.summary = before
+
+    def _beside_summary(self) -> BesideSummary:
+        """The recent turns that stay, and the texts of all turns that stay."""
+        history = self.content.history
+        recent = self._kept_parts("recent", history.recent_turns)
+        told = [*self._kept_parts("recalled", history.recalled), *recent]
+        return BesideSummary([one.turn for one in recent], [one.content for one in told])
 
     def take_back_what_fits(self, target: int, margin: int) -> None:
         """Take back dropped parts that fit, the most worth first, and shorten one that does not."""
         for part in [
             part for part in self.parts if any((part.kind, at) in self.shortened for at in part.places)
         ]:
-            self._drop(part)
+            self._drop_part(part)
         spare = target - self._count_tokens()
         back: list[Part] = []
         for part in sorted(self.dropped, key=lambda part: (-part.worth, part.places)):
@@ -208,7 +217,7 @@ class _Choice:
                 back.append(part)
                 spare -= cost
         while back and self._count_tokens() > target:
-            self._drop(back.pop())
+            self._drop_part(back.pop())
 
     def _may_return(self, part: Part) -> bool:
         """Whether a part may come back now: newer turns come back first, and an entity before its details."""
@@ -239,7 +248,7 @@ class _Choice:
         self.shortened[part.kind, longest] = line
         return others + line.tokens + _JOIN_TOKENS
 
-    def _drop(self, part: Part) -> None:
+    def _drop_part(self, part: Part) -> None:
         """Drop a part, and forget its shortened form."""
         self.dropped.add(part)
         for at in part.places:
@@ -273,7 +282,9 @@ class _Choice:
             summary, problem = self.summary.text, self.summary.problem or problem
         if not (summary or recalled or recent):
             return replace(NO_HISTORY, problem=problem)
-        return make_history(summary, recalled, recent, self.tokenizer, history.template, problem)
+        return make_history(
+            summary, recalled, recent, self.tokenizer, history.template, problem, history.opening
+        )
 
     def describe_losses(self) -> Iterator[str]:
         """Descriptions of what was dropped and what was shortened."""

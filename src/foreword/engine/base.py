@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker
     from foreword.store.base import Amend, Store
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueSummarizer, Item
+    from foreword.types import DialogueSummarizer, FindReplacing, Item
 
 
 class Engine(Protocol):
@@ -65,8 +65,11 @@ class Engine(Protocol):
         """Store items, and make changes in the same transaction; when this returns both are durable."""
         ...
 
-    def dialogue_summarizer(self) -> DialogueSummarizer:
-        """A new summarizer of conversations, as the settings ask for it."""
+    def dialogue_summarizer(self, find_replacing: FindReplacing | None = None) -> DialogueSummarizer:
+        """A new summarizer of conversations, as the settings ask for it.
+
+        `find_replacing` gives what replaced turns, by the ids of the turns.
+        """
         ...
 
     def embed_question(self, question: str) -> list[float] | None:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker, Space, TimeSpace, TokenSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
-    from foreword.types import DialogueSummarizer, Kind
+    from foreword.types import DialogueSummarizer, FindReplacing, Kind
 
 _log = get_logger("foreword")
 _BATCH = 500
@@ -358,9 +358,9 @@ class ContextEngine:
         blends = self._blends.setdefault(check_workspace(workspace), dict(BLENDS))
         blends[kind] = replace(blends.get(kind, DEFAULT_BLEND), **weights)
 
-    def dialogue_summarizer(self) -> DialogueSummarizer:
+    def dialogue_summarizer(self, find_replacing: FindReplacing | None = None) -> DialogueSummarizer:
         """A new summarizer of conversations: by the model that the settings name, else extractive."""
-        return choose_summarizer(self.settings, self.tokenizer)
+        return choose_summarizer(self.settings, self.tokenizer, find_replacing)
 
     # Keeping house
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Store
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueSummarizer, Item
+    from foreword.types import DialogueSummarizer, FindReplacing, Item
 
 _SUMMARY_TIMEOUT_SECONDS = 20.0
 
@@ -149,10 +149,14 @@ def connect_summariser(settings: Settings) -> ChatSummariser | None:
     return ChatSummariser(endpoint.post_json, settings.summary_model)
 
 
-def choose_summarizer(settings: Settings, tokenizer: Tokenizer) -> DialogueSummarizer:
+def choose_summarizer(
+    settings: Settings, tokenizer: Tokenizer, find_replacing: FindReplacing | None = None
+) -> DialogueSummarizer:
     """A summarizer of conversations: by the model that the settings name, else extractive."""
     from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
     from foreword.knowledge.remote_summary import RemoteDialogueSummarizer
 
     model = connect_summariser(settings)
-    return RemoteDialogueSummarizer(model, tokenizer) if model else ExtractiveSummarizer(tokenizer)
+    if model is None:
+        return ExtractiveSummarizer(tokenizer, find_replacing)
+    return RemoteDialogueSummarizer(model, tokenizer, find_replacing=find_replacing)

@@ -97,6 +97,8 @@ class KnowledgeBase:
 
     def index_documents(self, documents: Iterable[Document]) -> list[str]:
         """Store many documents, and return their ids. All are checked before the first is stored."""
+        if isinstance(documents, Document):
+            raise ValidationError("documents must be a list; index_document takes one")
         ids: list[str] = []
         fresh: dict[str, Document] = {}
         for document in map(_check_document, documents):
@@ -229,6 +231,8 @@ def _document_source_name(doc_id: str) -> str:
 
 def _check_document(document: Document) -> Document:
     """The document with its title on one line; ValidationError, naming the field, if one is not valid."""
+    if not isinstance(document, Document):
+        raise ValidationError(f"a document is a Document('title', 'text'), not {type(document).__name__}")
     for name in ("title", "doc_type", "url"):
         if name != "url" or document.url is not None:
             check_text(name, getattr(document, name), _MAX_LABEL)

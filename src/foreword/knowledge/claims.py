@@ -147,6 +147,13 @@ _VERB = re.compile(
     _FLAGS,
 )
 _RELATIONS = tuple(_VERBS)
+_IS_NO_HOME = re.compile(
+    r"(?:['’]s)?\ (?:[a-z]+\ )?(?:office|team|branch|department|division|group|squad|unit|desk|project|site"
+    r"|floor|room|side|campus|lab|studio|plant|warehouse|store|shop|school|board|crew|chapter|cluster|channel|meeting|call)\b",
+    _FLAGS,
+)
+"""After the name of a place: it says which office or team is meant, and not where somebody lives."""
+
 _FITTING_KINDS: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...]]] = {
     "works at": (("person", "thing"), ("organisation", "thing")),
     "lives in": (("person", "organisation"), ("place", "thing")),
@@ -301,7 +308,9 @@ def _relation_between(
     if relative and whom != SPEAKER:
         return whom, f"{relative['relation'].lower()} of", who
     if verb := _VERB.match(between):
-        return who, _RELATIONS[int((verb.lastgroup or "v0")[1:])], whom
+        relation = _RELATIONS[int((verb.lastgroup or "v0")[1:])]
+        is_home = relation != "lives in" or not _IS_NO_HOME.match(text, stop)
+        return (who, relation, whom) if is_home else None
     says_is = between in (" is ", " was ") or (whom == SPEAKER and between in ("'s ", "’s "))
     relative = _RELATIVE_AFTER.match(text, stop) if says_is else None
     if relative and (whom == SPEAKER or text[stop] in _POSSESSIVE):

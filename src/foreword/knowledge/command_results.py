@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.text.shell import main_step
+
 if TYPE_CHECKING:
     from foreword.types import Item
 
@@ -50,7 +52,7 @@ def read_test_result(turn: Item) -> TestResult | None:
     results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
     if not results:
         return None
-    command = turn.text.partition("\n")[0][2:]
+    command = str(turn.metadata.get("command") or turn.text.partition("\n")[0][2:])
     failed = bool(_BAD_TEST_RESULT.search(results[-1]))
     counts = ", ".join(match.group().lower() for match in _COUNTS.finditer(results[-1]))
     summary = counts or ("failed" if failed else "passed")
@@ -73,6 +75,5 @@ def _test_runner_name(command: str) -> str:
 
 
 def _shorten_command(command: str) -> str:
-    """The last step of a command, without what follows a pipe, in at most eight words."""
-    step = re.split(r"\s*(?:&&|;)\s*", command)[-1] or command
-    return " ".join(step.partition(" | ")[0].replace("2>&1", "").split()[:8])
+    """The step of a command that runs tests, or does its work, in at most eight words."""
+    return " ".join(main_step(command, _TEST_RUNNER).split()[:8])

@@ -1,9 +1,9 @@
 """Finds the statement that a bare correction corrects: "no, Thursday", "sorry, I meant Lyon", "scrap that".
 
 Such a turn means nothing alone, so no search finds what it corrects: a statement made just before it in the
-same session. If it names a value (a day, a time, a number, a name), it corrects the latest statement with
-another value of that sort, and whatever repeats that statement. If it only takes something back, it corrects
-the last thing that the same person stated.
+same session. If it names a value (a day, a phone number, an amount, a name), it corrects the latest statement
+with another value that it fits, and whatever repeats that value; `stated_values` says what fits. If it only
+takes something back, it corrects the last thing that the same person stated.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.progress_cues import cue, is_question, task_words
 from foreword.knowledge.settled import read_settled
+from foreword.knowledge.stated_values import CLOSELY, closeness_of_fit, read_values
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks
 from foreword.text.words import STOPWORDS, content_words, fold_case
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from foreword.knowledge.stated_values import Value
     from foreword.types import Item
 
 MAX_TURNS_BACK = 6
@@ -40,34 +42,29 @@ _SURE, _LIKELY, _POSSIBLE = 0.9, 0.8, 0.6
 _MIN_ECHOED = 0.6
 """A turn repeats a statement if it has at least this share of its words."""
 
-_DAYS = (
-    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|montag|dienstag"
-    "|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes"
-    "|martes|miércoles|jueves|viernes|sábado|domingo"
-)
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
-    "|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre"
-    "|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
-    "|diciembre"
-)
-_SORTS: Mapping[str, re.Pattern[str]] = {
-    "day": re.compile(rf"\b(?:{fold_case(_DAYS)})s?\b"),
-    "month": re.compile(rf"\b(?:{fold_case(_MONTHS)})\b"),
-    "time": re.compile(r"\b\d{1,2}(?::\d\d)?\s?(?:am|pm|uhr|h)\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b"),
-    "number": re.compile(
-        r"\b\d+(?:[.,]\d+)*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
-        r"|thirty|forty|fifty|sixty|eighty|hundred|thousand)\b"
-    ),
-}
-_NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
-_IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b|\b0x[0-9a-f]+\b")
 _DENIAL = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
+_SLIP = re.compile(r"(?:no+,? )?(?:wait|sorry|oops|whoops|ups|sry)\b", re.IGNORECASE)
+"""How people begin who correct a slip of their own."""
+
+_OWN_SUBJECT = re.compile(r"(?:i|i'm|we|we're|my|our) \w", re.IGNORECASE)
+_WAIT = re.compile(r"\Await\s*[,.:–—-]+\s*", re.IGNORECASE)
 _MARKS = " ,.!;:–—-"
 _WEAK_MARKS = re.compile(
     r"(?:(?:ah|oh|hm+|well|its|it's|it is|that's|just|only)\b[\s,.!:–—-]*)+", re.IGNORECASE
 )
 """Words before a value that as often begin praise: "it's Maja", "it's lovely"."""
+
+_BARE_NO = re.compile(r"(?:no|not|kein\w*|nicht|pas|sin) ", re.IGNORECASE)
+_LEADS_TO_VALUE = re.compile(r"\A(?:(?:at|on|in|for|to|from|with) )?(?:(?:the|an?) )?", re.IGNORECASE)
+_SHAPED = ("digits", "email", "version", "address")
+_COUNTED = ("number", "time")
+"""The kinds of values that are known by their shape, and those that may also be said in plain words."""
+
+_POINTING_WORDS = r"(?:that|it|this|them|those|das|ça|cela|eso)"
+_POINTS_LAST = re.compile(rf"\b{_POINTING_WORDS}\Z", re.IGNORECASE)
+_POINTS_FIRST = re.compile(rf"\s*{_POINTING_WORDS}\b", re.IGNORECASE)
+_POINTING_NOUNS = "plan idea order decision rule booking reservation request appointment anymore"
+"""Words for what was said before that need not stand in it: "cancel the order" after "send two crates"."""
 
 _CLAUSE_END = re.compile(r"[,;.!:–—]\s+|\s-\s|\s(?:and|but|und|et|y)\s")
 
@@ -154,45 +151,112 @@ def _has_statement(text: str) -> bool:
 def _find_corrected_by_value(
     item: Item, line: str, near: Sequence[Item], *, is_answer: bool
 ) -> list[Corrected]:
-    """The latest statement with another value of the same sort, and those nearby that repeat that value."""
+    """The statement with a value that the new one fits best, and those nearby that repeat that value."""
     corrects_own = bool(cue("corrects").search(line))
     beginning = cue("contradicts").match(line)
     marked = corrects_own or beginning is not None
     is_short = len(line.split()) <= _MAX_WORDS_UNMARKED
     if not marked and (is_answer or not is_short):
         return []
-    new = _read_new_values(_drop_correction_words(line), _names_of_speakers(item, near))
-    denied = _denied_words(line)
-    candidates = _sort_own_words_first(item, near) if corrects_own else near
-    if not marked:
-        candidates = near[:1]
-    if not marked or (beginning and not (corrects_own or is_short) and _WEAK_MARKS.fullmatch(beginning[0])):
+    new = _read_new_values(line, _names_of_speakers(item, near))
+    is_weak = beginning is not None and not (corrects_own or is_short) and _WEAK_MARKS.fullmatch(beginning[0])
+    if is_weak and not _opens_with_value(_drop_correction_words(line)):
+        return []  # "It's a family of four."
+    if not marked or is_weak:
         # "Oh, Mia, how lovely!" addresses somebody, and "it's called Doreen, it never stops" names something.
-        new = {sort: values for sort, values in new.items() if sort != "name"}
-    for older in candidates:
-        change = _changed_values(new, denied, read_values(older.text))
-        if change is not None:
-            sort, gone, fresh = change
-            alike = [one for one in near if _has_value(one, sort, gone) and not _has_value(one, sort, fresh)]
-            return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
-    return []
+        new = frozenset(value for value in new if value.kind != "name")
+    if _forbids(line) and not (corrects_own or is_short):
+        near = [one for one in near if not task_words(line).isdisjoint(task_words(one.text))]
+    is_slip = corrects_own or _SLIP.match(line) is not None
+    candidates = _sort_own_words_first(item, near) if is_slip else near
+    change = _find_change(line, new, candidates if marked else near[:1])
+    if change is None:
+        return []
+    alike = [one for one in near if one is change.item or _repeats(one, change)]
+    return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
 
 
-def _read_new_values(line: str, speakers: frozenset[str]) -> dict[str, frozenset[str]]:
-    """The values that a correction names, by sort.
+def _forbids(line: str) -> bool:
+    """Whether a turn begins with a "no" that belongs to the next words: "no meat for the two of us"."""
+    bare = _BARE_NO.match(line)
+    return bare is not None and not (
+        cue("contradicts").match(line, bare.end()) or _opens_with_value(line[bare.end() :])
+    )
+
+
+def _opens_with_value(said: str) -> bool:
+    """Whether a text begins with a value, after an article or a preposition at most."""
+    first = _LEADS_TO_VALUE.sub("", said, count=1).split()[:1]
+    return bool(first) and bool(read_values(first[0], opens_with_name=True))
+
+
+class _Change(NamedTuple):
+    """An item of which a correction changes values: which go and which come, and how closely they fit."""
+
+    item: Item
+    gone: frozenset[Value]
+    fresh: frozenset[Value]
+    fit: int
+
+
+def _find_change(line: str, new: frozenset[Value], candidates: Sequence[Item]) -> _Change | None:
+    """The change of the first of the items that the new values fit most closely; None if they fit none.
+
+    They fit an item that shares a word with the correction more closely, since that names what is corrected:
+    "the room is 14". Only such an item is changed by a part of a value, as by the 14 of "Room 14".
+    """
+    denied = _denied_words(line)
+    words = frozenset(word for word in task_words(line) if not word.isdigit())
+    said = _drop_correction_words(line)
+    is_short = len(said.split()) <= _MAX_WORDS_UNMARKED and not _OWN_SUBJECT.match(said)
+    found: list[_Change] = []
+    for item in candidates:
+        is_named = not words.isdisjoint(task_words(item.text))
+        fitting = frozenset(value for value in new if is_named or not value.is_part)
+        change = _read_change(item, fitting, denied)
+        # A whole sentence ("actually I live in Berlin") says itself what it is about.
+        if change is not None and (is_named or is_short or change.fit == CLOSELY):
+            found.append(change._replace(fit=change.fit + is_named))
+    return max(found, key=lambda one: one.fit, default=None)
+
+
+def _read_change(item: Item, new: frozenset[Value], denied: frozenset[str]) -> _Change | None:
+    """Which values of an item the new ones take the place of; None if there are none."""
+    old = read_values(item.text)
+    gone_if_denied = frozenset(value for value in old if not denied.isdisjoint(value.words))
+    fresh = [value for value in new if denied.isdisjoint(value.words)]
+    fresh = [value for value in fresh if not any(value.is_same(one) for one in old)]
+    left = [value for value in old if not any(value.is_same(one) for one in new)]
+    pairs = [(closeness_of_fit(come, go), go, come) for come in fresh for go in gone_if_denied or left]
+    best = max((closeness for closeness, _, _ in pairs), default=0)
+    if not best:
+        return None
+    changed = [(go, come) for closeness, go, come in pairs if closeness == best]
+    return _Change(item, frozenset(go for go, _ in changed), frozenset(come for _, come in changed), best)
+
+
+def _repeats(item: Item, change: _Change) -> bool:
+    """Whether an item has all the values that a change takes away, and none that it brings."""
+    values = read_values(item.text)
+    has_gone = all(any(gone.is_same(value) for value in values) for gone in change.gone)
+    return has_gone and not any(fresh.is_same(value) for value in values for fresh in change.fresh)
+
+
+def _read_new_values(line: str, speakers: frozenset[str]) -> frozenset[Value]:
+    """The values that a correction names.
 
     A name counts in the first sentence only, since words that begin others are capitalised ("No, thanks. Let
     me know"), and not if it is that of somebody who is spoken to ("That's great, Sam!").
     """
-    values = dict(read_values(line))
-    names = read_values(next(iter(split_sentences(line)), "")).get("name", frozenset())
-    values["name"] = frozenset(name for name in names if not _is_address(name, speakers))
-    return values
+    said = _drop_correction_words(line)
+    first = read_values(next(iter(split_sentences(said)), ""), opens_with_name=True)
+    names = (value for value in first if value.kind == "name" and not _is_address(value, speakers))
+    return frozenset((*names, *(value for value in read_values(said) if value.kind != "name")))
 
 
-def _is_address(name: str, speakers: frozenset[str]) -> bool:
+def _is_address(name: Value, speakers: frozenset[str]) -> bool:
     """Whether a name, or the short form of one, is that of a speaker."""
-    return any(speaker.startswith(name) for speaker in speakers)
+    return any(speaker.startswith(" ".join(name.words)) for speaker in speakers)
 
 
 def _names_of_speakers(item: Item, near: Sequence[Item]) -> frozenset[str]:
@@ -205,55 +269,13 @@ def _sort_own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
     return sorted(near, key=lambda one: one.source.trust != item.source.trust)
 
 
-def _changed_values(
-    new: Mapping[str, frozenset[str]], denied: frozenset[str], old: Mapping[str, frozenset[str]]
-) -> tuple[str, frozenset[str], frozenset[str]] | None:
-    """The sort of value that a correction changes, the old values and the new ones; None if there is none."""
-    for sort, values in new.items():
-        there = old.get(sort, frozenset())
-        fresh = values - there - denied
-        gone = (there & denied) or (there - values)
-        if fresh and gone and not (values & there - denied):
-            return sort, gone, fresh
-    return None
-
-
-def _has_value(item: Item, sort: str, values: frozenset[str]) -> bool:
-    """Whether an item names one of these values of a sort."""
-    return bool(read_values(item.text).get(sort, frozenset()) & values)
-
-
-@lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def read_values(text: str) -> dict[str, frozenset[str]]:
-    """The values that a text names, by sort; a time is not also a number, nor a day a name."""
-    folded = fold_case(text)
-    found: dict[str, frozenset[str]] = {}
-    for sort, pattern in _SORTS.items():
-        values = frozenset(match.group().rstrip("s") if sort == "day" else match.group()
-                           for match in pattern.finditer(folded))  # fmt: skip
-        if values:
-            found[sort] = values
-        folded = pattern.sub(" ", folded)
-    names = {fold_case(match.group().removesuffix("'s")) for match in _NAME.finditer(text)}
-    known = frozenset(name for name in names if name not in STOPWORDS and _is_name(name, found))
-    identifiers = frozenset(match.group() for match in _IDENTIFIER.finditer(fold_case(text)))
-    return found | ({"name": known} if known else {}) | ({"identifier": identifiers} if identifiers else {})
-
-
-def _is_name(word: str, found: Mapping[str, frozenset[str]]) -> bool:
-    """Whether a capitalised word is a name, and not a day, a month or a word that opens a correction."""
-    values = {value for sort in ("day", "month") for value in found.get(sort, ())}
-    return word.rstrip("s") not in values and word not in values and not cue("contradicts").match(word)
-
-
 def _denied_words(line: str) -> frozenset[str]:
     """The words and values that a correction denies: "not Paris", "instead of Friday"."""
-    folded = fold_case(line)
     return frozenset(
-        value
-        for match in _DENIAL.finditer(folded)
-        for values in (*read_values(match["rest"]).values(), frozenset(match["rest"].split()))
-        for value in values
+        word
+        for match in _DENIAL.finditer(fold_case(line))
+        for words in (*(value.words for value in read_values(match["rest"])), match["rest"].split())
+        for word in words
     )
 
 
@@ -267,22 +289,58 @@ def _find_corrected_without_value(
 
     After a question, a bare "no" is an answer and takes nothing back.
     """
-    takes_back = bool(cue("corrects").search(line)) or (not is_answer and _is_bare_revocation(line))
+    takes_back = bool(cue("corrects").search(line)) or (not is_answer and _begins_with_revocation(line))
     unknown_value = not takes_back and not is_answer and _names_bare_value(line)
     if not (takes_back or unknown_value):
         return []
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
-    own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
+    revoked = _read_revoked(line)
+    recent = [one for one in recent if not revoked or _has_most_of(revoked, one)]
+    own = next((one for one in recent if one.source.trust == item.source.trust), next(iter(recent), None))
+    if own is None or not _may_name_value_of(own, line):
+        return []
     words = task_words(own.text)
     echoes = [one for one in recent if one is not own and _share_most_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
-def _is_bare_revocation(line: str) -> bool:
-    """Whether a turn takes something back without naming it."""
-    match = cue("revokes").search(line) or cue("cancels").search(line)
-    begins = match is not None and len(content_words(line[: match.start()])) <= 1
-    return begins and match is not None and len(content_words(line[: match.end()])) <= _MAX_WORDS_LEFT
+def _may_name_value_of(item: Item, line: str) -> bool:
+    """Whether an item may name, in words of its own, a value of the kind that a correction names.
+
+    "A few" may become 5, but nothing other than a phone number becomes one; and where an item has numbers
+    that the correction does not fit, it is about something else.
+    """
+    kinds = {value.kind for value in read_values(_drop_correction_words(line)) if not value.is_part}
+    if not kinds.isdisjoint(_SHAPED):
+        return False
+    return kinds.isdisjoint(_COUNTED) or all(value.kind not in _COUNTED for value in read_values(item.text))
+
+
+def _begins_with_revocation(line: str) -> bool:
+    """Whether a turn begins by taking something back."""
+    match = _find_revocation(line)
+    if match is None or len(content_words(line[: match.start()])) > 1:
+        return False
+    return len(content_words(line[: match.end()])) <= _MAX_WORDS_LEFT
+
+
+def _find_revocation(line: str) -> re.Match[str] | None:
+    """The first words that take something back."""
+    matches = [match for name in ("revokes", "cancels") if (match := cue(name).search(line))]
+    return min(matches, key=lambda match: match.start(), default=None)
+
+
+def _read_revoked(line: str) -> frozenset[str]:
+    """The words that name what a turn takes back; empty if it only points at it ("scrap that plan").
+
+    "We don't want to fly with layovers" takes back flights with layovers, and nothing else that was said.
+    """
+    match = _find_revocation(line)
+    rest = _CLAUSE_END.split(line[match.end() :], maxsplit=1)[0] if match else ""
+    if match is None or _POINTS_LAST.search(match.group()) or _POINTS_FIRST.match(rest):
+        return frozenset()
+    words = (word for word in content_words(cue("fillers").sub(" ", rest)) if word not in STOPWORDS)
+    return task_words(" ".join(words)) - task_words(_POINTING_NOUNS)
 
 
 def _names_bare_value(line: str) -> bool:
@@ -291,7 +349,8 @@ def _names_bare_value(line: str) -> bool:
     if match is None or not cue("contradicts").match(_WEAK_MARKS.sub("", line, count=1)):
         return False
     left = _drop_correction_words(line).split()
-    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(line[match.end() :])
+    rest = _WAIT.sub("", line[match.end() :])
+    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(rest)
 
 
 def _drop_correction_words(line: str) -> str:
@@ -301,6 +360,11 @@ def _drop_correction_words(line: str) -> str:
         line = line[match.end() :].lstrip(_MARKS)
         match = cue("contradicts").match(line)
     return cue("corrects").sub(" ", line).strip(" .!,")
+
+
+def _has_most_of(words: frozenset[str], item: Item) -> bool:
+    """Whether an item has most of these words."""
+    return len(words & task_words(item.text)) >= _MIN_ECHOED * len(words)
 
 
 def _share_most_words(words: frozenset[str], stated: frozenset[str]) -> bool:

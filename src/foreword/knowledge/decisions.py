@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
 from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
+from foreword.knowledge.parts import changes_only_part
 from foreword.knowledge.progress_cues import cue, is_question, task_words
 from foreword.knowledge.settled import read_settled
 from foreword.store.base import ListRecent
@@ -23,7 +24,7 @@ from foreword.text.clean import plain_line
 from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
-from foreword.types import DISPUTES, REPLACES, SURE_REPLACEMENT, Filters
+from foreword.types import AMENDS, DISPUTES, REPLACES, SURE_REPLACEMENT, Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,7 +58,8 @@ _MAX_CACHED_TEXTS = 8_192
 class Decision:
     """A decision, rule or preference that holds, in its own words.
 
-    `before` are the items that it replaced; `beside` are items that contradict it and may not replace it.
+    `before` are the items that it replaced; `beside` are items that contradict it, or a part of it, and do
+    not replace it.
     Both are newest first.
     """
 
@@ -198,7 +200,7 @@ class _Changes:
                 if relation.type == REPLACES and is_trusted_as_much(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)
                     self.others[one.memory.id] = one.memory
-                elif relation.type in (REPLACES, DISPUTES):
+                elif relation.type in (REPLACES, AMENDS, DISPUTES):
                     self.disputed.setdefault(name, []).append(one.memory.id)
                     self.others[one.memory.id] = one.memory
 
@@ -211,14 +213,22 @@ class _Changes:
             if item.kind == "turn" and item.session:
                 for corrected in find_corrected(item, turns[: -MAX_TURNS_BACK - 1 : -1]):
                     if corrected.item.id in found and is_trusted_as_much(item.source, corrected.item.source):
-                        self.successors.setdefault(corrected.item.id, item.id)
-                        standing.pop(corrected.item.id, None)
+                        self._add_correction(item, corrected.item, standing)
             for name in _find_revoked(item, standing):
                 self.revoked.add(name)
                 standing.pop(name)
             if item.id in found and item.source.trust == "user":
                 standing[item.id] = task_words(item.text)
             turns.append(item)
+
+    def _add_correction(self, item: Item, older: Item, standing: dict[str, frozenset[str]]) -> None:
+        """Note that an item corrects an older one: it replaces it, or is told beside what it leaves of it."""
+        if changes_only_part(item, older):
+            beside = self.disputed.setdefault(older.id, [])
+            beside += [item.id] if item.id not in beside else []
+            return
+        self.successors.setdefault(older.id, item.id)
+        standing.pop(older.id, None)
 
     def follow(self, name: str) -> list[str]:
         """The id, followed by the ids of its successors, one after the other."""

@@ -2,19 +2,25 @@
 
 Extractive: it quotes the sentences that decide matters, leave them open, or name things, each under its
 speaker. Nothing is reworded; only empty words before a sentence ("Well, yes,") are cut. Decisions come first,
-then what is open, then the rest in its order; a sentence that was corrected is followed by its correction.
-The words of tools and systems are left out if anybody else spoke: they would read as if people had said them.
+then what is open, then the rest in its order; a sentence that was corrected or replaced is followed by what
+holds now, or left out where the prompt tells that anyway. A sentence that leans on the one before it ("She
+works at Bosch.") is told with that one or not at all. The words of tools and systems are left out if anybody
+else spoke: they would read as if people had said them.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, may_be_correction
+from foreword.knowledge.leaning import leans_on_previous, means_somebody_unnamed
+from foreword.knowledge.left_behind import is_left_behind, read_left_behind
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
     choose_sentences,
@@ -22,16 +28,18 @@ from foreword.knowledge.sentence_weights import (
     read_turn,
 )
 from foreword.knowledge.settled import is_decision
+from foreword.knowledge.stated_values import read_values, values_by_kind
+from foreword.text.shorten import shorten_line
 from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import STOPWORDS, split_words
-from foreword.types import Item
+from foreword.types import BesideSummary, Item, Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from foreword.knowledge.sentence_weights import Sentence, Weighed
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Turn
+    from foreword.types import FindReplacing, Turn
 
 _MAX_CACHED_TEXTS = 4_096
 _MAX_CONVERSATIONS = 8
@@ -45,6 +53,16 @@ _DECIDED, _OPEN = "Decided: ", "Open: "
 _MIN_CHANCE = 0.8
 """The least probability that a turn corrects another at which the correction is quoted with it."""
 
+_MAX_CORRECTION_CHARACTERS = 300
+_MAX_LEANED_ON = 3
+"""A sentence that leans on more sentences than this is left out."""
+
+_MIN_ECHOED = 0.5
+"""A reply repeats what it replies to if this share of its content words are in it."""
+
+_MAX_LOOKED_UP = 40
+"""How many turns are looked up at once to see whether they were replaced."""
+
 _MAX_MISFITS = 12
 """After this many sentences that do not fit, the summary is full."""
 
@@ -56,21 +74,31 @@ class ExtractiveSummarizer:
     so that with one turn more not everything is read again.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, find_replacing: FindReplacing | None = None) -> None:
         self._tokenizer = tokenizer
+        self._find_replacing = find_replacing
         self._read_sentences = lru_cache(_MAX_CACHED_TEXTS)(_sentences_of_text)
         self._conversations: OrderedDict[tuple[str, str, str], ConversationWeights] = OrderedDict()
         self._lock = threading.Lock()
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
         """A summary in at most `max_tokens` tokens; the same turns always give the same one."""
+        return self.summarize_beside(turns, max_tokens, BesideSummary())
+
+    def summarize_beside(self, turns: Sequence[Turn], max_tokens: int, beside: BesideSummary) -> str:
+        """A summary in at most `max_tokens` tokens that does not repeat what stands beside it."""
         spoken = spoken_turns(turns)
         if not spoken or max_tokens < 1:
             return ""
+        since = [turn for turn in beside.since if turn.role in ("user", "assistant")]
         with self._lock:
-            return _Draft(self._update_weights(spoken), self._tokenizer, max_tokens).write()
+            conversation = self._update_weights(spoken, since)
+            sources = _Sources(conversation, since, self._find_replacing)
+            for text in beside.told:
+                sources.mark_told(text)
+            return _Draft(sources, self._tokenizer, max_tokens).write()
 
-    def _update_weights(self, spoken: list[Turn]) -> ConversationWeights:
+    def _update_weights(self, spoken: list[Turn], since: list[Turn]) -> ConversationWeights:
         """The weights of the conversation that begins with the same turn, updated with these turns."""
         first = spoken[0]
         name = (first.turn_id, first.speaker, first.text)
@@ -78,7 +106,7 @@ class ExtractiveSummarizer:
         self._conversations.move_to_end(name)
         if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
-        conversation.update(spoken)
+        conversation.update(spoken, since)
         return conversation
 
 
@@ -111,12 +139,159 @@ def _sentences_of_text(text: str) -> tuple[Sentence, ...]:
     return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
 
 
+class _Sources:
+    """The sentences of a conversation, and what else is known of them.
+
+    It knows which were replaced, which the prompt tells already, and which cannot stand alone.
+    """
+
+    def __init__(
+        self,
+        conversation: ConversationWeights,
+        since: Sequence[Turn],
+        find_replacing: FindReplacing | None,
+    ) -> None:
+        self.conversation = conversation
+        self.turns = conversation.turns
+        self._all_turns = [*self.turns, *since]
+        self._find_replacing = find_replacing
+        self._replacing: dict[str, Replacement] = {}
+        self._looked_up: set[str] = set()
+        self._candidates: list[str] = []
+        self._changes = [at for at, turn in enumerate(self._all_turns) if read_left_behind(turn.text)]
+        self._told: set[str] = set()
+
+    def expect(self, weighed: Iterable[Weighed]) -> None:
+        """Note which sentences will be asked about, so that their turns are looked up together."""
+        heaviest = sorted(weighed, key=lambda pair: pair[1])
+        places = (place for one, _ in heaviest for place in (one.turn - 1, one.turn) if place >= 0)
+        self._candidates = [self.turns[place].turn_id for place in places]
+
+    def _stored_replacement(self, turn: int) -> Replacement | None:
+        """What replaced a turn, as it is stored; None if nothing did."""
+        name = self.turns[turn].turn_id
+        if self._find_replacing and name and name not in self._looked_up:
+            batch = {name}
+            while self._candidates and len(batch) < _MAX_LOOKED_UP:
+                batch.add(self._candidates.pop())
+            batch -= {"", *self._looked_up}
+            self._looked_up |= batch
+            self._replacing |= self._find_replacing(sorted(batch))
+        return self._replacing.get(name)
+
+    def is_told(self, sentence: Sentence) -> bool:
+        """Whether the prompt, or the summary so far, has a sentence in the same words."""
+        return _plain_words(sentence.text) in self._told
+
+    def is_text_told(self, text: str) -> bool:
+        """Whether the prompt, or the summary so far, has all the sentences of a text."""
+        return all(map(self.is_told, self.conversation.read_sentences(text)))
+
+    def mark_told(self, text: str) -> None:
+        """Note that the prompt, or the summary so far, has the sentences of a text."""
+        self._told |= {_plain_words(sentence.text) for sentence in self.conversation.read_sentences(text)}
+
+    def mark_taken(self, sentence: Sentence) -> None:
+        """Note that the summary has a sentence, and with it what was said in its place."""
+        self._told.add(_plain_words(sentence.text))
+        newer = self.find_newer(sentence)
+        if newer is not None:
+            self.mark_told(newer.text)
+
+    def place_in_order(self, sentence: Sentence) -> tuple[int, int]:
+        """The place of a sentence in the conversation: its turn, and its number there."""
+        return sentence.turn, self.conversation.sentences_of_turn(sentence.turn).index(sentence)
+
+    def leaned_on(self, sentence: Sentence) -> list[Sentence]:
+        """The sentences just before one without which it would mean something else, in their order."""
+        needed: list[Sentence] = []
+        current: Sentence | None = sentence
+        while current is not None and len(needed) <= _MAX_LEANED_ON:
+            current = self._just_before(current)
+            needed += [current] if current is not None else []
+        return needed[::-1]
+
+    def _just_before(self, sentence: Sentence) -> Sentence | None:
+        """The sentence that one leans on; None if it stands by itself, or nothing was said before it."""
+        if not leans_on_previous(sentence.text):
+            return None
+        turn, number = self.place_in_order(sentence)
+        if number:
+            return self.conversation.sentences_of_turn(turn)[number - 1]
+        before = self.conversation.sentences_of_turn(turn - 1) if turn else ()
+        return before[-1] if before and means_somebody_unnamed(sentence.text) else None
+
+    def find_newer(self, sentence: Sentence) -> Replacement | None:
+        """What was said later in place of a sentence; None if it holds."""
+        stored = self._stored_replacement(sentence.turn)
+        found = (stored, self._find_bare_correction(sentence.turn), self._find_change(sentence))
+        newer = next((one for one in found if one is not None and self._is_meant(sentence, one.text)), None)
+        return newer and replace(newer, text=shorten_line(newer.text, _MAX_CORRECTION_CHARACTERS))
+
+    def _find_bare_correction(self, place: int) -> Replacement | None:
+        """The turn in which the speaker of a turn soon corrected it; None if there is none."""
+        later = find_correction(self._all_turns, place)
+        return None if later is None else Replacement(self._all_turns[later].text)
+
+    def _find_change(self, sentence: Sentence) -> Replacement | None:
+        """The last turn in which the same speaker says that what a sentence is about was left behind."""
+        if sentence.is_question:
+            return None
+        speaker = self.turns[sentence.turn].speaker
+        for at in reversed(self._changes[bisect_right(self._changes, sentence.turn) :]):
+            later = self._all_turns[at]
+            if later.speaker == speaker and is_left_behind(sentence.text, later.text):
+                return Replacement(later.text)
+        return None
+
+    def _is_meant(self, sentence: Sentence, newer: str) -> bool:
+        """Whether a later text means this sentence of its turn: no other has more words and values of it.
+
+        A bare correction that says whose value it corrects ("no, Petra's number is 7") means no sentence
+        without that name.
+        """
+        values = read_values(newer)
+        names = {word for value in values if value.kind == "name" for word in value.words}
+        says_whose = may_be_correction(newer) and names and len({value.kind for value in values}) > 1
+        if says_whose and names.isdisjoint(split_words(self.turns[sentence.turn].text)):
+            return False
+        shared = {
+            one: _count_shared(one, newer) for one in self.conversation.sentences_of_turn(sentence.turn)
+        }
+        return shared.get(sentence, 0) == max(shared.values(), default=0)
+
+    def echoes_replaced(self, sentence: Sentence) -> bool:
+        """Whether a sentence only repeats, as a reply, what the turn before it said and was replaced."""
+        if not sentence.turn or sentence.is_question:
+            return False
+        before = self.turns[sentence.turn - 1]
+        if before.speaker == self.turns[sentence.turn].speaker:
+            return False
+        said = self.conversation.sentences_of_turn(sentence.turn - 1)
+        words = frozenset[str]().union(*(one.content_words for one in said))
+        if not sentence.content_words or sentence.overlap(words) < _MIN_ECHOED:
+            return False
+        return self._stored_replacement(sentence.turn - 1) is not None
+
+
+def _plain_words(text: str) -> str:
+    """The words of a text without case, punctuation and white space, to compare sentences by."""
+    return " ".join(split_words(text))
+
+
+def _count_shared(sentence: Sentence, newer: str) -> int:
+    """How many content words, and how many kinds of values, a sentence shares with a later text."""
+    kinds = values_by_kind(sentence.text).keys() & values_by_kind(newer).keys()
+    return len(sentence.content_words & set(split_words(newer))) + len(kinds)
+
+
 class _Draft:
     """A summary while it is written: the wording of each chosen sentence, and the tokens that are left."""
 
-    def __init__(self, conversation: ConversationWeights, tokenizer: Tokenizer, max_tokens: int) -> None:
-        self._conversation = conversation
-        self._turns = conversation.turns
+    def __init__(self, sources: _Sources, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._sources = sources
+        self._conversation = sources.conversation
+        self._turns = sources.turns
         self._is_english = is_english(
             " ".join(turn.text[:_LANGUAGE_CHARACTERS] for turn in self._turns[:_LANGUAGE_TURNS])
         )
@@ -127,19 +302,19 @@ class _Draft:
 
     def write(self) -> str:
         """The best sentences, as many as fit; if none fits, the beginning of the best one."""
-        weighed = self._conversation.weigh()
-        chosen = self._choose_by_rank(weighed)
+        weighed, important = self._conversation.weigh(), self._conversation.important_sentences()
+        self._sources.expect((*weighed, *important))
+        chosen = self._choose_by_rank(weighed, important)
         while chosen and self._tokenizer.count(self._word_lines(chosen)) > self._max_tokens:
             chosen.pop()  # tokens do not add up exactly
         if chosen:
             return self._word_lines(chosen)
-        with_content = (pair for pair in weighed if pair[0].content_words)
-        best = max(with_content, key=lambda pair: pair[1], default=None)
+        alone = (pair for pair in weighed if pair[0].content_words and self._may_be_cut(pair[0]))
+        best = max(alone, key=lambda pair: pair[1], default=None)
         return self._word_beginning(best[0]) if best else ""
 
-    def _choose_by_rank(self, weighed: list[Weighed]) -> list[Sentence]:
+    def _choose_by_rank(self, weighed: list[Weighed], important: list[Weighed]) -> list[Sentence]:
         """The important sentences within their share of tokens, then the heaviest, then any that fit."""
-        important = self._conversation.important_sentences()
         kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
         self._room -= kept_back
         chosen = self._choose_more([], important)
@@ -147,7 +322,9 @@ class _Draft:
         chosen += self._choose_more(chosen, weighed)
         chosen += self._choose_more(chosen, important)
         if self._room >= _MIN_TOKENS:
-            chosen += self._choose_more(chosen, self._conversation.unusual_sentences())
+            unusual = self._conversation.unusual_sentences()
+            self._sources.expect(unusual)
+            chosen += self._choose_more(chosen, unusual)
         return chosen
 
     def _choose_more(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
@@ -155,43 +332,84 @@ class _Draft:
         if self._room < _MIN_TOKENS:
             return []
         self._misfits = 0
-        return choose_sentences(drop_covered(weighed, chosen), self._take_if_fits, self._is_full)
+        return choose_sentences(
+            drop_covered(weighed, chosen), self._take_if_fits, self._needs_no_more_sentences
+        )
 
-    def _is_full(self) -> bool:
+    def _needs_no_more_sentences(self) -> bool:
+        """Whether the summary has no room left, or too many sentences did not fit into what is left."""
         return self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS
 
     def _take_if_fits(self, sentence: Sentence) -> bool:
-        """Whether a sentence fits into the tokens that are left; if so, they are taken for it."""
-        text = self._quote_with_correction(sentence)
-        line = join_by_speaker([(self._speaker(sentence), text)])[0]
-        cost = self._tokenizer.count(f" {self._label(sentence)}{line}")
+        """Whether a sentence fits into the tokens that are left; if so, they are taken for it.
+
+        It is taken with those that it leans on. One that must not be told is not taken.
+        """
+        if self._sources.is_told(sentence):
+            return False
+        texts = self._quote_with_leaned_on(sentence)
+        if texts is None:
+            return False
+        lines = join_by_speaker((self._speaker(one), text) for one, text in texts.items())
+        cost = sum(self._tokenizer.count(f" {self._label(sentence)}{line}") for line in lines)
         if cost > self._room:
             self._misfits += 1
             return False
         self._room -= cost
-        self._text_by_sentence[sentence] = text
+        self._text_by_sentence |= texts
+        for one in texts:
+            self._sources.mark_taken(one)
         return True
 
-    def _quote_with_correction(self, sentence: Sentence) -> str:
-        """A sentence as it was said, followed by its later correction if there is one."""
+    def _quote_with_leaned_on(self, sentence: Sentence) -> dict[Sentence, str] | None:
+        """A sentence and those it leans on that are not chosen yet; None if one must not be told."""
+        before = self._sources.leaned_on(sentence)
+        if len(before) > _MAX_LEANED_ON:
+            return None
+        texts: dict[Sentence, str] = {}
+        for one in (*before, sentence):
+            if one not in self._text_by_sentence:
+                quoted = self._quote_with_correction(one)
+                if quoted is None:
+                    return None
+                texts[one] = quoted
+        return texts
+
+    def _quote_with_correction(self, sentence: Sentence) -> str | None:
+        """A sentence as it was said, followed by what replaced it; None if that is told anyway."""
         text = drop_openers(sentence.text) if self._is_english else sentence.text
-        later = find_correction(self._turns, sentence.turn)
-        return text if later is None else f"{text} (corrected: {self._turns[later].text.strip()})"
+        newer = self._sources.find_newer(sentence)
+        if newer is None:
+            return None if self._sources.echoes_replaced(sentence) else text
+        if self._sources.is_text_told(newer.text) and not may_be_correction(newer.text):
+            return None
+        return f"{text} ({'corrected' if newer.is_sure else 'later'}: {newer.text})"
 
     def _speaker(self, sentence: Sentence) -> str:
         return self._turns[sentence.turn].speaker
 
     def _word_lines(self, chosen: list[Sentence]) -> str:
         """The text of the summary: decisions, open questions, then the rest, each in the order of speech."""
-        ordered = sorted(chosen, key=lambda sentence: sentence.position)
         groups: dict[str, list[Sentence]] = {_DECIDED: [], _OPEN: [], "": []}
-        for sentence in ordered:
-            groups[self._label(sentence)].append(sentence)
+        for run in self._runs(chosen):
+            labels = {self._label(sentence) for sentence in run}
+            groups[next(label for label in groups if label in labels)] += run
         lines: list[str] = []
         for label, sentences in groups.items():
             spoken = join_by_speaker((self._speaker(one), self._text_by_sentence[one]) for one in sentences)
             lines += [label + line for line in spoken]
         return "\n".join(lines)
+
+    def _runs(self, chosen: list[Sentence]) -> list[list[Sentence]]:
+        """The chosen sentences in their order, each in one run with those that it leans on."""
+        every = {one for sentence in chosen for one in (*self._sources.leaned_on(sentence), sentence)}
+        runs: list[list[Sentence]] = []
+        for sentence in sorted(every, key=self._sources.place_in_order):
+            if runs and self._sources.leaned_on(sentence)[-1:] == runs[-1][-1:]:
+                runs[-1].append(sentence)
+            else:
+                runs.append([sentence])
+        return runs
 
     def _label(self, sentence: Sentence) -> str:
         """The label of a sentence: "Decided: ", "Open: " or none."""
@@ -200,9 +418,16 @@ class _Draft:
         by_agent = self._turns[sentence.turn].role == "assistant"
         return _DECIDED if is_decision(sentence.text, by_agent=by_agent) else ""
 
+    def _may_be_cut(self, sentence: Sentence) -> bool:
+        """Whether a sentence may be told by its beginning: it stands alone, holds, and is not told yet."""
+        sources = self._sources
+        is_valid = sources.find_newer(sentence) is None and not sources.echoes_replaced(sentence)
+        return is_valid and not sources.is_told(sentence) and not sources.leaned_on(sentence)
+
     def _word_beginning(self, sentence: Sentence) -> str:
         """The beginning of a sentence that fits, with an ellipsis; empty if it has fewer than two words."""
-        line = join_by_speaker([(self._speaker(sentence), self._quote_with_correction(sentence))])[0]
+        text = drop_openers(sentence.text) if self._is_english else sentence.text
+        line = join_by_speaker([(self._speaker(sentence), text)])[0]
         kept = cut_to_tokens(line, self._max_tokens, self._tokenizer)
         while kept and (kept == line or self._tokenizer.count(f"{kept}…") > self._max_tokens):
             kept = kept.rpartition(" ")[0]

@@ -3,7 +3,7 @@
 Facts are read from the stored statements whenever they are asked for, and not stored themselves. Where an
 attribute has one value at a time, such as an address or a title, the newest value holds whose source is
 trusted as much as the others'; the older ones are its history. Any other statement holds until another
-replaces it. Questions and doubts are no facts. The caller passes in what finds names in a text.
+replaces it. Questions, doubts and requests are no facts. The caller passes in what finds names in a text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.decisions import KINDS
 from foreword.knowledge.open_ends import CLOSED, find_replacing_items, read_open_end
 from foreword.knowledge.progress_cues import is_question, task_words
-from foreword.knowledge.settled import read_settled
+from foreword.knowledge.speech_acts import asks_for_action
 from foreword.store.base import ListRecent, Search
 from foreword.text.provenance import is_trusted_as_much
 from foreword.text.sentences import split_sentences
@@ -200,11 +200,13 @@ def _is_name_of(mention: str, names: frozenset[str]) -> bool:
 
 
 def _is_statement(item: Item, sentence: str) -> bool:
-    """Whether a sentence of the user or an agent states a fact, and no task or decision."""
+    """Whether a sentence of the user or an agent states something, and asks for nothing to be done.
+
+    What is settled is known too: "Jonas left the company; Mira signs off now."
+    """
     if item.source.trust not in ("user", "agent") or len(task_words(sentence)) < _MIN_WORDS:
         return False
-    settled = item.kind != "memory" and bool(read_settled(sentence, by_agent=item.source.trust != "user"))
-    return not settled and read_open_end(replace(item, text=sentence)) is None
+    return not asks_for_action(sentence) and read_open_end(replace(item, text=sentence)) is None
 
 
 # What replaced what ---------------------------------------------------------------------------------------

@@ -15,7 +15,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from foreword.knowledge.command_results import is_tool_output, read_test_result
-from foreword.knowledge.progress_cues import cue, is_question, list_head, lists_rest, task_words
+from foreword.knowledge.progress_cues import (
+    cue,
+    is_question,
+    list_head,
+    lists_rest,
+    naming_words,
+    task_words,
+)
 from foreword.store.base import ListRecent
 from foreword.text.clean import plain_line
 from foreword.text.dates import find_dates
@@ -198,11 +205,15 @@ def _find_open_cue(sentence: str) -> str:
 
 
 def _names_future_day(sentence: str, item: Item) -> bool:
-    """Whether a sentence names a day that was not over when it was said."""
+    """Whether a sentence names a day that was not over when it was said.
+
+    Days that come again and again, as in "we deploy on Tuesdays", are habits and do not count.
+    """
+    once = cue("recurring").sub(" … ", sentence)
     return any(
         one.form in _WITHOUT_YEAR or one.span is None or one.span.until > item.created_at
-        for one in find_dates(sentence, item.created_at)
-        if one.form != "clock"
+        for one in find_dates(once, item.created_at)
+        if one.form not in ("clock", "weekdays")
     )
 
 
@@ -285,7 +296,7 @@ class _OpenList:
     def _close_by_words(self, sentence: str, item: Item, turn: int) -> None:
         """Close the parts of open ends that a sentence says are done or not needed any more."""
         words = task_words(sentence)
-        clauses = [task_words(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)]
+        clauses = [_closed_words(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)]
         is_bare = item.kind == "turn" and len(words) <= _BARE_WORDS and not sentence.count(",")
         kept = []
         for end in self.ends:
@@ -323,7 +334,7 @@ def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
     said = plain_line(sentence)
     if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
         return ""
-    if cue("cancels").search(said):
+    if _says_not_needed(said):
         return "cancels"
     return "done" if _has_closing_cue(said) else ""
 
@@ -332,14 +343,29 @@ def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
 def _has_closing_cue(clause: str) -> bool:
     """Whether a clause says that something is done or not needed any more."""
     said = plain_line(clause)
-    return bool(cue("done").search(said) or cue("cancels").search(said))
+    return bool(cue("done").search(said)) or _says_not_needed(said)
+
+
+def _says_not_needed(line: str) -> bool:
+    return bool(cue("cancels").search(line) or cue("spares").search(line))
+
+
+def _closed_words(clause: str) -> frozenset[str]:
+    """The words of a closing clause that name what it closes: without those that say it is not needed."""
+    said = cue("spares").sub(" ", cue("cancels").sub(" ", plain_line(clause)))
+    return naming_words(said) or task_words(clause)
 
 
 def _is_bare_closing(sentence: str) -> bool:
-    """Whether a few words such as "done" or "forget it" close whatever was just left open."""
+    """Whether a few words such as "done" or "forget it" close whatever was just left open.
+
+    "Drop the newsletter" names what it closes, and closes nothing else.
+    """
     said = plain_line(sentence).strip(" .!")
     whole = cue("cancels").search(said) or cue("done").search(said)
-    return whole is not None and whole.start() <= len("that's ") and len(said.split()) <= _BARE_WORDS + 2
+    if whole is None or whole.start() > len("that's ") or len(said.split()) > _BARE_WORDS + 2:
+        return False
+    return not naming_words(cue("cancels").sub(" ", said)) or cue("cancels").search(said) is None
 
 
 def _closes_part(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:

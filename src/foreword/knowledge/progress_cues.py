@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foreword.text.clean import plain_line
-from foreword.text.words import content_words, fold_case
+from foreword.text.words import STOPWORDS, content_words, fold_case, split_words
 
 _STEM_CHARACTERS = 6
 _MAX_CACHED_TEXTS = 8_192
@@ -46,9 +46,10 @@ def cues(name: str) -> tuple[re.Pattern[str], ...]:
 @cache
 def list_head() -> re.Pattern[str]:
     """The expression for the head of a list of what is open: words and a colon that begin a clause."""
-    heads = "|".join(f"(?:{one})" for one in _list_entries("heads"))
+    heads, tasks, details = ("|".join(_list_entries(name)) for name in ("heads", "tasks", "details"))
     begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
-    return _compile(rf"{begins}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
+    head = rf"(?:(?:{heads})|(?:{tasks}) (?:{details}))"
+    return _compile(rf"{begins}{head}(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
 
 
 def is_question(sentence: str) -> bool:
@@ -67,6 +68,12 @@ def is_done(sentence: str) -> bool:
     return bool(cue("done").search(plain_line(sentence)))
 
 
+def takes_back(text: str) -> bool:
+    """Whether a text revokes or cancels something."""
+    said = plain_line(text)
+    return bool(cue("revokes").search(said) or cue("cancels").search(said))
+
+
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def task_words(text: str) -> frozenset[str]:
     """The stems of a text's words, without words that say nothing about a task."""
@@ -76,6 +83,11 @@ def task_words(text: str) -> frozenset[str]:
         if word not in _empty_words() and (len(word) > 1 or word.isdigit())
     ]
     return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
+
+
+def naming_words(text: str) -> frozenset[str]:
+    """The task words of a text without stop words, even if it has no others."""
+    return task_words(" ".join(word for word in split_words(text) if word not in STOPWORDS))
 
 
 def translate_times(text: str) -> str:

@@ -6,13 +6,14 @@ Reads the prompt alone, by the cues of `progress_cues.toml`; finding the answers
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, task_words, translate_times
+from foreword.knowledge.progress_cues import cue, cues, naming_words, task_words, translate_times
 from foreword.text.clean import plain_line
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
+from foreword.text.words import STOPWORDS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +28,14 @@ _TOPIC = re.compile(
     r" (?:the |my |our |der |die |das |dem |den |le |la |les |el |los |las )?(?P<topic>[^.?!,;]{2,60})",
     re.IGNORECASE,
 )
+_COURTESY = re.compile(
+    r"\b(?:ok(?:ay)?|so|thanks?|thank you|hey|hi|hello|good (?:morning|afternoon|evening|day)"
+    r"|show|tell|give|list|continue|guten (?:morgen|tag|abend)|hallo|moin|danke|zeig|sag"
+    r"|bonjour|salut|merci|hola|buen[oa]s \w+|gracias)\b",
+    re.IGNORECASE,
+)
+"""Words around such a question that name nothing."""
+
 _NEXT_CLAUSE = re.compile(r"\s+(?:and|und|et|y)\s+", re.IGNORECASE)
 
 
@@ -35,12 +44,14 @@ class ProgressQuestion:
     """What is asked: what is `left`, `where` the work stopped, what somebody `did` within a time, or what was
     `decided`, within a time or ever.
 
-    `topic` are the words that narrow it.
+    `topic` are the words that narrow it; `subject` are all words of the prompt that name something, in the
+    question or beside it.
     """  # noqa: D205  (one sentence)
 
     asked: Literal["left", "where", "did", "decided"]
     topic: frozenset[str] = frozenset()
     span: TimeSpan | None = None
+    subject: frozenset[str] = frozenset()
 
 
 def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
@@ -54,8 +65,16 @@ def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
             or _read_question_about_resuming(line)
         )
         if found is not None:
-            return found
+            return replace(found, subject=(found.topic - STOPWORDS) | _read_subject(text, now))
     return None
+
+
+def _read_subject(text: str, now: datetime) -> frozenset[str]:
+    """The words of a prompt without those that ask for the course of the work, dates and courtesies."""
+    line = translate_times(plain_line(text[:_MAX_CHARACTERS]))
+    for pattern in (_COURTESY, *(cue(name) for name in ("recall", "did", "left", "where"))):
+        line = pattern.sub(" ", line)
+    return naming_words(_drop_dates(line, now))
 
 
 def _read_question_about_past(line: str, now: datetime) -> ProgressQuestion | None:

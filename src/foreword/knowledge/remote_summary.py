@@ -17,14 +17,14 @@ from foreword.knowledge.dialogue_summary import ExtractiveSummarizer, spoken_tur
 from foreword.knowledge.session_summary import SUMMARY_WORDS
 from foreword.log import get_logger
 from foreword.text.tokens import cut_to_tokens
-from foreword.types import Item
+from foreword.types import BesideSummary, Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from foreword.knowledge.sessions import Summariser
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Turn
+    from foreword.types import FindReplacing, Turn
 
     Post = Callable[[str, Mapping[str, Any]], Any]
     """Sends a JSON body to a path of an endpoint and returns its answer; a ForewordError if there is none."""
@@ -122,13 +122,14 @@ class RemoteDialogueSummarizer:
         tokenizer: Tokenizer,
         clock: Callable[[], float] = time.monotonic,
         run: Callable[[Callable[[], None]], None] | None = None,
+        find_replacing: FindReplacing | None = None,
     ) -> None:
         """`run` executes a job in the background; by default, in a thread of its own."""
         self._model = model
         self._tokenizer = tokenizer
         self._clock = clock
         self._run = run or _run_in_thread
-        self._fallback = ExtractiveSummarizer(tokenizer)
+        self._fallback = ExtractiveSummarizer(tokenizer, find_replacing)
         self._summaries: OrderedDict[tuple[str, str, str], _ModelSummary] = OrderedDict()
         self._pending_keys: set[tuple[str, str, str]] = set()
         self._rests_until = clock()
@@ -136,6 +137,10 @@ class RemoteDialogueSummarizer:
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
         """A summary in at most `max_tokens` tokens, in the model's words as far as there are any."""
+        return self.summarize_beside(turns, max_tokens, BesideSummary())
+
+    def summarize_beside(self, turns: Sequence[Turn], max_tokens: int, beside: BesideSummary) -> str:
+        """The same; the sentences that it quotes do not repeat what stands beside it."""
         spoken = spoken_turns(turns)
         if not spoken or max_tokens < _TOKENS_PER_WORD:
             return ""
@@ -144,10 +149,11 @@ class RemoteDialogueSummarizer:
         if new:
             self._ask_in_background(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
         if not known.text:
-            return self._fallback.summarize(turns, max_tokens)
+            return self._fallback.summarize_beside(turns, max_tokens, beside)
         summary = cut_to_tokens(known.text, max_tokens, self._tokenizer).rstrip()
         tokens_left = max_tokens - self._tokenizer.count(f"{summary}\n")
-        since = self._fallback.summarize(new, tokens_left) if new and tokens_left >= _MIN_TOKENS_SINCE else ""
+        has_room = new and tokens_left >= _MIN_TOKENS_SINCE
+        since = self._fallback.summarize_beside(new, tokens_left, beside) if has_room else ""
         whole = f"{summary}\n{since}" if since else summary
         return whole if self._tokenizer.count(whole) <= max_tokens else summary
 

@@ -6,7 +6,9 @@ they are. Contexts then show the newer one, with the older one as history; if th
 they show it beside the older. A tool's output and a web page are only compared with their like, and no user
 replaces what another says of themselves. Statements are turns, memories and commits; code and documents
 change with their files. A bare correction ("no, Thursday") is near to nothing in meaning: what it corrects is
-found by `corrections`, with or without a reader.
+found by `corrections`, with or without a reader. "20 minutes" was replaced by "no, 15 minutes" and later by
+"10 minutes": then the last replaces the second too, and an agent's "Got it, 20 minutes" with the first. Where
+only one of several facts changes (`parts`), the relation is of another type.
 """
 
 from __future__ import annotations
@@ -16,8 +18,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected, read_values
-from foreword.knowledge.progress_cues import cue
+from foreword.knowledge.corrections import (
+    MAX_CHARACTERS,
+    MAX_TURNS_BACK,
+    find_corrected,
+    may_be_correction,
+)
+from foreword.knowledge.parts import changes_only_part
+from foreword.knowledge.progress_cues import cue, takes_back
+from foreword.knowledge.reports import are_unrelated_reports, is_report
+from foreword.knowledge.stated_values import closeness_of_fit, read_values, values_by_kind
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.clean import plain_line
@@ -25,14 +35,15 @@ from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
 from foreword.text.translate import to_english
 from foreword.text.words import is_in_latin_letters
-from foreword.types import REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
+from foreword.types import AMENDS, REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from foreword.knowledge.stated_values import Value
     from foreword.spaces.base import ReplacementReader
     from foreword.store.base import Store, Vector
-    from foreword.types import Item
+    from foreword.types import Item, RelatedMemory
 
 MIN_CHANCE = 0.1
 """The least probability at which a replacement is stored."""
@@ -48,12 +59,24 @@ done: of 13 such pairs in the lessons' tests of which the reader was not sure, 1
 
 _MAX_TERSE_WORDS = 20
 _EXCLAMATION = re.compile(r"!(?=[\s\"')”’]|\Z)")
-_MEASURED, _SCHEDULED, _NAMED = ("number", "time"), ("day", "month"), ("identifier",)
-"""The sorts of values that change; days and months as often only say when something happened."""
+_MEASURED = (("number", "digits", "ordinal", "address"), ("time",))
+_SCHEDULED = (("day",), ("month", "date"))
+_NAMED = (("identifier", "email", "version", "code"),)
+"""The kinds of values that change, those together that stand for each other; days and months as often only
+say when something happened."""
+
+_RIVAL_KINDS = ("number", "time", "day", "month", "identifier")
+"""The kinds of values by which two replacements of one statement are seen to differ."""
 
 _KINDS = ("turn", "memory", "commit")
 _MAX_COMPARED = 6
 """At most how many earlier statements a new one is read beside."""
+
+_MAX_SEARCHED = 40
+"""At most how many earlier items are searched for these: many may be questions, or outputs of tools."""
+
+_NEVER = 2.0
+"""A probability that no reader gives."""
 
 _MIN_COSINE = 0.5
 _MAX_STATEMENTS = 2
@@ -92,11 +115,49 @@ class ReplacementJudge:
         read = self._chances_by_reader(workspace, space, digest, new, values) if self._reader else {}
         corrected = self._chances_by_correction(workspace, new)
         chances = {ends: max(read.get(ends, 0.0), corrected.get(ends, 0.0)) for ends in {**read, **corrected}}
-        said_at = {item.id: item.created_at for item in new}
+        known = self._get_ends(workspace, new, chances)
+        chances |= self._chances_by_inference(workspace, known, chances)
         return tuple(
-            Relation(newer, older, REPLACES, round(chance, 3), said_at[newer])
+            _make_relation(known[newer], known[older], chance)
             for (newer, older), chance in chances.items()
+            if newer in known and older in known
         )
+
+    def _get_ends(
+        self, workspace: str, new: Sequence[Item], chances: Mapping[tuple[str, str], float]
+    ) -> dict[str, Item]:
+        """The new items and the earlier ones that they may replace, by their ids."""
+        items = {item.id: item for item in new}
+        missing = tuple(dict.fromkeys(older for _, older in chances if older not in items))
+        stored = self._store.get(workspace, *missing) if missing else ()
+        return items | {item.id: item for item in stored if item is not None}
+
+    def _chances_by_inference(
+        self, workspace: str, items: dict[str, Item], chances: Mapping[tuple[str, str], float]
+    ) -> dict[tuple[str, str], float]:
+        """What follows from sure replacements for what replaced or repeats the same; adds to `items`."""
+        sure = {
+            ends: chance
+            for ends, chance in chances.items()
+            if chance >= SURE_REPLACEMENT and items.keys() >= set(ends)
+        }
+        if not sure:
+            return {}
+        before = dict(sure)
+        for one in _list_replacements(self._store, workspace, {older for _, older in sure}):
+            items.setdefault(one.memory.id, one.memory)
+            before.setdefault((one.memory.id, one.relationship.to_id), one.relationship.confidence)
+        inferred = _infer_repetitions(items, chances, sure)
+        for (newer, older), chance in sure.items():
+            rivals = (
+                (earlier, surety) for (earlier, replaced), surety in before.items() if replaced == older
+            )
+            for earlier, surety in rivals:
+                ends = (newer, earlier)
+                is_likely = ends in chances
+                if _replaces_rival(items[newer], items[earlier], items[older], is_likely=is_likely):
+                    inferred[ends] = max(min(chance, surety), chances.get(ends, 0.0))
+        return inferred
 
     def _chances_by_reader(
         self,
@@ -114,7 +175,7 @@ class ReplacementJudge:
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
-            older = [one for one in _choose_nearest(stored + beside) if _may_contradict(item, one)]
+            older = _choose_nearest([one for one in stored + beside if _may_contradict(item, one[1])])
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         reader = self._reader
@@ -132,13 +193,13 @@ class ReplacementJudge:
             for item in new
             if len(item.text) <= MAX_CHARACTERS
             for one in find_corrected(item, self._turns_before(workspace, item, MAX_TURNS_BACK))
-            if _may_contradict(item, one.item)
+            if _may_contradict(item, one.item) and not _only_reports(item, one.item)
         }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
         """The stored statements nearest to an item, each with its cosine."""
         filters = Filters(kinds=_KINDS, until=item.created_at)
-        found = self._store.run(Search(workspace, (probe,), filters, _MAX_COMPARED + 1))
+        found = self._store.run(Search(workspace, (probe,), filters, _MAX_SEARCHED))
         ranked = found.lists.get(probe.space, ())
         return [(cosine, found.items[one]) for one, cosine in ranked if one != item.id]
 
@@ -179,8 +240,10 @@ def _least_chance(newer: Item, older: Item) -> float:
 
     It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies;
     less so if a number or a time differs, or something is taken back. It is as high for what restates the
-    older item, and between commits that change different files.
+    older item, and between commits that change different files. Unrelated reports never replace each other.
     """
+    if are_unrelated_reports(newer, older) and not takes_back(newer.text):
+        return _NEVER
     if _restates(newer, older) or _change_different_files(newer, older):
         return _MIN_CHANCE_OF_RESTATEMENT
     new, old = newer.text, older.text
@@ -188,7 +251,7 @@ def _least_chance(newer: Item, older: Item) -> float:
     is_courtesy = any(cue("courtesies").match(text) for text in (new, old))
     if not (is_talk or is_courtesy or _cannot_become_untrue(old)):
         return MIN_CHANCE
-    is_change = _changes_value(new, old, _MEASURED) or _takes_back(new)
+    is_change = _changes_value(new, old, _MEASURED) or takes_back(new)
     return _MIN_CHANCE_OF_CHANGE_IN_TALK if is_change else _MIN_CHANCE_IN_TALK
 
 
@@ -196,8 +259,9 @@ def _restates(newer: Item, older: Item) -> bool:
     """Whether an item was said soon after another, changes none of its values and takes nothing back."""
     if newer.created_at - older.created_at > timedelta(hours=_MAX_HOURS_OF_RESTATEMENT):
         return False
-    sorts = _MEASURED + _SCHEDULED + _NAMED
-    return not (_changes_value(newer.text, older.text, sorts) or _takes_back(newer.text))
+    # What a tool printed has identifiers that nobody speaks of.
+    groups = _MEASURED + _SCHEDULED + (() if older.source.trust == "tool" else _NAMED)
+    return not (_changes_value(newer.text, older.text, groups) or takes_back(newer.text))
 
 
 def _change_different_files(newer: Item, older: Item) -> bool:
@@ -206,15 +270,31 @@ def _change_different_files(newer: Item, older: Item) -> bool:
     return len(files) == 2 and all(files) and files[0].isdisjoint(files[1])
 
 
-def _changes_value(newer: str, older: str, sorts: Sequence[str]) -> bool:
-    """Whether the newer text names another value than the older one, of one of these sorts."""
-    new, old = read_values(newer), read_values(older)
-    return any(sort in old and new.get(sort, frozenset()) - old[sort] for sort in sorts)
+def _only_reports(newer: Item, older: Item) -> bool:
+    """Whether an agent says what it did, and neither changes a value nor takes something back.
+
+    "I wrote them to .env" reads like the correction "I wrote Lyon".
+    """
+    if newer.source.trust != "agent" or not is_report(newer.text) or takes_back(newer.text):
+        return False
+    return not _changes_value(newer.text, older.text, _MEASURED + _SCHEDULED)
 
 
-def _takes_back(text: str) -> bool:
-    said = plain_line(text)
-    return bool(cue("revokes").search(said) or cue("cancels").search(said))
+def _changes_value(newer: str, older: str, groups: Sequence[Sequence[str]]) -> bool:
+    """Whether the newer text names another value than the older one, of one of these groups of kinds.
+
+    A value that measures something else is no other value: 3 kg beside 20 minutes.
+    """
+    for kinds in groups:
+        old = _read_values_of(older, kinds)
+        fresh = [value for value in _read_values_of(newer, kinds) if not any(map(value.is_same, old))]
+        if any(closeness_of_fit(new, one) for new in fresh for one in old):
+            return True
+    return False
+
+
+def _read_values_of(text: str, kinds: Sequence[str]) -> list[Value]:
+    return [value for value in read_values(text) if value.kind in kinds]
 
 
 def _is_talkative(text: str) -> bool:
@@ -241,13 +321,17 @@ def _cannot_become_untrue(text: str) -> bool:
 
 def _has_value(text: str) -> bool:
     """Whether a text has a number, a time, a day or a month."""
-    return not read_values(text).keys().isdisjoint(_MEASURED + _SCHEDULED)
+    return any(_read_values_of(text, kinds) for kinds in _MEASURED + _SCHEDULED)
 
 
 def _choose_nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:
-    """The candidates that are compared with a new item: the nearest ones, each once."""
+    """The candidates that are compared with a new item: the nearest ones, each once.
+
+    What tools printed only gets the places that are left: it is rarely what a statement is about.
+    """
     by_id = {item.id: (cosine, item) for cosine, item in candidates if cosine >= _MIN_COSINE}
-    return [item for _, item in sorted(by_id.values(), key=lambda one: -one[0])[:_MAX_COMPARED]]
+    nearest = sorted(by_id.values(), key=lambda one: (one[1].source.trust in ("tool", "web"), -one[0]))
+    return [item for _, item in nearest[:_MAX_COMPARED]]
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
@@ -269,6 +353,87 @@ def _as_turn(item: Item) -> Item:
     Few of the pairs that the reader was taught with are memories, so it doubts that one replaces another.
     """
     return replace(item, kind="turn") if item.kind == "memory" else item
+
+
+def _list_replacements(store: Store, workspace: str, ids: Iterable[str]) -> list[RelatedMemory]:
+    """The items that surely replaced, or changed a part of, the items with these ids."""
+    related = store.expand(workspace, list(ids), 1)
+    return [
+        one
+        for name, found in related.items()
+        for one in found
+        if one.relationship.to_id == name and one.relationship.from_id == one.memory.id
+        if one.relationship.type in (REPLACES, AMENDS) and one.relationship.confidence >= SURE_REPLACEMENT
+    ]
+
+
+def _infer_repetitions(
+    items: Mapping[str, Item],
+    chances: Mapping[tuple[str, str], float],
+    sure: Mapping[tuple[str, str], float],
+) -> dict[tuple[str, str], float]:
+    """The doubtful replacements of what only repeats a statement that the same item surely replaces."""
+    return {
+        (newer, repeated): chance
+        for (newer, repeated) in chances.keys() - sure.keys()
+        for (other, stated), chance in sure.items()
+        if other == newer and {repeated, stated} <= items.keys()
+        if _is_repetition(items[repeated], items[stated])
+        if not changes_only_part(items[newer], items[stated])
+    }
+
+
+def _replaces_rival(newer: Item, earlier: Item, replaced: Item, *, is_likely: bool) -> bool:
+    """Whether an item replaces an earlier one that replaced the same third item."""
+    if (
+        newer.id == earlier.id
+        or newer.kind == "commit"  # which of several changes of a file undoes another, no message tells
+        or earlier.created_at >= newer.created_at
+        or not _may_contradict(newer, earlier)
+    ):
+        return False
+    return is_likely or _are_rivals(newer, earlier, replaced)
+
+
+def _are_rivals(newer: Item, earlier: Item, replaced: Item) -> bool:
+    """Whether two items that both replaced a third give different answers to the same question.
+
+    They do if the earlier one is a bare correction in the session of the third, or if both put another value
+    in the place of the same one. If either changes only a part of it, they may speak of different parts.
+    """
+    if changes_only_part(newer, replaced) or changes_only_part(earlier, replaced):
+        return False
+    is_bare = may_be_correction(earlier.text) and earlier.session == replaced.session
+    return (is_bare and bool(earlier.session)) or _change_the_same_value(newer, earlier, replaced)
+
+
+def _change_the_same_value(newer: Item, earlier: Item, replaced: Item) -> bool:
+    """Whether both items name another value than the replaced one, of the same kind, and not the same."""
+    new, before, old = (values_by_kind(item.text) for item in (newer, earlier, replaced))
+    return any(
+        kind in old
+        and before.get(kind, frozenset()) - old[kind]
+        and new.get(kind, frozenset()) - before[kind]
+        for kind in _RIVAL_KINDS
+    )
+
+
+def _is_repetition(item: Item, stated: Item) -> bool:
+    """Whether an agent's turn confirms a statement of its session, naming values of it and no others."""
+    if item.source.trust != "agent" or not item.session or item.session != stated.session:
+        return False
+    named, known = _all_values(item.text), _all_values(stated.text)
+    return bool(named & known) and len(named - known) <= 1  # a first word is taken for a name: "Noted"
+
+
+def _all_values(text: str) -> frozenset[str]:
+    return frozenset(value for values in values_by_kind(text).values() for value in values)
+
+
+def _make_relation(newer: Item, older: Item, chance: float) -> Relation:
+    """The relation between two items of which the newer one makes the older untrue, or a part of it."""
+    kind = AMENDS if changes_only_part(newer, older) else REPLACES
+    return Relation(newer.id, older.id, kind, round(chance, 3), newer.created_at)
 
 
 def surely_replaces(relation: Relation) -> bool:

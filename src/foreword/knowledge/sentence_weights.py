@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.answered import answers_question
 from foreword.knowledge.word_lists import word_list
 from foreword.text.sentences import split_sentences
 from foreword.text.words import STOPWORDS, split_words
@@ -317,6 +318,7 @@ _QUESTION_IMPORTANCE = 0.01
 """Marks a question that is important only as long as it is open."""
 
 _ACT_IMPORTANCE: Mapping[SpeechAct, float] = {"decision": 0.4, "correction": 0.4, "refusal": 0.2}
+_MAX_TURNS_TO_REPLY = 3
 _MAX_ACT_SENTENCES = 2
 """In a turn of more sentences it is unclear which of them its speech act belongs to."""
 
@@ -333,7 +335,7 @@ class ConversationWeights:
     def __init__(self, read: Callable[[str], Sequence[Sentence]]) -> None:
         """`read` gives the sentences of a text; their turn does not matter."""
         self.turns: list[Turn] = []
-        self._read_sentences = read
+        self.read_sentences = read
         self._sentences: list[Sentence] = []
         self._weights: list[float] = []
         self._importance: dict[int, float] = {}
@@ -342,18 +344,30 @@ class ConversationWeights:
         self._sentences_with: defaultdict[str, list[int]] = defaultdict(list)
         self._stale: set[int] = set()
         self._shapes: dict[int, float] = {}
+        self._since: Sequence[Turn] = ()
+        self._words_since: set[str] = set()
 
-    def update(self, turns: Sequence[Turn]) -> None:
-        """Replace the turns by these; the turns that both begin with are not read again."""
+    def update(self, turns: Sequence[Turn], since: Sequence[Turn] = ()) -> None:
+        """Replace the turns by these; the turns that both begin with are not read again.
+
+        The turns `since` have no weights; they only show which questions were answered.
+        """
         pairs = zip(self.turns, turns, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
         while len(self.turns) > same:
             self._remove_last_turn()
         for turn in turns[same:]:
             self._add_turn(turn)
+        self._since = since
+        later = (sentence for turn in since for sentence in self.read_sentences(turn.text))
+        self._words_since = {word for sentence in later for word in sentence.content_words}
+
+    def sentences_of_turn(self, turn: int) -> Sequence[Sentence]:
+        """The sentences of a turn, in their order."""
+        return self._sentences[self._first_sentences[turn] : self._first_sentence_of_turn(turn + 1)]
 
     def is_open(self, question: Sentence) -> bool:
-        """Whether a question is open: nobody else has stated anything since, or none of its words came back.
+        """Whether a question is open: nobody else has stated anything since, or nobody took it up.
 
         One that says nothing of its own ("How about you?") is never open.
         """
@@ -361,7 +375,7 @@ class ConversationWeights:
             return False
         if question.turn >= self._first_open_turn():
             return True
-        return asks_for_fact(question) and self._is_never_repeated(question)
+        return asks_for_fact(question) and self._is_left_open(question)
 
     def weigh(self) -> list[Weighed]:
         """The sentences that say most about the conversation, in its order, with their weights."""
@@ -379,7 +393,7 @@ class ConversationWeights:
         importance = {
             at: _OPEN_IMPORTANCE if weight == _QUESTION_IMPORTANCE else weight
             for at, weight in self._importance.items()
-            if weight != _QUESTION_IMPORTANCE or self._is_left_open(at)
+            if weight != _QUESTION_IMPORTANCE or self._is_left_open(self._sentences[at])
         }
         best = heapq.nlargest(_MAX_IMPORTANT, importance, key=importance.__getitem__)
         return [(self._sentences[at], importance[at]) for at in sorted(best)]
@@ -400,21 +414,35 @@ class ConversationWeights:
             self._weights[at] = _weigh_words(sentence, sentence.turn, self._turn_counts)
         self._stale.clear()
 
-    def _is_left_open(self, question: int) -> bool:
-        """Whether the question at this place was never taken up again."""
-        return self._is_never_repeated(self._sentences[question])
-
-    def _is_never_repeated(self, question: Sentence) -> bool:
-        """Whether no later turn than the question's has one of its content words."""
+    def _is_left_open(self, question: Sentence) -> bool:
+        """Whether no later turn has one of the question's content words, and the reply does not answer it."""
+        if not self._words_since.isdisjoint(question.content_words):
+            return False
         last = (self._sentences_with[word][-1] for word in question.content_words)
-        return all(self._sentences[at].turn == question.turn for at in last)
+        if not all(self._sentences[at].turn == question.turn for at in last):
+            return False
+        reply = self._reply_to(question)
+        return reply is None or not answers_question(
+            question.text, self._stated_in(reply), by_assistant=reply.role == "assistant"
+        )
+
+    def _reply_to(self, question: Sentence) -> Turn | None:
+        """The next turn of another speaker after a question, among the next few turns."""
+        later = self.turns[question.turn + 1 : question.turn + 1 + _MAX_TURNS_TO_REPLY]
+        speaker = self.turns[question.turn].speaker
+        later += self._since[: _MAX_TURNS_TO_REPLY - len(later)]
+        return next((turn for turn in later if turn.speaker != speaker), None)
+
+    def _stated_in(self, turn: Turn) -> str:
+        """The sentences of a turn that are no questions."""
+        return " ".join(one.text for one in self.read_sentences(turn.text) if not one.is_question)
 
     def _add_turn(self, turn: Turn) -> None:
         """Add a turn's sentences, and mark those whose weights it changes as stale."""
         number = len(self.turns)
         self.turns.append(turn)
         self._first_sentences.append(len(self._sentences))
-        sentences = self._read_sentences(turn.text)
+        sentences = self.read_sentences(turn.text)
         act = turn.speech_act if len(sentences) <= _MAX_ACT_SENTENCES else None
         of_act = _ACT_IMPORTANCE.get(act, 0.0) if act else 0.0
         for sentence in sentences:
@@ -497,12 +525,11 @@ class ConversationWeights:
 
     def _first_open_turn(self) -> int:
         """The first turn whose questions are open: no other speaker has made a statement since."""
-        answering: set[str] = set()
+        answering = {turn.speaker for turn in self._since if self._stated_in(turn)}
         for turn in range(len(self.turns) - 1, -1, -1):
             if answering - {self.turns[turn].speaker}:
                 return turn + 1
-            sentences = self._sentences[self._first_sentences[turn] : self._first_sentence_of_turn(turn + 1)]
-            if not all(sentence.is_question for sentence in sentences):
+            if not all(sentence.is_question for sentence in self.sentences_of_turn(turn)):
                 answering.add(self.turns[turn].speaker)
         return 0
 

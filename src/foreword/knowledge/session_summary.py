@@ -1,9 +1,10 @@
 """Summarises a session in a few lines, in its own words.
 
-Extractive, offline and always the same for the same turns. A session with an agent is summarised under six
-headings: open, decided, done, noted, asked, and the files it changed. A conversation between people is given
-in reported speech. Files, tools and pages are not quoted beside what the people and the agent said, so that a
-summary cannot make foreign words look like theirs: of a tool's output only the counts are reported.
+Extractive, offline and always the same for the same turns. A session with an agent is summarised under seven
+headings: open, decided, done, noted, what the user said, asked, and the files it changed. A conversation
+between people is given in reported speech. Files, tools and pages are not quoted beside what the people and
+the agent said, so that a summary cannot make foreign words look like theirs: of a tool's output only the
+counts are reported.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from foreword.knowledge.open_ends import find_open_ends, is_open
 from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
 from foreword.knowledge.settled import is_decision
+from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.text.shorten import keep_first_words
 
 if TYPE_CHECKING:
@@ -57,7 +59,11 @@ def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
     """
     quotable = _quotable_turns(turns)
     outcome = _summarise_agent_work(turns, quotable, max_words, (_DONE,))
-    return outcome if outcome.text else _summarise_agent_work(turns, quotable, max_words, (_NOTED, _ASKED))
+    return (
+        outcome
+        if outcome.text
+        else _summarise_agent_work(turns, quotable, max_words, (_NOTED, _SAID, _ASKED))
+    )
 
 
 def _quotable_turns(turns: Sequence[Item]) -> list[int]:
@@ -122,14 +128,15 @@ def _speaker_name(turn: Item) -> str:
 # Work with an agent --------------------------------------------------------------------------------------
 
 _ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES = "Asked", "Decided", "Done", "Noted", "Open", "Files"
-_HEADINGS = (_OPEN, _DECIDED, _DONE, _NOTED, _ASKED, _FILES)
+_SAID = "The user said"
+_HEADINGS = (_OPEN, _DECIDED, _DONE, _NOTED, _SAID, _ASKED, _FILES)
 
 _MAX_SHARED_WORDS = 0.6
 _MAX_FILES = 6
 _MAX_OPEN_LINES = 3
-_MIN_NOTE_WORDS = 4
+_MIN_NOTE_WORDS, _MIN_DONE_WORDS = 4, 2
 _GOAL_WEIGHT, _OPEN_WEIGHT = 2.0, 4.0
-_USER_WEIGHTS = {_DECIDED: 0.25, _ASKED: 0.1}
+_USER_WEIGHTS = {_DECIDED: 0.25, _SAID: 0.1, _ASKED: 0.1}
 _AGENT_WEIGHTS = {_OPEN: _OPEN_WEIGHT, _DECIDED: 0.15, _DONE: 0.15, _NOTED: 0.0}
 
 
@@ -189,9 +196,16 @@ def _lines_said_by_user(
             if sentence.turn in still_open:
                 yield _line_from_sentence(_OPEN, sentence, weights[sentence] + _OPEN_WEIGHT)
             continue
-        heading = _DECIDED if is_decision(sentence.text) else _ASKED
+        heading = _choose_user_heading(sentence.text)
         extra = _GOAL_WEIGHT if sentence in goals else _USER_WEIGHTS[heading]
         yield _line_from_sentence(heading, sentence, weights[sentence] + extra)
+
+
+def _choose_user_heading(text: str) -> str:
+    """The heading of a sentence by the user: a decision, a statement, or what the agent was asked for."""
+    if is_decision(text):
+        return _DECIDED
+    return _SAID if classify_speech_act(text) == "statement" else _ASKED
 
 
 def _lines_said_by_agent(
@@ -206,9 +220,16 @@ def _lines_said_by_agent(
         if left_open and sentence.turn not in still_open:
             continue
         heading = _choose_agent_heading(sentence.text, left_open=left_open, is_unanswered=unanswered)
-        if heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS:
+        if _says_enough(heading, sentence):
             weight = weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last
             yield _line_from_sentence(heading, sentence, weight)
+
+
+def _says_enough(heading: str, sentence: Sentence) -> bool:
+    """Whether a line tells something without its neighbours: a bare "Done." does not say what is done."""
+    if heading == _DONE:
+        return len(sentence.content_words) >= _MIN_DONE_WORDS
+    return heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS
 
 
 def _choose_agent_heading(text: str, *, left_open: bool, is_unanswered: bool) -> str:

@@ -11,6 +11,7 @@ An agent's plans and reports settle nothing either; an agent is believed only if
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -101,7 +102,8 @@ def weigh_statement(statement: str) -> float:
     if not _MIN_WORDS <= len(statement.split()) <= _MAX_WORDS:
         return float("-inf")
     features = weights.features
-    return weights.start + sum(features.get(name, 0.0) for name in statement_features(statement))
+    found = (features.get(name, 0.0) for name in statement_features(statement))
+    return math.fsum((weights.start, *found))  # in whatever order a set is read, the sum is the same
 
 
 def statement_features(statement: str) -> frozenset[str]:

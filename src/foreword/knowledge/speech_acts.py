@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.words import STOPWORDS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -84,6 +86,36 @@ _ASKS = re.compile(
             |anyone|someone)\b""",
     _FLAGS,
 )
+_TELLS_FIRST = re.compile(
+    r"""(?:(?:and|but|so|then|now|next|first|also|again|ok(?:ay)?|alright|great|good|right|quick\ one|fyi
+            |by\ the\ way|btw)\b[\s,:–—-]*)+
+      | (?:please\ )?(?:note|remember|mind|know|be\ aware|keep\ in\ mind|(?:don['’]t|do\ not)\ forget)
+            (?:\ that\b|[,:])\s*""",
+    _FLAGS,
+)
+"""Words before what is said: they ask for nothing themselves."""
+
+_ORDER = re.compile(
+    r"""(?P<verb>[a-z]+(?<!ed)(?<![^s]s)(?<!ing))\ (?:(?:up|out|down|into|off|back)\ )?
+        (?:me|us|it|them|the|an?|my|our|your|this|that|these|those|all|some)\b
+      | i(?:['’]d\ like|\ (?:want|need|would\ like|expect))\ you\ to\b""",
+    _FLAGS,
+)
+"""A verb without a subject and its object; or words that say what somebody is to do."""
+
+_PAST_FORM = re.compile(
+    "became|began|bought|broke|brought|built|came|caught|chose|did|drew|fell|felt|forgot|found|gave|got|grew|had"
+    "|heard|held|kept|knew|led|left|lost|made|meant|met|paid|ran|said|sat|saw|sent|sold|spent|spoke|stood|taught"
+    "|told|took|thought|threw|understood|was|went|were|won|wrote"
+)
+_NAMES_A_THING = re.compile(
+    r"""\w+(?:\ (?!(?:what|which|who|where|why|how|that|if|whether|when)\b)
+            (?!(?:me|us|it|them|the|an?|my|our|your|this)\b)[\w'’./-]+){0,5}
+        \ (?:is|are|was|were|has|have|had|lives?|runs?|needs?|belongs?|goes|sits?|takes?)\b""",
+    _FLAGS,
+)
+"""A sentence whose first words are its subject, such as "Test data lives on staging"."""
+
 _ASKS_FOR_ACTION = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will)\ you\b(?!\ like)", _FLAGS)
 
 
@@ -97,6 +129,22 @@ def classify_speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct 
         return None
     act = _classify_without_context(said)
     return "answer" if after == "question" and act in ("statement", "agreement") else act
+
+
+def asks_for_action(sentence: str) -> bool:
+    """Whether a sentence asks somebody to do something, or proposes to do it, and tells nothing itself."""
+    said = " ".join(sentence[:_MAX_CHARACTERS_READ].split())
+    if lead := _TELLS_FIRST.match(said):
+        said = said[lead.end() :]
+    if _ASKS_FOR_ACTION.search(said):
+        return True
+    if _NAMES_A_THING.match(said):
+        return False
+    order = _ORDER.match(said)
+    verb = (order["verb"] or "").lower() if order else ""
+    if order and not (verb in STOPWORDS or _PAST_FORM.fullmatch(verb)):
+        return True
+    return _classify_without_context(said) in ("request", "suggestion")
 
 
 def _classify_without_context(text: str) -> SpeechAct:

@@ -4,25 +4,29 @@
     Please answer in German.            language, a rule; the latest holds
     We moved to Lyon last week.         home; told where it matters, the latest holds
 
-The cues are `user_cues.toml`. Questions, doubts, quotations and long pasted texts state nothing. Every
-fact has its conversation and its time; the caller decides whose facts may be shown.
+    I stopped being vegan.              told in place of what it ends
+
+The cues are `user_cues.toml`. Questions, doubts, others' words (`others_words.py`) and long pasted texts
+state nothing, and a wish for one answer is no rule. Every fact has its conversation and its time; the caller
+decides whose facts may be shown.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.knowledge.claims import doubtful_spans
+from foreword.knowledge.claims import KIN, doubtful_spans
+from foreword.knowledge.others_words import hide_others_words
+from foreword.knowledge.progress_cues import task_words
+from foreword.knowledge.user_cues import compile_cues, find_cue, kind_tables, matches_cue, word_cues
 from foreword.text.clean import plain_line
 from foreword.text.question import asks
-from foreword.text.sentences import split_sentences
+from foreword.text.sentences import sentence_spans
 from foreword.text.statements import QUESTION_END
-from foreword.text.words import content_words, split_words
+from foreword.text.words import STOPWORDS, content_words, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,6 +59,18 @@ _GENERIC = frozenset(
 )
 """Words that all facts of a kind may have."""
 
+_CLAUSE_END = re.compile(
+    r"[,;:–—]|\b(?:because|since|after|when|while|so|but|and|due to|thanks to|weil|und|car|y)\b"
+)
+_MAX_BY_VERB = 3
+_MIN_SHARE_ENDED = 0.5
+"""What ends something names it by more than this share of its words: "I no longer drive to IBM" does not."""
+
+_PERSON = re.compile(
+    rf"\b(?:my|our) (?:\w+ )?(?:{KIN}|child|children|kids?|partner|parents|baby|twins)\b", re.IGNORECASE
+)
+_PRONOUN = re.compile(r"(?:(?:and|but|also) )?(?:he|she|they|both)\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class FactKind:
@@ -80,7 +96,8 @@ class FactKind:
 class UserFact:
     """One sentence in which a user says something of themselves.
 
-    `topic` is what facts of a single kind have in common. `revokes` is true of "forget that I am vegan".
+    `topic` is what facts of a single kind have in common. `revokes` is true of "forget that I am vegan",
+    `ends` of "I stopped being vegan". `replaces` are facts that it replaces, whatever their words.
     """
 
     text: str
@@ -90,6 +107,8 @@ class UserFact:
     conversation: str
     said_at: datetime
     revokes: bool = False
+    ends: bool = False
+    replaces: tuple[UserFact, ...] = ()
 
     @property
     def is_standing(self) -> bool:
@@ -105,56 +124,129 @@ class StandingFact:
     before: tuple[UserFact, ...] = ()
 
 
+class _Reading(NamedTuple):
+    """What a sentence states of its speaker, with the names that `UserFact` has for it."""
+
+    kind: FactKind
+    topic: str
+    revokes: bool
+    ends: bool
+
+
 def read_user_facts(item: Item) -> list[UserFact]:
-    """The facts that a turn states about its speaker, one for each sentence that states one."""
-    text = item.text
-    if len(text) > _MAX_CHARACTERS_READ:
-        return []
-    facts = []
-    for sentence in split_sentences(text):
-        found = _read_sentence(sentence.strip())
+    """The facts that a turn states about its speaker, one for each sentence that states one.
+
+    A sentence that goes on about somebody in a fact belongs to it: "Anna is my neighbour. She paints." What
+    is wished of a text that was asked for just before is no rule: "Write a letter. Keep it short."
+    """
+    facts: list[UserFact] = []
+    can_go_on = has_request = False
+    for sentence, own in _own_sentences(item.text):
+        found = _read_sentence(own)
+        if can_go_on and _goes_on(facts[-1], own, found):
+            facts[-1] = _continue_fact(facts[-1], sentence, own)
+            continue
+        if found is not None and found.kind.is_rule and has_request and _points_back(own):
+            found = None
+        can_go_on = found is not None and not found.kind.is_rule
+        has_request = has_request or matches_cue("one_off", plain_line(own))
         if found is not None:
-            kind, topic, revokes = found
             place = item.id, item.conversation or "", item.created_at
-            facts.append(UserFact(sentence.strip(), kind, topic, *place, revokes))
+            facts.append(UserFact(sentence, found.kind, found.topic, *place, found.revokes, found.ends))
     return facts
 
 
-def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
-    """The kind and topic of the fact in a sentence, and whether it is revoked; None for no fact."""
+def _own_sentences(text: str) -> list[tuple[str, str]]:
+    """The sentences of a turn, each as it was said and without others' words; none of a pasted text."""
+    if len(text) > _MAX_CHARACTERS_READ:
+        return []
+    own = hide_others_words(text)
+    return [(text[start:end], own[start:end]) for start, end in sentence_spans(own)]
+
+
+def _read_sentence(sentence: str) -> _Reading | None:
+    """What a sentence states of its speaker; None if it states nothing."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
     plain = plain_line(sentence)
     is_question = bool(QUESTION_END.search(plain))
     if is_question and not _POLITE_QUESTION.match(plain):
         return None
-    if not is_question and any(
-        start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain)
-    ):
+    if not is_question and _is_doubtful(plain):
         return None
-    revokes = _matches_cue("revokes", plain)
+    revokes = matches_cue("revokes", plain)
     for kind in fact_kinds():
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
-        if match is None or (is_question and not kind.is_rule):
+        if match is None or (is_question and not kind.is_rule) or (kind.is_rule and _is_for_once(plain)):
             continue
-        if kind.name == "self" and not revokes and (_matches_cue("passing", plain) or asks(plain)):
+        if kind.name == "self" and not revokes and (matches_cue("passing", plain) or asks(plain)):
             return None
-        return kind, (match.groupdict().get("topic") or "").lower(), revokes
+        return _Reading(kind, _topic_of(match), revokes, not kind.is_rule and matches_cue("ends", plain))
     return None
+
+
+def _is_doubtful(plain: str) -> bool:
+    """Whether a sentence begins with a doubt, or is one for the most part."""
+    return any(start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain))
+
+
+def _is_for_once(plain: str) -> bool:
+    """Whether a wish is for one answer: "explain DNS in simple words", not "explain things" so."""
+    return matches_cue("one_off", plain) and not matches_cue("lasting", plain)
+
+
+def _points_back(own: str) -> bool:
+    """Whether a wish is for what was asked for just before: "keep it short", not "always keep it short"."""
+    plain = plain_line(own)
+    return matches_cue("points_back", plain) and not matches_cue("lasting", plain)
+
+
+def _topic_of(match: re.Match[str]) -> str:
+    """The topic that a cue found: the words of its group `topic`, or the name of its other group."""
+    found = {name: words for name, words in match.groupdict().items() if words}
+    return found["topic"].lower() if "topic" in found else next(iter(found), "")
+
+
+def _goes_on(fact: UserFact, own: str, found: _Reading | None) -> bool:
+    """Whether a sentence only tells more of somebody in a fact, whom it names by a pronoun or again."""
+    plain = plain_line(own)
+    if len(plain) > _MAX_SENTENCE_CHARACTERS or QUESTION_END.search(plain):
+        return False
+    if found is not None and found.kind.name != "self":
+        return False
+    return matches_cue("goes_on", plain) or _first_name(plain) in plain_line(fact.text).rstrip(".!").split()
+
+
+def _first_name(plain: str) -> str:
+    """The first word of a sentence if it may be a name; else ""."""
+    first = plain.split(maxsplit=1)[0].removesuffix("'s")
+    return first if first[0].isupper() and first.isalpha() and first.lower() not in STOPWORDS else ""
+
+
+def _continue_fact(fact: UserFact, sentence: str, own: str) -> UserFact:
+    """The fact with a sentence that goes on about its person; always told if that sentence has to be."""
+    person = _PERSON.search(plain_line(fact.text))
+    named = _PRONOUN.sub(person.group(), plain_line(own), count=1) if person else ""
+    found = _read_sentence(named) if named else None
+    kind = found.kind if found is not None and found.kind.is_always_told else fact.kind
+    return replace(fact, text=f"{fact.text} {sentence}", kind=kind)
 
 
 def facts_that_hold(facts: Iterable[UserFact]) -> list[StandingFact]:
     """Those of one user's facts that hold, in the order they were said, each with what it replaced.
 
     Of a single kind the latest holds; of facts that are always shown, the latest of those that speak of the
-    same. A fact that only repeats another replaces it.
+    same. A fact that only repeats another replaces it. What ends a fact is told where that would have been.
     """
     standing: list[StandingFact] = []
-    for fact in sorted(facts, key=lambda one: one.said_at):
+    for said_fact in sorted(facts, key=lambda one: one.said_at):
+        fact = said_fact
         replaced = [one for one in standing if _replaces_fact(fact, one.fact)]
         standing = [one for one in standing if one not in replaced]
         if fact.revokes:
             continue
+        if fact.ends and replaced and fact.kind.name == "self":
+            fact = replace(fact, kind=replaced[-1].fact.kind, topic=replaced[-1].fact.topic)
         before = [older for one in replaced for older in (*one.before, one.fact)]
         said = split_words(fact.text)
         standing.append(StandingFact(fact, tuple(one for one in before if split_words(one.text) != said)))
@@ -165,11 +257,40 @@ def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
     """Whether a newer fact revokes an older one, or takes its place."""
     if newer.revokes:
         return bool(_distinctive_words(newer) & _distinctive_words(older)) or _shares_kind_word(newer, older)
+    if (older.item_id, older.text) in {(one.item_id, one.text) for one in newer.replaces}:
+        return True
+    if newer.ends and _ends_fact(newer, older):
+        return True
     if newer.kind.name != older.kind.name or newer.topic != older.topic:
         return False
-    if newer.kind.is_single or _distinctive_words(newer) == _distinctive_words(older):
+    if newer.kind.is_single or newer.topic or _distinctive_words(newer) == _distinctive_words(older):
         return True
     return newer.is_standing and bool(_distinctive_words(newer) & _distinctive_words(older))
+
+
+def _ends_fact(newer: UserFact, older: UserFact) -> bool:
+    """Whether what says that something ended speaks of an older fact, by its words or by its single kind."""
+    if newer.kind.is_single and newer.kind.name == older.kind.name:
+        return True
+    ended = _words_that_say_what(_ending_clause(plain_line(newer.text)))
+    return len(ended & _words_that_say_what(older.text)) > _MIN_SHARE_ENDED * len(ended)
+
+
+def _ending_clause(plain: str) -> str:
+    """The clause of a sentence that says that something ended, without its reasons."""
+    match = find_cue("ends", plain)
+    if match is None:
+        return plain
+    starts = [end.end() for end in _CLAUSE_END.finditer(plain, 0, match.start())]
+    following = _CLAUSE_END.search(plain, match.end())
+    return plain[starts[-1] if starts else 0 : following.start() if following else len(plain)]
+
+
+def _words_that_say_what(text: str) -> frozenset[str]:
+    """The stems of a text's words, without those that any end of anything may have."""
+    return task_words(
+        " ".join(word for word in content_words(text) if not matches_cue("ends_of_anything", word))
+    )
 
 
 def _shares_kind_word(newer: UserFact, older: UserFact) -> bool:
@@ -187,9 +308,30 @@ def _drop_plural_s(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
+def answers_by_verb(query: str, facts: Sequence[StandingFact]) -> list[StandingFact]:
+    """The facts with the verb of a question about oneself, three at most.
+
+    "Which chat tool do we use?" often shares only its verb with what answers it; "how do I use it?" asks for
+    advice, and gets none. Facts with more words of the question come first, then the latest.
+    """
+    verbs = _verbs_of_question(query)
+    asked = task_words(query)
+    answers = [one for one in facts if verbs & task_words(one.fact.text)]
+    answers.sort(key=lambda one: (len(asked & task_words(one.fact.text)), one.fact.said_at), reverse=True)
+    return answers[:_MAX_BY_VERB]
+
+
+def _verbs_of_question(query: str) -> frozenset[str]:
+    """The stems of the verbs of the questions about oneself, without those that fit everything."""
+    matches = (match for cue in word_cues("asks_of_self") for match in cue.finditer(plain_line(query)))
+    verbs = {(match.groupdict().get("verb") or "").lower() for match in matches}
+    said = (verb for verb in verbs if content_words(verb) and not matches_cue("says_nothing_alone", verb))
+    return frozenset(stem for verb in said for stem in task_words(verb))
+
+
 def speaks_of_self(text: str) -> bool:
     """Whether a text states a fact about its speaker."""
-    return any(_read_sentence(sentence.strip()) for sentence in split_sentences(text[:_MAX_CHARACTERS_READ]))
+    return any(_read_sentence(own) for _, own in _own_sentences(text[:_MAX_CHARACTERS_READ]))
 
 
 @cache
@@ -201,23 +343,8 @@ def fact_kinds() -> tuple[FactKind, ...]:
             kind.get("rule", False),
             kind.get("always", False),
             kind.get("single", False),
-            tuple(re.compile(cue, re.IGNORECASE) for one in _LANGUAGES for cue in kind.get(one, ())),
-            tuple(re.compile(cue, re.IGNORECASE) for cue in kind.get("asked", ())),
+            compile_cues(cue for one in _LANGUAGES for cue in kind.get(one, ())),
+            compile_cues(kind.get("asked", ())),
         )
-        for kind in _read_cues()["kind"]
+        for kind in kind_tables()
     )
-
-
-def _matches_cue(name: str, plain: str) -> bool:
-    """Whether a sentence matches a cue of the list with this name."""
-    return any(cue.search(plain) for cue in _word_cues(name))
-
-
-@cache
-def _word_cues(name: str) -> Sequence[re.Pattern[str]]:
-    return tuple(re.compile(cue, re.IGNORECASE) for cue in _read_cues()["words"][name])
-
-
-@cache
-def _read_cues() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("user_cues.toml").read_text(encoding="utf-8"))

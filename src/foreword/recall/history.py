@@ -1,9 +1,10 @@
-"""Finds the later statements that replaced or contradict a result.
+"""Finds the later statements that replaced, changed or contradict a result.
 
 Which statement replaces which was judged when they were stored (`knowledge/replacement.py`) and is read here
 from their relations. The judge can err, so nothing is hidden: the newer statement is shown, and in the same
-line the older one with its date. A later statement of a source that is trusted less replaces nothing: it is
-shown with its date after the one that it contradicts.
+line the older one with its date. Where the newer one may not stand in the place of the older, it is shown
+with its date after it: if it is trusted less, if it changes only a part of it, or if it is doubtful whether
+it replaces it and the context holds it already, so that it was not read.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.text.provenance import may_replace
-from foreword.types import REPLACES, SURE_REPLACEMENT
+from foreword.types import AMENDS, REPLACES, SURE_REPLACEMENT, TRUSTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from foreword.types import Item, RelatedMemory, SearchResult
 
@@ -28,20 +29,32 @@ _MAX_LOGITS_BELOW = 4.0
 """A successor may be this much less relevant than what it replaces, in the reader's logits."""
 
 
+_MIN_SHARE_OF_BLEND = 0.7
+"""What a context holds is to the point if its blend has at least this share of the older statement's."""
+
+
 def find_contradictions(
-    result: SearchResult, related: Sequence[RelatedMemory], logits: Mapping[str, float]
+    result: SearchResult,
+    related: Sequence[RelatedMemory],
+    logits: Mapping[str, float],
+    held: Mapping[str, float] | None = None,
 ) -> list[Item]:
-    """The later items that contradict a result and may not replace it, being trusted less; oldest first."""
+    """The later items that are shown after a result since they may not stand in its place; oldest first.
+
+    Each is followed to what replaced it since. `held` has the blends of what was found and is in the context.
+    """
     older = result.memory
     later = [
         one
         for one in related
-        if _is_replacement(one, older.id)
-        and not may_replace(one.memory.source, older.source)
-        and _is_likely_successor(one, logits, logits.get(older.id))
+        if (_contradicts(one, older) and _is_likely_successor(one, logits, logits.get(older.id)))
+        or (_is_replacement(one, older.id) and _is_held_and_near(one, result, logits, held or {}))
     ]
+    later = [one for one in later if not any(_is_answer_to(one.memory, other.memory) for other in later)]
     later.sort(key=_confidence, reverse=True)
-    return sorted((one.memory for one in later[:MAX_CONTRADICTIONS]), key=lambda item: item.created_at)
+    current = {last.id: last for one in later for last in [_last_successor(one.memory, related, logits)]}
+    chosen = [item for item in current.values() if item.id != older.id][:MAX_CONTRADICTIONS]
+    return sorted(chosen, key=lambda item: item.created_at)
 
 
 def find_successors(
@@ -53,10 +66,22 @@ def find_successors(
 
     `logits` has the logits of what was read for this question.
     """
+    return _follow(result.memory, related, logits)
+
+
+def drop_told_as_history(results: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
+    """The results without those that a later one has in its history."""
+    kept = tuple(results)
+    outdated = {item.id for one in kept for item in one.history if item.created_at < one.memory.created_at}
+    return tuple(one for one in kept if one.memory.id not in outdated)
+
+
+def _follow(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, float]) -> list[Item]:
+    """The items that replaced an item, one after the other."""
     chain: list[Item] = []
-    current = result.memory
+    current = item
     for _ in range(MAX_SUCCESSORS):
-        known = {result.memory.id, *(item.id for item in chain)}
+        known = {item.id, *(one.id for one in chain)}
         newer = [
             one
             for one in related
@@ -72,14 +97,47 @@ def find_successors(
     return chain
 
 
+def _last_successor(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, float]) -> Item:
+    """What surely replaced an item in the end; the item itself if nothing did."""
+    sure = [one for one in related if _confidence(one) >= SURE_REPLACEMENT]
+    return next(reversed(_follow(item, sure, logits)), item)
+
+
+def _contradicts(related: RelatedMemory, older: Item) -> bool:
+    """Whether a related memory changes a part of an item, or contradicts it and is trusted less."""
+    if _is_replacement(related, older.id, AMENDS):
+        return True
+    return _is_replacement(related, older.id) and not may_replace(related.memory.source, older.source)
+
+
+def _is_answer_to(item: Item, other: Item) -> bool:
+    """Whether an item was said after another in its session by somebody who is trusted less.
+
+    An agent mostly confirms there what its user said.
+    """
+    if not item.session or item.session != other.session or item.created_at < other.created_at:
+        return False
+    return TRUSTS.index(item.source.trust) > TRUSTS.index(other.source.trust)
+
+
+def _is_held_and_near(
+    related: RelatedMemory, older: SearchResult, logits: Mapping[str, float], held: Mapping[str, float]
+) -> bool:
+    """Whether a related memory was not read since the context holds it, and is about as near as the older."""
+    blend = held.get(related.memory.id)
+    if blend is None or related.memory.id in logits:
+        return False
+    return blend >= _MIN_SHARE_OF_BLEND * older.scores.get("blend", 0.0)
+
+
 def _confidence(related: RelatedMemory) -> float:
     return related.relationship.confidence
 
 
-def _is_replacement(related: RelatedMemory, older_id: str) -> bool:
-    """Whether a related memory replaces the item with this id."""
+def _is_replacement(related: RelatedMemory, older_id: str, type: str = REPLACES) -> bool:  # noqa: A002
+    """Whether a related memory replaces the item with this id, or has another relation of this type to it."""
     relation = related.relationship
-    return (relation.type, relation.from_id, relation.to_id) == (REPLACES, related.memory.id, older_id)
+    return (relation.type, relation.from_id, relation.to_id) == (type, related.memory.id, older_id)
 
 
 def _is_likely_successor(

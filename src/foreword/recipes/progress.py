@@ -1,9 +1,10 @@
 """A stage for prompts about the course of the work: what is left, where it stopped, what was decided.
 
 Such prompts share no words with their answers, so no space finds these: they are chosen by time and by what
-they say. At most five such answers are put before the results of the search, and the receipt notes what the
-prompt was taken to ask. What the session was shown when it began is repeated, so that a list of open ends is
-complete; what was said in the session itself is not.
+they say. At most five such answers are told, and the receipt notes what the prompt was taken to ask. What the
+search found stands after them only if the prompt names a subject or a time, since it is found by the words of
+the prompt; beside what is left, only what is about the subject and was not done. What the session was shown
+when it began is repeated, so that a list of open ends is complete; what was said in the session is not.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.decisions import list_decisions
-from foreword.knowledge.open_ends import list_open_ends
+from foreword.knowledge.open_ends import list_open_ends, read_open_end
 from foreword.knowledge.progress_cues import is_done, task_words
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.knowledge.settled import is_decision
+from foreword.knowledge.speech_acts import asks_for_action
 from foreword.pipeline import MAX_TOLD, tell_successors
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks, split_statements
@@ -43,13 +45,16 @@ _MAX_USER_TURNS = 2
 _MIN_WORDS = 3
 """A statement with fewer content words is chatter."""
 
+_MIN_WORDS_OF_MORE = 5
+"""A prompt with at least this many content words beside its question asks for more than the list."""
+
 _MIN_TOPIC_SHARE = 0.5
 _MAX_QUESTION_CHARACTERS = 160
 _KINDS = ("turn", "memory", "commit")
 
 
 def tell_progress(draft: SearchDraft) -> SearchDraft:
-    """If the prompt asks about the course of the work, put the answers before the search's results."""
+    """If the prompt asks about the course of the work, put the answers before what was found."""
     question = read_progress_question(draft.query.text, draft.query.now)
     if question is None:
         return draft
@@ -61,7 +66,43 @@ def tell_progress(draft: SearchDraft) -> SearchDraft:
     note = Note(
         "progress", f"the prompt asks {_MEANINGS[question.asked]}: {len(fresh)} of {len(results)} told"
     )
-    return _put_before_results(draft, fresh, known).with_notes(note)
+    fitting = _drop_what_is_not_asked_for(draft, question)
+    return _put_before_results(fitting, fresh, known).with_notes(note)
+
+
+def _drop_what_is_not_asked_for(draft: SearchDraft, question: ProgressQuestion) -> SearchDraft:
+    """The draft without those results of the search, and that code, which the question does not ask for."""
+    found = (*draft.results, *draft.aside)
+    open_ids = _find_open_ids(draft) if question.asked == "left" and question.subject else frozenset()
+    fitting = {r.memory.id for r in found if _may_stand_beside(r.memory, question)} | open_ids
+    detail = f"the prompt asks {_MEANINGS[question.asked]}"
+    left_out = [DroppedResult(r, "no answer", detail) for r in found if r.memory.id not in fitting]
+    code = tuple(result for result in draft.aside if result.memory.id in fitting)
+    kept = [result for result in draft.results if result.memory.id in fitting]
+    return replace(draft, aside=code).keep(kept, left_out)
+
+
+def _find_open_ids(draft: SearchDraft) -> frozenset[str]:
+    """The ids of the items that leave something open: the search may have found one by its meaning."""
+    return frozenset(end.item.id for end in list_open_ends(draft.kit.store, draft.query.workspace))
+
+
+def _may_stand_beside(item: Item, question: ProgressQuestion) -> bool:
+    """Whether what was found may be told beside the answers: it is of the subject or the time asked for."""
+    if len(question.subject - question.topic) >= _MIN_WORDS_OF_MORE:
+        return True
+    if question.asked == "left":
+        return bool(question.subject) and not _is_finished(item)
+    return bool(question.subject) or (question.span is not None and question.span.contains(item.created_at))
+
+
+def _is_finished(item: Item) -> bool:
+    """Whether an item tells of work that is over: a commit, a report, or a request that is not listed."""
+    if item.kind not in ("turn", "memory"):
+        return item.kind == "commit"
+    if read_open_end(item) is not None:
+        return False  # "two things left: …, and customers who cannot be deleted yet"
+    return any(is_done(one) or asks_for_action(one) for one in split_sentences(item.text))
 
 
 def _put_before_results(

@@ -124,7 +124,10 @@ _NAMED_THING = re.compile(
 
 
 def find_named_things(text: str) -> tuple[str, ...]:
-    """The named things in a text, folded, each once, in order; a name of several words also word by word."""
+    """The named things in a question or an item, by which a space finds it.
+
+    Folded, each once, in order; a name of several words also word by word.
+    """
     found: dict[str, None] = {}
     for match in _NAMED_THING.finditer(text):
         shape, value = match.lastgroup, match.group().strip("`()’'.,")

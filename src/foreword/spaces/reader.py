@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "76df002913d97c843b6b7be12a91a05fe3a7296dc0532c527bbb4fa7fcfa67d0",
+        WEIGHTS: "cd7800dd4e7f7b8f77d43319bd26b8061c530ab1fdde68e3f6aa089dc2588650",
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )

@@ -147,6 +147,21 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
     return tuple(relation_from_row(row) for row in rows)
 
 
+def _find_related_by_id(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
+    """What is related to each of some items. Most have no relation, which one statement tells for all."""
+    rows = tx.execute(
+        "SELECT id FROM items i WHERE id IN (SELECT value FROM json_each(?)) AND ("
+        "EXISTS(SELECT 1 FROM relations WHERE from_no = i.no) OR "
+        "EXISTS(SELECT 1 FROM relations WHERE to_no = i.no))",
+        json.dumps(op.ids),
+    )
+    linked = {name for (name,) in rows}
+    return {
+        start: _find_related_items(tx, start, op.depth, op.filters) if start in linked else ()
+        for start in op.ids
+    }
+
+
 def _find_related_items(
     tx: Transaction, start_id: str, max_depth: int, filters: Filters
 ) -> tuple[RelatedMemory, ...]:
@@ -299,9 +314,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Amend: lambda tx, op: _amend_item(tx, op),  # noqa: PLW0108  (looked up at each call: tests replace it)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
-    base.GetRelated: lambda tx, op: {
-        start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
-    },
+    base.GetRelated: _find_related_by_id,
     base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
     base.Search: sqlite_search.run_search,
     base.PutVectors: vectors.put_vectors,

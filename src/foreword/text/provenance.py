@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry
+from foreword.text.shell import main_step
 from foreword.types import TRUSTS, Item
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _MAX_COMMAND_WORDS, _MAX_COMMAND_CHARACTERS = 3, 40
 _SHORT_SHA = 7
 _NOT_IN_NAME = re.compile(r"[^\w .:/@+-]|:(?!\S)")
 _QUOTATION_MARKS = re.compile("[“”„‟«»]")
-_STEP_END = re.compile(r"\s*(?:&&|\|\||;)\s*")
 _BEFORE_COMMAND = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|nohup)\s+)*")
 
 
@@ -122,9 +122,8 @@ def _command_name(item: Item) -> str:
     """The first words of the command whose output is the text of a turn; "" for other items."""
     if item.kind != "turn" or not item.text.startswith("$ "):
         return ""
-    command = remove_invisible(item.text[2:].partition("\n")[0])
-    step = _STEP_END.split(command)[-1] or command
-    words = _BEFORE_COMMAND.sub("", step, count=1).partition(" | ")[0].split()[:_MAX_COMMAND_WORDS]
+    step = main_step(remove_invisible(item.text[2:].partition("\n")[0]))
+    words = _BEFORE_COMMAND.sub("", step, count=1).split()[:_MAX_COMMAND_WORDS]
     return _plain_name(" ".join(words))[:_MAX_COMMAND_CHARACTERS].rstrip()
 
 

@@ -33,7 +33,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
 """A word, or a character of a script that has no blanks between words."""
 
 _MAX_WORDS_BESIDE = 3
-_MAX_HISTORY_CHARACTERS = 160
+MAX_HISTORY_CHARACTERS = 160
+"""At most how many characters are shown of what a statement replaced, or of what changed it."""
 
 
 def split_statements(text: str) -> list[str]:
@@ -93,7 +94,7 @@ def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
     stated = [item for item in older if item.source.trust not in ("tool", "web")]
     dated = [("before", item) for item in stated] + [("later", item) for item in later]
     return " ".join(
-        f"({when}, {_describe_day(item)}{_describe_author(item)}: {_shorten_and_quote(item)})"
+        f"({when}, {_write_out_date(item)}{_describe_author(item)}: {_shorten_and_quote(item)})"
         for when, item in dated
     )
 
@@ -106,11 +107,12 @@ def _describe_author(item: Item) -> str:
 def _shorten_and_quote(item: Item) -> str:
     """The text of an item, or the message of a commit, shortened; foreign words are quoted."""
     text = str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
-    words = shorten_line(text, _MAX_HISTORY_CHARACTERS)
+    words = shorten_line(text, MAX_HISTORY_CHARACTERS)
     return quote_entry(words) if is_foreign(item.source) else words
 
 
-def _describe_day(item: Item) -> str:
+def _write_out_date(item: Item) -> str:
+    """The day of an item, such as `3 May 2026`."""
     return f"{item.created_at.day} {item.created_at:%B %Y}"
 
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.words import STOPWORDS
+from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -225,3 +225,10 @@ def _read_lexicon(name: str) -> _Lexicon:
         written, _, english = line.partition("\t")
         forms.update(dict.fromkeys(written.split(" | "), english))
     return _Lexicon(forms, max(map(len, forms)), 1 + max(form.count(" ") for form in forms))
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """Ordinary English words: those that the German and the French list translate into."""
+    translations = (english for name in ("de", "fr") for english in _read_lexicon(name).forms.values())
+    return frozenset(word for english in translations for word in split_words(english))

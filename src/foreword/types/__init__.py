@@ -9,25 +9,30 @@ empty defaults.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.types.conversation import ENTITY_TYPES as ENTITY_TYPES
 from foreword.types.conversation import ROLES as ROLES
+from foreword.types.conversation import BesideSummary as BesideSummary
+from foreword.types.conversation import ContextualSummarizer as ContextualSummarizer
 from foreword.types.conversation import DialogueState as DialogueState
 from foreword.types.conversation import DialogueSummarizer as DialogueSummarizer
 from foreword.types.conversation import Entity as Entity
 from foreword.types.conversation import EntityRelationship as EntityRelationship
 from foreword.types.conversation import EntityType as EntityType
 from foreword.types.conversation import Registry as Registry
+from foreword.types.conversation import Replacement as Replacement
 from foreword.types.conversation import ResolvedEntity as ResolvedEntity
 from foreword.types.conversation import Role as Role
 from foreword.types.conversation import SpeechAct as SpeechAct
 from foreword.types.conversation import Turn as Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from foreword.types.conversation import FindReplacing as FindReplacing
 
 # An item -------------------------------------------------------------------------------------------------
 
@@ -148,6 +153,9 @@ REPLACES = "replaces"
 
 SURE_REPLACEMENT = 0.8
 """The confidence from which on such a relation alone decides that the older statement is outdated."""
+
+AMENDS = "amends"
+"""The type of the relation from a newer statement to one that it makes untrue in part; the rest holds."""
 
 DISPUTES = "disputes"
 """The type of the relation from a statement to one that it contradicts and is not trusted to replace."""
@@ -325,7 +333,7 @@ class SearchResult:
     `excerpt` is the part of a long memory that answers; empty if the whole memory is shown. `matches` are the
     spaces in which the memory really matches the question; None means all that rank it. `link` is the
     relation by which the memory was found; None if the search found it. `history` is what the memory
-    replaced, `later` what contradicts it since and is trusted less; both are shown after it.
+    replaced, `later` what contradicts it since and does not stand in its place; both are shown after it.
     """
 
     memory: Item
@@ -393,6 +401,20 @@ class DroppedResult:
     result: SearchResult
     reason: Reason
     detail: str = ""
+
+
+def list_each_once(dropped: Iterable[DroppedResult]) -> list[DroppedResult]:
+    """One of those of each item, with the last reason and the best score.
+
+    Several stages may drop an item: one that the search found, and another that lists it for another reason.
+    """
+    once: dict[str, DroppedResult] = {}
+    for one in dropped:
+        name = one.result.memory.id or str(len(once))  # what is no item of the store has no id
+        before = once.get(name)
+        best = before.result if before and before.result.score > one.result.score else one.result
+        once[name] = replace(one, result=best)
+    return list(once.values())
 
 
 # A receipt -----------------------------------------------------------------------------------------------

@@ -6,11 +6,14 @@ Nothing here does I/O or checks a user's input. All names can also be imported f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
+
+    FindReplacing = Callable[[Sequence[str]], Mapping[str, "Replacement"]]
+    """Gives, by the ids of turns, what replaced them in the end, for those that were replaced."""
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -137,6 +140,33 @@ class DialogueSummarizer(Protocol):
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
         """A summary in at most `max_tokens`; "" when nothing fits or there is nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesideSummary:
+    """What stands beside a summary: the turns after those summarised, and the texts that the prompt tells.
+
+    A question may be answered in these turns, and what is told need not be said twice.
+    """
+
+    since: Sequence[Turn] = ()
+    told: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What was said later in place of something; that it replaced it is sure, or only probable."""
+
+    text: str
+    is_sure: bool = True
+
+
+@runtime_checkable
+class ContextualSummarizer(DialogueSummarizer, Protocol):
+    """A summarizer that also takes account of what stands beside its summary."""
+
+    def summarize_beside(self, turns: Sequence[Turn], max_tokens: int, beside: BesideSummary) -> str:
+        """A summary in at most `max_tokens` that neither repeats nor contradicts what stands beside it."""
 
 
 @dataclass(frozen=True, slots=True)

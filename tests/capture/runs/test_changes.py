@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from foreword.capture.runs.changes import SeenChange, fits_action, read_changes
+from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
 from foreword.capture.tool_calls import ToolCall
 
 
@@ -43,12 +43,12 @@ def edit(path, before="a", after="b"):
     ],
 )
 def test_an_edit_fits_the_action_that_speaks_of_it(action, path, fits):
-    assert fits_action(edit(path), Attempt(action)) is fits
+    assert change_fits_attempt(edit(path), Attempt(action)) is fits
 
 
 def test_an_edit_fits_by_the_names_in_it():
     action = Attempt("call flush_all() before closing")
-    assert fits_action(edit("src/writer.py", "close()", "flush_all()\nclose()"), action)
+    assert change_fits_attempt(edit("src/writer.py", "close()", "flush_all()\nclose()"), action)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_edit_fits_by_the_names_in_it():
     ],
 )
 def test_a_command_fits_if_it_shares_a_word_with_the_action(action, command, fits):
-    assert fits_action(SeenChange("change", command=command), Attempt(action)) is fits
+    assert change_fits_attempt(SeenChange("change", command=command), Attempt(action)) is fits
 
 
 def kinds(command, outcome="exit 0"):

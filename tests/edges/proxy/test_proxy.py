@@ -163,6 +163,65 @@ def test_an_earlier_exchange_that_is_no_longer_sent_is_told_and_one_that_is_sent
     assert sent_text(model).count("blue flowerpot") == 1
 
 
+def answered(proxy, messages, **who):
+    """The messages with the model's answer to them."""
+    return [*messages, proxy.ask(messages, **who).json()["choices"][0]["message"]]
+
+
+KEY = {"role": "user", "content": "The storage key of the Lighthouse shop is under the blue flowerpot."}
+WHERE = {"role": "user", "content": "Where is the storage key of the Lighthouse shop?"}
+HI = {"role": "user", "content": "Hi"}
+
+
+@pytest.mark.parametrize("session", [{}, {"session": "one"}])
+def test_an_edited_message_takes_back_what_it_said_and_what_followed(proxy, model, engine, session):
+    begun = answered(proxy, [HI], user="mara", **session)
+    answered(proxy, [*begun, KEY], user="mara", **session)
+    wait_until_kept(proxy, "other", user="mara")
+    engine.embed_pending("shop")
+    edited = answered(proxy, [*begun, WHERE], user="mara", **session)
+    assert "flowerpot" not in sent_text(model)
+    proxy.ask(
+        [*edited, {"role": "user", "content": "So where is the key of the Lighthouse shop?"}],
+        user="mara",
+        **session,
+    )
+    assert "flowerpot" not in sent_text(model)
+
+
+@pytest.mark.parametrize("session", [{}, {"session": "one"}])
+def test_an_answer_that_is_asked_for_again_is_not_told(proxy, model, session):
+    talk = answered(proxy, [HI], user="mara", **session)
+    proxy.ask([*talk, WHERE], user="mara", **session)
+    proxy.ask([*talk, WHERE], user="mara", **session)
+    assert "foreword-context" not in sent_text(model)
+    proxy.ask([HI], user="mara", **session)
+    assert "foreword-context" not in sent_text(model)
+
+
+def test_a_chat_that_begins_with_the_same_words_is_another(proxy, model, engine):
+    answered(proxy, [*answered(proxy, [HI], user="mara"), KEY], user="mara")
+    wait_until_kept(proxy, "other", user="mara")
+    engine.embed_pending("shop")
+    other = answered(proxy, [HI], user="mara", model="calls")
+    answer = {"role": "tool", "tool_call_id": "call-1", "content": "12 plum cakes"}
+    proxy.ask([*other, answer, WHERE], user="mara")
+    assert "flowerpot" not in sent_text(model)
+    wait_until_kept(proxy, "other", user="mara")
+    conversations = {item.conversation for item in engine.store.scan("shop", Filters(kinds=("turn",)))}
+    assert len(conversations) == 2
+
+
+def test_in_the_tool_loop_of_a_first_message_the_same_context_stands_before_it(proxy, model):
+    proxy.ask(ALLERGY, user="mara", session="one")
+    wait_until_kept(proxy, "one", user="mara")
+    talk = answered(proxy, [{"role": "user", "content": "What can I eat?"}], user="mara", model="calls")
+    asked = model.requests[-1]["body"]["messages"][0]
+    assert "allergic to nuts" in asked["content"]
+    proxy.ask([*talk, {"role": "tool", "tool_call_id": "call-1", "content": "12"}], user="mara")
+    assert model.requests[-1]["body"]["messages"][0] == asked
+
+
 # What is sent --------------------------------------------------------------------------------------------
 
 

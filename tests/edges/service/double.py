@@ -41,6 +41,9 @@ class Double:
             return Reply()
         return Reply(json.dumps({"heard": event["prompt"]}).encode(), Saying(event["prompt"]))
 
+    def clean(self, payload):
+        return spool_files.redact_payload(payload)
+
     def capture(self, payload, at):
         event = json.loads(payload)
         if event.get("unkept"):

@@ -13,22 +13,11 @@ import pytest
 from foreword.capture.agent import AgentEvent
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.recipes.coding.companion import Companion
-from foreword.store.base import Delete, GetShown
-from foreword.types import Filters, Source
+from foreword.store.base import Delete, GetShown, PutRelations
+from foreword.types import AMENDS, Filters, Relation, Source
 
 POSTGRES = "We chose Postgres over MySQL for the billing service."
 RETRIES = "The checkout retries three times with a pause of 200 ms."
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "shop" / ".git").mkdir(parents=True)
-    return str(tmp_path / "shop")
-
-
-@pytest.fixture
-def companion(engine):
-    return Companion(engine)
 
 
 @pytest.fixture
@@ -558,3 +547,14 @@ def test_after_a_compact_the_session_is_told_of_itself(event, answer_and_keep):
     words = answer_and_keep(event("SessionStart", session="own", source="compact"))
     assert "renamed the quay lamps" in words
     assert "pause menu" not in words.partition("### Topics")[0]
+
+
+def test_a_decision_that_was_changed_in_part_is_told_with_the_change(engine, folder, event, answer_and_keep):
+    old = engine.remember("We decided to deploy on Tuesdays, and Jonas signs off.", folder, kind="turn")
+    new = engine.remember("Jonas left; Mira has the last word on it.", folder, kind="turn")
+    engine.store.run(PutRelations(folder, (Relation(new.id, old.id, AMENDS, 0.9),)))
+    told = answer_and_keep(event("SessionStart", source="startup"))
+    (line,) = [one for one in told.splitlines() if "Tuesdays" in one]
+    assert "(later, " in line
+    assert "Mira has the last word" in line
+    assert new.id in engine.store.run(GetShown(folder, "monday")), "the context holds both"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recipes.dialogue.angles import probability_of_leaning, question_angles
+from foreword.recipes.dialogue.angles import QuestionVector, probability_of_leaning, question_angles
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
 from foreword.types import Turn
 
 TALK = [
@@ -64,3 +66,56 @@ def test_what_is_asked_inside_a_pasted_log_stands_first():
     log = "\n".join(f"10:{minute:02d}:00 INFO pump {minute} ml" for minute in range(60))
     (angle,) = question_angles(f"{log}\nwhy does it stop at ten\n{log}", [])
     assert angle.text.startswith("why does it stop at ten\n")
+
+
+# By meaning ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def embed():
+    space = DenseSpace(BundledEmbeddingProvider())
+    return lambda question: QuestionVector(space.digest, space.embed_question(question))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of Peru?",
+        "Do you repair coffee machines?",
+        "Who runs the shop?",
+        "opening hours at easter",
+        "Tell me something funny about dogs.",
+    ],
+)
+def test_a_short_question_that_says_all_of_itself_leans_little(embed, question):
+    assert probability_of_leaning(question, embed(question)) < 0.35
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "and the day after?",
+        "why is that?",
+        "does it hurt?",
+        "which of them is cheaper",
+        "what if I already did this",
+    ],
+)
+def test_a_question_that_points_back_leans_on_the_talk(embed, question):
+    assert probability_of_leaning(question, embed(question)) > 0.5
+
+
+def test_a_vector_is_only_asked_for_where_there_is_talk_to_lean_on(embed):
+    def refuse(question: str) -> QuestionVector:
+        raise AssertionError(question)
+
+    assert question_angles("Do you sell helmets?", [], refuse) == (("Do you sell helmets?", 1.0),)
+    alone = question_angles("Who is the manager?", TALK, embed)[0]
+    assert alone.text == "Who is the manager?"
+    assert alone.weight > 0.6
+
+
+def test_vectors_of_another_encoder_say_nothing(embed):
+    question = "Do you repair coffee machines?"
+    foreign = QuestionVector("b2:another", embed(question).vector)
+    assert probability_of_leaning(question, foreign) == probability_of_leaning(question)

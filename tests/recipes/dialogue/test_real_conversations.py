@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from dataclasses import replace
 
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
@@ -206,6 +207,20 @@ def test_long_answers_of_tools_lose_their_middle_and_the_window_holds(tool_loop)
     assert "17 are left" in prompt.formatted
 
 
+@pytest.mark.parametrize("place", [700, 1500, 2300])
+@pytest.mark.parametrize("window", [300, 1500, 4000])
+def test_an_answer_of_a_tool_keeps_the_lines_that_are_asked_for(session, place, window):
+    lines = [f"10:{at // 60 % 60:02}:{at % 60:02} INFO worker {at % 7} took job {at}" for at in range(3000)]
+    lines[place] = "ERROR db timeout after 3000 ms"
+    answer = Turn("\n".join(lines), role="tool", call_id="call-1")
+    call = Turn("", role="assistant", tool_calls=(CALL,))
+    session.add_all([Turn("Find the db timeout in the log"), call, answer])
+    prompt = inject_context(None, session, window)
+    assert window * 0.95 <= prompt.token_count <= window
+    assert lines[place] in prompt.formatted
+    assert lines[place] in prompt.openai_messages()[-1]["content"]
+
+
 def test_a_session_in_which_no_user_spoke_has_nothing_to_go_on_with(session):
     session.add(Turn("Hello, I am your assistant.", role="assistant"))
     with pytest.raises(ValidationError, match="go on with"):
@@ -263,7 +278,8 @@ def test_messages_of_openai_become_turns_and_messages_again(session):
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "assistant", "user"]
     assert (turns[2].call_id, turns[4].name) == ("call-1", "Ben")
     session.add_all(turns[:4])
-    assert check_openai(inject_context(turns[4], session).openai_messages())[1:5] == messages[:4]
+    asked = replace(turns[4], name="")
+    assert check_openai(inject_context(asked, session).openai_messages())[1:5] == messages[:4]
 
 
 def test_messages_of_anthropic_become_turns_and_messages_again(session):
@@ -296,9 +312,35 @@ def test_input_of_the_responses_api_becomes_turns():
     assert [turn.text for turn in responses_turns("How many?")] == ["How many?"]
 
 
-@pytest.mark.parametrize("odd", [[{"role": "nobody"}], [None], [{"role": "user", "content": None}], ["x"]])
-def test_messages_that_say_nothing_are_no_turns(odd):
-    assert openai_turns(odd) == anthropic_turns(odd) == responses_turns(odd) == []
+@pytest.mark.parametrize("empty", [[], (), [{"role": "user", "content": None}], [{"role": "user"}]])
+def test_messages_that_say_nothing_are_no_turns(empty):
+    assert openai_turns(empty) == anthropic_turns(empty) == responses_turns(empty) == []
+    assert responses_turns([{"type": "reasoning"}, {"type": "item_reference", "id": "x"}]) == []
+
+
+@pytest.mark.parametrize(
+    ("odd", "expected"),
+    [
+        ({"role": "user", "content": "x"}, "a list of messages such as {'role': 'user', .*}, not dict"),
+        (5, "a list of messages .* not int"),
+        (["x"], "message 0 must be a mapping .* not str"),
+        ([{"role": "user", "content": "x"}, None], "message 1 must be a mapping .* not NoneType"),
+        ([{"content": "x"}], "message 0 has no role; roles are: user, assistant, system"),
+        ([{"role": "bot", "content": "x"}], "message 0 has the unknown role 'bot'; roles are: user"),
+        ([{"role": ["user"], "content": "x"}], "message 0 has the unknown role"),
+    ],
+)
+@pytest.mark.parametrize("read", [openai_turns, anthropic_turns, responses_turns])
+def test_what_is_no_list_of_messages_is_refused_with_what_is_expected(read, odd, expected):
+    with pytest.raises(ValidationError, match=expected):
+        read(odd)
+
+
+@pytest.mark.parametrize("read", [openai_turns, anthropic_turns])
+@pytest.mark.parametrize("odd", ["x", [{"type": "text", "text": "x"}]])
+def test_a_text_or_a_part_is_no_message_but_for_the_responses_api(read, odd):
+    with pytest.raises(ValidationError, match=r"\{'role': 'user'|no role"):
+        read(odd)
 
 
 def test_marks_say_what_stood_where():

@@ -403,3 +403,34 @@ def test_what_is_no_turn_is_refused_and_nothing_is_kept(engine, turn, what):
     with pytest.raises(ValidationError, match=what):
         session.add_all([Turn("before"), turn])
     assert not session.state.turns
+
+
+# What was said more than once
+
+
+UP = "Is the staging server up?"
+
+
+def recalled_texts(session, query):
+    return [turn.text for turn, _ in session.recall(query, 2_000).turns]
+
+
+def test_an_exchange_that_was_repeated_word_for_word_is_recalled_once_as_it_was_last_said(engine, talk):
+    for _ in range(11):
+        session = talk(Turn(UP), Turn("Yes, the staging server came back.", role="assistant"))
+    session = talk(Turn("The staging server costs 40 euros a month."))
+    engine.embed_pending("bakery")
+    texts = recalled_texts(session, "What do you know about the staging server?")
+    assert (texts.count(UP), texts.count("Yes, the staging server came back.")) == (1, 1)
+    assert "The staging server costs 40 euros a month." in texts
+    last = {turn.turn_id for turn in session.state.turns[-3:]}
+    assert {turn.turn_id for turn, _ in session.recall("the staging server", 2_000).turns} <= last
+
+
+def test_a_question_that_was_answered_in_two_ways_is_recalled_with_both_answers(engine, talk):
+    talk(Turn(UP), Turn("No, the staging server is broken.", role="assistant"))
+    session = talk(Turn(UP), Turn("Yes, the staging server came back.", role="assistant"))
+    engine.embed_pending("bakery")
+    texts = recalled_texts(session, "What do you know about the staging server?")
+    assert {"No, the staging server is broken.", "Yes, the staging server came back."} <= set(texts)
+    assert texts.count(UP) == 2

@@ -92,6 +92,27 @@ def test_a_correction_in_passing_is_told_with_what_it_corrects(engine, say, prom
     assert line.text == f"I live in Paris. {correction}"
 
 
+def test_a_corrected_value_is_told_in_the_next_session_with_what_it_was(say, prompt):
+    say("mara", "I ordered 3 plates for my kitchen.", "My phone number is 555-0100.", "no wait, 555-0101")
+    lines = prompt("mara", "What is my phone number?").content.user.lines
+    (line,) = (one for one in lines if "555-0101" in one.text)
+    assert [text for _, text in line.before] == ["My phone number is 555-0100."]
+
+
+def test_a_correction_is_told_with_no_fact_that_it_does_not_correct(say, prompt):
+    say("mara", "My dentist is Dr. Weber.", "My appointment is at 9:15.", "oops, Dr. Huber")
+    text = prompt("mara", "Who is my dentist, and when is my appointment?").formatted
+    assert "Dr. Huber" in text
+    assert "9:15. oops" not in text
+
+
+def test_a_wish_takes_back_no_fact(say, prompt):
+    say("mara", "We are two adults and a toddler.", "We don't want to fly with layovers.")
+    lines = prompt("mara", "Which flights suit us, two adults and a toddler?").content.user.lines
+    assert {one.text for one in lines if one.before} == set()
+    assert "We are two adults and a toddler." in {one.text for one in lines}
+
+
 @pytest.mark.parametrize(
     "text", ["Sorry, I missed that.", "Sorry, wrong window.", "No, thanks.", "Lyon is nice."]
 )
@@ -99,6 +120,73 @@ def test_what_corrects_nothing_changes_nothing(say, prompt, text):
     say("mara", "I live in Paris.", text)
     (line,) = prompt("mara", "What is the weather at home?").content.user.lines
     assert line.text == "I live in Paris."
+
+
+def talk(engine, clock, *turns):
+    """A session in which the user and the assistant speak in turn, a day apart."""
+    session = Session(engine, "bakery", "s1", user="mara")
+    for number, text in enumerate(turns):
+        clock.advance(days=1)
+        session.add(Turn(text, role="assistant" if number % 2 else "user"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (["Sure, Tuesday at 10."], 'Could we make it Tuesday instead? (answered: "Sure, Tuesday at 10.")'),
+        (
+            ["Tuesday is free. Shall I book it?", "Yes, please.", "Done."],
+            'Could we make it Tuesday instead? (answered: "Done.")',
+        ),
+        (["Sorry, Tuesday is fully booked."], "My appointment is on Monday at 10."),
+        (["Shall I book it?", "No, leave it.", "Sure."], "My appointment is on Monday at 10."),
+        ([], "My appointment is on Monday at 10."),
+    ],
+)
+def test_a_change_holds_once_the_assistant_agreed(engine, clock, prompt, answers, told):
+    asked = ("My appointment is on Monday at 10.", "Noted.", "Could we make it Tuesday instead?")
+    talk(engine, clock, *asked, *answers)
+    (line,) = prompt("mara", "When is my appointment?").content.user.lines
+    assert line.text == told
+    assert [text for _, text in line.before] == [asked[0]] * (told != asked[0])
+
+
+def test_an_agreement_that_was_forgotten_agrees_to_nothing(engine, clock, prompt):
+    asked = ("My appointment is on Monday at 10.", "Noted.", "Could we make it Tuesday instead?")
+    talk(engine, clock, *asked, "Sure, Tuesday at 10.")
+    assert "Tuesday" in prompt("mara", "When is my appointment?").formatted
+    (answer,) = (item for item in engine.store.scan("bakery") if item.text == "Sure, Tuesday at 10.")
+    engine.store.delete(Delete("bakery", (answer.id,)))
+    (line,) = prompt("mara", "When is my appointment?").content.user.lines
+    assert line.text == asked[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("We moved to Salzburg last month.", "Where do I live?"),
+        ("I'm a nurse at Charité.", "Where do I work?"),
+        ("I am a teacher.", "What do I do for a living?"),
+        ("We have 12 employees and use Slack.", "Which chat tool do we use?"),
+        ("Anna Becker is my neighbour. She works at Bosch.", "Where does my neighbour work?"),
+    ],
+)
+def test_a_direct_question_gets_what_was_said(say, prompt, said, question):
+    say("mara", said)
+    assert [line.text for line in prompt("mara", question).content.user.lines] == [said]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My friend said: I am gluten intolerant",
+        "Translate to French: I am a diabetic and I live in Boston.",
+        "Explain quantum physics like I'm five.",
+    ],
+)
+def test_others_words_and_wishes_for_one_answer_are_not_told(say, prompt, said):
+    say("mara", said)
+    assert prompt("mara", "Which dessert would you suggest?").content.user.lines == ()
 
 
 def test_what_stands_in_view_is_not_told_again(say, prompt):

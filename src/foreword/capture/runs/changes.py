@@ -176,7 +176,7 @@ def _files_in(command: str) -> list[str]:
     return [word for word in command.split() if _FILE.fullmatch(word)]
 
 
-def fits_action(change: SeenChange, attempt: Attempt) -> bool:
+def change_fits_attempt(change: SeenChange, attempt: Attempt) -> bool:
     """Whether a change belongs to the action of an attempt."""
     action = attempt.action
     files = _FILE.findall(action)

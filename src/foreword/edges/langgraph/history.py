@@ -13,7 +13,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import HumanMessage, convert_to_messages, convert_to_openai_messages
 
 from foreword.compose.content_parts import openai_parts
-from foreword.recipes.dialogue.messages import openai_turns
+from foreword.recipes.dialogue.messages import openai_turns, readable_messages
 from foreword.recipes.dialogue.prompt import DEFAULT_MAX_TOKENS, inject_context
 from foreword.recipes.dialogue.session import Session
 
@@ -57,7 +57,7 @@ class ForewordChatHistory(BaseChatMessageHistory):
 
 def _convert_to_turns(messages: Sequence[BaseMessage]) -> list[Turn]:
     converted = convert_to_openai_messages(list(messages))
-    return openai_turns(converted if isinstance(converted, list) else [converted])
+    return openai_turns(readable_messages(converted if isinstance(converted, list) else [converted]))
 
 
 def _convert_to_openai_message(turn: Turn) -> dict[str, Any]:

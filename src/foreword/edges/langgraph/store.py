@@ -30,7 +30,7 @@ from foreword.edges.langgraph.stored_values import StoredValues, take_matching
 from foreword.edges.langgraph.values import (
     Lease,
     check_filter_names,
-    check_value,
+    check_stored_value,
     filters_if_unchanged,
     item_source,
     lease_id,
@@ -251,7 +251,7 @@ class ForewordStore(BaseStore):
     def _make_items_for_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
-        value = check_value(op.value)
+        value = check_stored_value(op.value)
         texts = [text for path in self._indexed_paths(op) for text in get_text_at_path(value, path)]
         return make_items(op._replace(value=value), texts, now, created_at, one_vector=self._shared)
 

@@ -163,8 +163,8 @@ def prefix_filters(prefix: Sequence[str], *types: str) -> Filters:
     return Filters(types=types, conversation_prefix=namespace_name(prefix))
 
 
-def check_value(value: object) -> dict[str, Any]:
-    """The value as it will be read back; ValidationError if it is not JSON."""
+def check_stored_value(value: object) -> dict[str, Any]:
+    """A value that a graph stores, as it will be read back; ValidationError if it is not JSON."""
     if not isinstance(value, dict):
         raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
     try:

@@ -21,7 +21,7 @@ from foreword.compose.compress import (
     tidy_turns,
 )
 from foreword.compose.entity_context import EntityContextFormatter, without_details
-from foreword.compose.history import history_text
+from foreword.compose.formatted_history import history_text
 from foreword.compose.knowledge_chunk import format_chunk
 from foreword.compose.prompt import ContextContent, prompt_tokens
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from foreword.compose.allocation import TokenBudget
     from foreword.compose.compress import CompressionLevel
     from foreword.compose.entity_context import EntityContext
-    from foreword.compose.history import FormattedHistory
+    from foreword.compose.formatted_history import FormattedHistory
     from foreword.compose.knowledge_chunk import DocumentSource, KnowledgeChunk
     from foreword.compose.system_prompt import AgentPersonality, UserPreferences
     from foreword.compose.turns import FormattedTurn

@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword.edges.proxy.apis import ANTHROPIC, CHAT
-from foreword.recipes.dialogue.messages import anthropic_turns, openai_turns, responses_turns
+from foreword.recipes.dialogue.messages import (
+    anthropic_turns,
+    openai_turns,
+    readable_messages,
+    responses_turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,10 +78,11 @@ def _read_turns_of_answer(api: Api, answer: Mapping[str, Any]) -> list[Turn]:
         choices = answer.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
         message = first.get("message") if isinstance(first, Mapping) else None
-        return openai_turns([message]) if isinstance(message, Mapping) else []
+        return openai_turns(readable_messages([message]))
     if api is ANTHROPIC:
         return anthropic_turns([answer]) if answer.get("role") == "assistant" else []
-    return responses_turns(answer.get("output") or ()) if answer.get("status") == "completed" else []
+    items = answer.get("output") if answer.get("status") == "completed" else None
+    return responses_turns(readable_messages(items, items=True)) if isinstance(items, list) else []
 
 
 class StreamedAnswer:

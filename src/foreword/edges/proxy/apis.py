@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreword.recipes.dialogue.messages import anthropic_turns, openai_turns, responses_turns
+from foreword.recipes.dialogue.messages import (
+    anthropic_turns,
+    openai_turns,
+    readable_messages,
+    responses_turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +37,12 @@ class Api:
     def turns(self, body: Body) -> list[Turn]:
         """The turns of a request, without the application's own instructions."""
         messages = body.get(self.field)
-        if not isinstance(messages, str | list):
+        if not isinstance(messages, list) and (self is not RESPONSES or not isinstance(messages, str)):
             return []
-        return [turn for turn in self.read_turns(messages) if turn.role != "system"]
+        known = (
+            messages if isinstance(messages, str) else readable_messages(messages, items=self is RESPONSES)
+        )
+        return [turn for turn in self.read_turns(known) if turn.role != "system"]
 
     def with_context(self, body: Body, context: str) -> Body | None:
         """A copy of the body with the context in the user's last message; None if there is none."""

@@ -19,7 +19,7 @@ import httpx2
 
 from foreword.edges.proxy.answers import make_reader
 from foreword.edges.proxy.apis import find_api
-from foreword.edges.proxy.asker import read_asker
+from foreword.edges.proxy.asker import derive_session, read_asker
 from foreword.edges.proxy.memory import FoundContext
 from foreword.edges.proxy.upstream import make_answer_headers, select_request_headers
 from foreword.edges.proxy.window import room_for_context
@@ -232,8 +232,9 @@ class ProxyApplication:
         """Store the request's new turns and its answer in the background."""
         if not exchange.asker.is_known or not answer:
             return
-        task = asyncio.create_task(self._remember(exchange, answer))
-        self._remember_tasks[task] = exchange.asker
+        asker = derive_session(exchange.asker, [*exchange.turns, *answer])
+        task = asyncio.create_task(self._remember(asker, exchange.turns, answer))
+        self._remember_tasks[task] = asker
         task.add_done_callback(self._remember_tasks.pop)
 
     async def _wait_until_remembered(self, asker: Asker) -> None:
@@ -242,10 +243,10 @@ class ProxyApplication:
         if before:
             await asyncio.wait(before)
 
-    async def _remember(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
+    async def _remember(self, asker: Asker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
         try:
-            async with self._conversation_lock(exchange.asker):
-                await self._run_in_thread(self._memory.remember, exchange.asker, exchange.turns, answer)
+            async with self._conversation_lock(asker):
+                await self._run_in_thread(self._memory.remember, asker, turns, answer)
         except Exception as error:  # noqa: BLE001  (the answer has reached the application)
             _log_failure("an exchange was not remembered", error)
 

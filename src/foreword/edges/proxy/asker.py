@@ -2,18 +2,20 @@
 
 A missing name never falls back to somebody else's. A request that names neither a session nor a user gets
 only what is for everybody, documents above all, and nothing of it is stored. A user without a session has one
-conversation for each first message. An empty header means nobody, not the default; a header that comes twice
-is refused.
+conversation for each first message with its answer: a first message alone begins a new one. An empty header
+means nobody, not the default; a header that comes twice is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
+from foreword.recipes.dialogue.sent_turns import turn_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +32,15 @@ _NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Whose request it is: the workspace, the conversation, and the user, if they are known."""
+    """Whose request it is: the workspace, the conversation, and the user, if they are known.
+
+    `is_session_derived` if the request does not name its conversation.
+    """
 
     workspace: str
     session: str = ""
     user: str = ""
+    is_session_derived: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -63,14 +69,23 @@ def read_asker(
     chosen = check_workspace(workspace) if workspace else defaults.workspace
     if session:
         return Asker(chosen, session, user)
-    first = next((turn.text for turn in turns if turn.role == "user"), "")
-    return Asker(chosen, _derive_session(user, first) if user else "", user)
+    return derive_session(Asker(chosen, "", user, is_session_derived=bool(user)), turns)
 
 
-def _derive_session(user: str, first: str) -> str:
-    """The id of a user's conversation that begins with this message."""
-    digest = hashlib.sha256("\0".join((user, " ".join(first.split()))).encode(errors="replace")).hexdigest()
-    return f"proxy-{digest[:_DIGEST_CHARACTERS]}"
+def derive_session(asker: Asker, turns: Sequence[Turn]) -> Asker:
+    """The asker with the conversation that begins as these turns do, if the request does not name it.
+
+    It goes by the user, their first message and the answer to that. Before it is answered, a conversation has
+    an id under which nothing is stored.
+    """
+    if not asker.is_session_derived:
+        return asker
+    begun = list(dropwhile(lambda turn: turn.role != "user", turns))
+    answer = next((turn_key(turn) for turn in begun if turn.role == "assistant"), ())
+    first = " ".join(begun[0].text.split()) if begun else ""
+    opening = "\0".join((asker.user, first, *answer)).encode(errors="replace")
+    digest = hashlib.sha256(b"opening\0" + opening).hexdigest()
+    return replace(asker, session=f"proxy-{digest[:_DIGEST_CHARACTERS]}")
 
 
 def _header_value(headers: Mapping[str, Sequence[str]], name: str) -> str | None:

@@ -17,7 +17,8 @@ from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.capture.redact import redact
 from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import StorePaused
-from foreword.recipes.dialogue.addition import find_addition, new_turns
+from foreword.recipes.dialogue.addition import find_addition
+from foreword.recipes.dialogue.sent_turns import new_turns, turn_key
 from foreword.recipes.dialogue.session import Session
 from foreword.text.frame import remove_frames
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from foreword.edges.proxy.asker import Asker
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Turn
+
+    QuestionKey = tuple[str, str, str, int]
 
 _MAX_SESSIONS = 256
 _MAX_QUESTIONS = 1_024
@@ -56,7 +59,7 @@ class ProxyMemory:
         self._capture = capture
         self._lock = threading.Lock()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
-        self._found_contexts: OrderedDict[tuple[str, str, str, str], FoundContext] = OrderedDict()
+        self._found_contexts: OrderedDict[QuestionKey, FoundContext] = OrderedDict()
 
     def warm_up(self) -> None:
         """Load the models, so that the first request need not wait for them."""
@@ -73,7 +76,7 @@ class ProxyMemory:
             return FoundContext(note="the request leaves no room for context in the model's window")
         said = clean_turns(turns)
         question = replace(turns[place], raw_text=clean_text(turns[place].text), user=asker.user, parts=())
-        key = (asker.workspace, asker.session_id, asker.user, f"{place} {question.text}")
+        key = _question_key(asker, turns[: place + 1])
         if place < len(turns) - 1 and (found := self._get_cached(key)) and found.text:
             return found
         added = find_addition(question, self._open_session(asker), said, room)
@@ -108,16 +111,25 @@ class ProxyMemory:
                 self._sessions.popitem(last=False)
         return session
 
-    def _get_cached(self, key: tuple[str, str, str, str]) -> FoundContext | None:
+    def _get_cached(self, key: QuestionKey) -> FoundContext | None:
         with self._lock:
             return self._found_contexts.get(key)
 
-    def _cache_found(self, key: tuple[str, str, str, str], found: FoundContext) -> None:
+    def _cache_found(self, key: QuestionKey, found: FoundContext) -> None:
         with self._lock:
             self._found_contexts[key] = found
             self._found_contexts.move_to_end(key)
             while len(self._found_contexts) > _MAX_QUESTIONS:
                 self._found_contexts.popitem(last=False)
+
+
+def _question_key(asker: Asker, turns: Sequence[Turn]) -> QuestionKey:
+    """A key for the last of these turns that stays the same while tools are called for it.
+
+    A conversation whose name is derived has another one once it is answered, so its turns stand for it.
+    """
+    session = "" if asker.is_session_derived else asker.session_id
+    return asker.workspace, session, asker.user, hash(tuple(map(turn_key, turns)))
 
 
 def clean_turns(turns: Sequence[Turn]) -> list[Turn]:

@@ -24,7 +24,7 @@ from foreword.edges.service.measures import find_event_name
 from foreword.edges.service.responder import Reply
 from foreword.edges.service.spool import parse_time
 from foreword.edges.shared.hook_fallback import empties_context
-from foreword.edges.shared.spool_files import describe_loss, redact_payload, write_to_spool
+from foreword.edges.shared.spool_files import describe_loss, write_to_spool
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Intake:
         payload = job.payload
         if job.must_be_stored:
             with contextlib.suppress(ValueError, RecursionError):  # not JSON: nothing in it can be used
-                payload = redact_payload(payload)
+                payload = self._responder.clean(payload)
         left = job.request.expires - time.monotonic()
         if left > 0:
             self._answer(job, payload, left)
@@ -218,6 +218,10 @@ class Intake:
             _log.warning("an event could not be answered", error=f"{type(error).__name__}: {error}")
         job.reply_future.get_loop().call_soon_threadsafe(_set_reply_unless_done, job.reply_future, reply)
 
+    def _write_clean_event(self, job: EventJob) -> tuple[str, str]:
+        """Write an event to the spool, without its secrets; returns the file, and a notice or ""."""
+        return write_to_spool(self._home, job.request.at, self._responder.clean(job.payload))
+
     async def _spool(self, job: EventJob) -> None:
         """Put an event into the spool, once; if that fails, log it and add a notice for the user."""
         loop = asyncio.get_running_loop()
@@ -225,7 +229,7 @@ class Intake:
             async with job.spool_lock:  # an event can become late and fail at the same moment
                 if not job.spool_file:
                     job.spool_file, job.notice = await loop.run_in_executor(
-                        self._spool_threads, write_to_spool, self._home, job.request.at, job.payload
+                        self._spool_threads, self._write_clean_event, job
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             job.notice = describe_loss(self._home, error)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.agent import parse_hook_event
+from foreword.capture.agent import parse_hook_event, redact_event
 from foreword.capture.privacy import EventGate
+from foreword.capture.session_secrets import SessionSecrets
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.service.run_folder import find_receipt_page
 from foreword.edges.service.team_companion import TeamCompanion
@@ -53,15 +54,23 @@ class Responder:
         self._engine = engine
         self._home = str(engine.settings.home)
         self._announces_recalls = engine.settings.recall_notice
+        self._secrets = SessionSecrets()
         self._gate = EventGate(engine.settings.home, workspace_of)
         own = Companion(engine, connect_summariser(engine.settings))
         link = make_team_link(engine.settings)
         self._team = None if link is None else TeamCompanion(engine, link, own)
         self._companion = self._team or own
 
+    def clean(self, payload: bytes) -> bytes:
+        """The event without its secrets and those that its session has shown, fit for the disk.
+
+        Raises ValueError or RecursionError if it is not JSON.
+        """
+        return json.dumps(redact_event(json.loads(payload), self._secrets)).encode()
+
     def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
         """The reply to an event. Call it before `capture`: a stored prompt would find itself."""
-        event = parse_hook_event(payload, at)
+        event = parse_hook_event(payload, at, secrets=self._secrets)
         if event is None:
             return Reply()
         if (refusal := self._gate.find_refusal(event)) is not None:
@@ -104,7 +113,7 @@ class Responder:
 
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event says; raises StorageError if that is not possible now."""
-        event = parse_hook_event(payload, at)
+        event = parse_hook_event(payload, at, secrets=self._secrets)
         if event is not None and self._gate.find_refusal(event) is None:
             self._companion.keep(event)
 
@@ -137,7 +146,7 @@ class Responder:
         try:
             self.capture(payload, at)
         except StorageError as error:
-            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", payload)
+            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", self.clean(payload))
             _log.warning("an event waits in the spool", problem=str(error), file=file)
         self.note_delivered(reply)
 

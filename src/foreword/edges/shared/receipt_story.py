@@ -54,7 +54,8 @@ _PART_NAMES = {
     "refresh": "look for newer ones", "tell_successors": "look for newer ones",
     "add_related": "follow relations", "drop_repeats": "drop repeats", "load_shown": "look up what was shown",
     "fit_budget": "fit the budget", "tell_progress": "tell how it went on", "weigh": "put in order",
-    "diversify": "prefer variety", "drop_echoes": "drop what repeats the prompt",
+    "drop_told": "leave out what was told", "diversify": "prefer variety",
+    "drop_echoes": "drop what repeats the prompt",
 }  # fmt: skip
 
 
@@ -344,6 +345,8 @@ def _describe_below_floor(entry: Entry) -> str:
 def _describe_replaced(entry: Entry, newer: Item | None, today: datetime) -> str:
     if entry.detail == "told as history":
         return "it is told as what held before"
+    if entry.detail.startswith("taken back"):
+        return f"it was {entry.detail}"
     return (
         f"replaced on {format_day(newer.created_at, today)} by {_quote_item(newer)}" if newer else "replaced"
     )

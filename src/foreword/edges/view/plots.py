@@ -290,6 +290,7 @@ def _draw_spoke(spoke: tuple[str, str, str, bool], middle: float, y: float) -> l
 
 
 def _shorten_label(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
+    """A name beside a picture on the page, in at most `most` characters."""
     return shorten_line(remove_misleading_characters(text), most)
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import items_from_event
-from foreword.capture.junk import RecentTexts, junk_reason
+from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
 from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.tool_calls import read_command
@@ -42,8 +42,10 @@ from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
+from foreword.recipes.coding.repeats import is_repeat
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
+from foreword.text.provenance import may_replace
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
@@ -54,10 +56,12 @@ if TYPE_CHECKING:
     from foreword.capture.agent import AgentEvent
     from foreword.capture.runs.run import RunResult
     from foreword.engine.base import Engine
+    from foreword.knowledge.decisions import Decision
     from foreword.knowledge.experience import Experience
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.recipes.coding.injection import InjectionResult
+    from foreword.recipes.coding.told_parts import Part
     from foreword.types import Item, Query, Receipt
 
 _log = get_logger("foreword.companion")
@@ -90,14 +94,15 @@ class Saying:
     """The framed text to inject into an agent's context; empty when nothing is worth injecting.
 
     The caller that delivers it reports the outcome with `note_delivered` or `note_undelivered`. `context`
-    names the context that it goes into, `item_ids` the items that context then holds, and `failures` the
-    failed tests that it warns about.
+    names the context that it goes into, `item_ids` the items that context then holds, `parts` what it is told
+    of others, and `failures` the failed tests that it warns about.
     """
 
     text: str = ""
     receipt: Receipt | None = None
     context: str = ""
     item_ids: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     failures: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -117,7 +122,6 @@ class Companion:
         self._find_workspace = find_workspace
         self._workspaces: dict[str, tuple[float, str]] = {}
         self._session_locks = tuple(threading.Lock() for _ in range(_SESSION_LOCKS))
-        self._repeats = RecentTexts()
         self._seen_failures = SeenFailures()
         self.experiences = Experiences(engine)
         self._learning = Learning(engine, self.experiences)
@@ -151,7 +155,9 @@ class Companion:
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
             store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
-            self._seen_failures.note(saying.receipt.workspace, saying.context, saying.failures)
+            workspace = saying.receipt.workspace
+            self.pipeline.told_parts.add(workspace, saying.context, saying.parts)
+            self._seen_failures.note(workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
@@ -170,7 +176,9 @@ class Companion:
     def _keep_alone(self, event: AgentEvent, workspace: str) -> None:
         """Store what an event brings while no other event of its session is being stored."""
         self._clear_shown(event)
-        self._store_turns(items_from_event(event, workspace, self._repeats), event, workspace)
+        items = items_from_event(event, workspace)
+        fresh = [item for item in items if not is_repeat(self._engine.store, item)]
+        self._store_turns(fresh, event, workspace)
         self._adopt_experience(event, workspace)
         self._learning.keep(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
@@ -179,7 +187,10 @@ class Companion:
             self._mark_session_ended(event.session, workspace)
 
     def _find_event_workspace(self, event: AgentEvent) -> str:
-        """The workspace of an event's folder; cached for seconds, since finding the repository is slow."""
+        """The workspace of the folder that an agent's event came from.
+
+        Cached for seconds, since finding the repository is slow.
+        """
         now = time.monotonic()
         known = self._workspaces.get(event.folder)
         if known is None or now - known[0] > _FOLDER_SECONDS:
@@ -191,7 +202,9 @@ class Companion:
     def _clear_shown(self, event: AgentEvent) -> None:
         """After a compact or a clear, delete the record of what the agent's context was shown until then."""
         if event.context and (_has_been_compacted(event) or _has_been_cleared(event)):
-            self._engine.store.batch([ClearShown(self._find_event_workspace(event), event.context, event.at)])
+            workspace = self._find_event_workspace(event)
+            self._engine.store.batch([ClearShown(workspace, event.context, event.at)])
+            self.pipeline.told_parts.clear(workspace, event.context)
 
     def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""
@@ -265,7 +278,7 @@ class Companion:
         if not warning.markdown:
             self._seen_failures.note(workspace, event.context, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
-        return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
+        return Saying(warning.markdown, warning.receipt, event.context, items, failures=verdict.failures)
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
         """Mark the session's summary as ended, so that the next session is shown it."""
@@ -303,11 +316,16 @@ class Companion:
         return found
 
     def _list_decisions(self, workspace: str, session: str) -> list[SearchResult]:
-        """The last decisions to show as a session begins, each with what it replaced."""
-        decided = self._sessions.choose_decisions(session, workspace)
+        """The last decisions to show as a session begins, each with what it replaced and what changed it."""
         return [
-            SearchResult(one.item, 0.0, excerpt=f"Decided: {one.text}", history=one.before[:1])
-            for one in decided
+            SearchResult(
+                one.item,
+                0.0,
+                excerpt=f"Decided: {one.text}",
+                history=one.before[:1],
+                later=_newest_change(one),
+            )
+            for one in self._sessions.choose_decisions(session, workspace)
         ]
 
     def _list_commits_since(self, workspace: str, session: str) -> list[SearchResult]:
@@ -343,7 +361,15 @@ class Companion:
 
 
 def _saying_from_result(result: InjectionResult, event: AgentEvent) -> Saying:
-    return Saying(result.formatted_context, result.receipt, event.context, result.included_memories)
+    return Saying(
+        result.formatted_context, result.receipt, event.context, result.whole_memories, result.told_parts
+    )
+
+
+def _newest_change(decision: Decision) -> tuple[Item, ...]:
+    """The newest statement that changes a part of a decision and is trusted as much; empty if none is."""
+    trusted = (one for one in decision.beside if may_replace(one.source, decision.item.source))
+    return tuple(trusted)[:1]
 
 
 def _has_been_compacted(event: AgentEvent) -> bool:

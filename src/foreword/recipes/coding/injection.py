@@ -25,6 +25,7 @@ from foreword.recipes.coding.stages import (
     add_topics,
     diversify,
     drop_echoes,
+    drop_told_parts,
     fit_brief,
     fit_sections,
     limit_each_source,
@@ -33,7 +34,9 @@ from foreword.recipes.coding.stages import (
     skip_if_no_results,
     weigh,
 )
+from foreword.recipes.coding.told_parts import ToldParts
 from foreword.recipes.progress import tell_progress
+from foreword.text.statements import MAX_HISTORY_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from foreword.options import Lane
     from foreword.pipeline import Stage
     from foreword.recipes.coding.stages import Diverges, LastSession, SessionLines, Topics
+    from foreword.recipes.coding.told_parts import Part
     from foreword.types import Receipt
 
 MAX_RESULTS = 50
@@ -62,7 +66,10 @@ SLOT_TOKENS = 70
 
 @dataclass(frozen=True, slots=True)
 class InjectionResult:
-    """A context for an agent, ready to be framed; empty when there is nothing worth saying."""
+    """A context for an agent, ready to be framed; empty when there is nothing worth saying.
+
+    `told_parts` has what it tells of those memories that it does not tell whole.
+    """
 
     formatted_context: str
     included_memories: tuple[str, ...]
@@ -70,6 +77,13 @@ class InjectionResult:
     tokens_used: int
     categories_included: tuple[InjectionCategory, ...]
     receipt: Receipt
+    told_parts: tuple[Part, ...] = ()
+
+    @property
+    def whole_memories(self) -> tuple[str, ...]:
+        """The ids of the memories that are told whole: these count as shown."""
+        parts = {item_id for item_id, _ in self.told_parts}
+        return tuple(one for one in self.included_memories if one not in parts)
 
     def require_context(self) -> str:
         """The context; NoContext if it is empty."""
@@ -103,6 +117,7 @@ class InjectionPipeline:
         zone: tzinfo | None = None,
     ) -> None:
         self._engine = engine
+        self.told_parts = ToldParts()
         self._diverges = diverges
         self._last_session = last_session
         self._session_lines = {"open_ends": open_ends, "decisions": decisions, "changes": changes}
@@ -223,6 +238,7 @@ class InjectionPipeline:
             drop_repeats,
             word_code_and_commits(bodies),
             weigh,
+            drop_told_parts(brief=max_read == MAX_READ_BEFORE_TOOL),
             diversify,
             limit_each_source(slots, self._source_share),
         )
@@ -250,6 +266,7 @@ class InjectionPipeline:
             budget=budget,
             session=session or None,
             context=context or None,
+            told=self.told_parts.list_by_item(draft.query.workspace, context or session),
         )
 
     def _make_formatter(self, draft: CodingDraft) -> ContextFormatter:
@@ -267,18 +284,32 @@ class InjectionPipeline:
         except ContextError as error:
             raise RetrievalError(error) from error
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
-        memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
-        receipt = pipeline.make_receipt(draft)
-        if record:
-            pipeline.store_receipt(self._engine.store, receipt, memories, draft.context)
-        return InjectionResult(
+        told = (*(candidate.memory_id for candidate in draft.fitted.candidates), *_told_after(draft))
+        result = InjectionResult(
             formatted_context=draft.text,
-            included_memories=memories,
+            included_memories=tuple(dict.fromkeys(told)),
             divergence_alerts=draft.fitted.alerts,
             tokens_used=draft.tokens,
             categories_included=list_categories(draft.fitted),
-            receipt=receipt,
+            receipt=pipeline.make_receipt(draft),
+            told_parts=draft.new_parts,
         )
+        if record:
+            self.record(result, draft.context or draft.session)
+        return result
+
+    def record(self, result: InjectionResult, context: str | None) -> None:
+        """Store a result's receipt; its memories count as shown to the context, those told in part do not."""
+        receipt = result.receipt
+        pipeline.store_receipt(self._engine.store, receipt, result.whole_memories, context)
+        if context:
+            self.told_parts.add(receipt.workspace, context, result.told_parts)
+
+
+def _told_after(draft: CodingDraft) -> list[str]:
+    """The ids of what is told in full after a line: the agent's context holds these too."""
+    later = [item for line in draft.lines for item in line.result.later]
+    return [item.id for item in later if item.kind != "commit" and len(item.text) <= MAX_HISTORY_CHARACTERS]
 
 
 def _check_session(session_id: str | None) -> str:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.changes import SeenChange, fits_action, read_changes
+from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
 from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, read_command
@@ -177,7 +177,7 @@ def _changes_as_evidence(event: AgentEvent, attempt: Experience) -> list[Evidenc
                 event.at + steps * _INSTANT,
                 one.kind,
                 redact(one.path or ("" if one.kind != "change" else one.command))[:MAX_WHAT_CHARACTERS],
-                fits=one.kind == "change" and fits_action(one, attempt),
+                fits=one.kind == "change" and change_fits_attempt(one, attempt),
                 before=_short_hash(one.before),
                 after=_short_hash(one.after),
             )
@@ -191,7 +191,7 @@ def _judge_by_present_plan(seen: Evidence, attempt: Experience) -> Evidence:
         return seen
     is_path = seen.before or seen.after or " " not in seen.what
     change = SeenChange("change", path=seen.what) if is_path else SeenChange("change", command=seen.what)
-    return replace(seen, fits=fits_action(change, attempt))
+    return replace(seen, fits=change_fits_attempt(change, attempt))
 
 
 def _short_hash(text: str) -> str:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.compose.fit import FittedText
-from foreword.compose.injection import BRIEF_MEMORIES, TemporalEnrichmentProvider
+from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter, TemporalEnrichmentProvider
 from foreword.compose.share import OVER_SHARE, find_exempt
+from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
+from foreword.recipes.coding.told_parts import contains, has_told
 from foreword.text.provenance import attribution, is_foreign
 from foreword.text.statements import describe_history
 from foreword.text.words import content_words
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.compose.budget import TokenBudget
-    from foreword.compose.injection import Alert, ContextFormatter, FittedSections
+    from foreword.compose.injection import Alert, FittedSections
     from foreword.pipeline import Stage
+    from foreword.recipes.coding.told_parts import Part
     from foreword.types import Item, Query, Reason, Source
 
     Diverges = Callable[[Query, str], Alert | None]
@@ -56,10 +59,13 @@ _ROLES = ("user", "assistant")
 class CodingDraft(SearchDraft):
     """A draft for a coding agent: its results as candidates, and what is injected besides them.
 
-    `context` names the context that it goes into: the session's, or that of one of its subagents.
+    `context` names the context that it goes into: the session's, or that of one of its subagents. `told` has
+    what that context was told of items it does not hold whole, `new_parts` what this draft tells of such.
     """
 
     context: str | None = None
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    new_parts: tuple[Part, ...] = ()
     candidates: Mapping[str, InjectionCandidate] = field(default_factory=dict)
     last_session: Item | None = None
     alert: Alert | None = None
@@ -109,6 +115,26 @@ def weigh(draft: CodingDraft) -> CodingDraft:
     return _reorder_results(draft, PriorityRanker.rank_candidates(candidates))
 
 
+def drop_told_parts(*, brief: bool = False) -> Stage[CodingDraft]:
+    """A stage that drops results of which nothing would be told that the context was not told before.
+
+    Answers about the course of the work stay, because a list of what is open has to be complete.
+    """
+
+    def drop_told(draft: CodingDraft) -> CodingDraft:
+        listed = {result.memory.id for result in draft.results if "progress" in result.scores}
+        known = {
+            one.memory_id
+            for one in _list_candidates(draft)
+            if one.memory_id not in listed
+            and has_told(draft.told, one.memory_id, ContextFormatter.told_words(one, brief=brief))
+        }
+        dropped = [DroppedResult(r, "already in context") for r in draft.results if r.memory.id in known]
+        return draft.keep([result for result in draft.results if result.memory.id not in known], dropped)
+
+    return drop_told
+
+
 def diversify(draft: CodingDraft) -> CodingDraft:
     """Reorder the results within each category, so that each is relevant and unlike those before it."""
     return _reorder_results(draft, PriorityRanker.diversify(_list_candidates(draft)))
@@ -154,9 +180,15 @@ def add_divergence_alert(diverges: Diverges) -> Stage[CodingDraft]:
 
 
 def add_last_session(find: LastSession) -> Stage[CodingDraft]:
-    """A stage that adds the last session's summary, unless it was shown or is not this workspace's."""
+    """A stage that adds the last session's summary, unless it was shown or is not this workspace's.
+
+    A prompt that asks what is left does not get it: it tells of what was done.
+    """
 
     def last_session(draft: CodingDraft) -> CodingDraft:
+        question = read_progress_question(draft.query.text, draft.query.now)
+        if question is not None and question.asked == "left":
+            return draft
         last = find(draft.query.workspace, draft.session or "")
         if last is None or last.id in {result.memory.id for result in draft.results}:
             return draft
@@ -176,23 +208,34 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
         known_ids = {result.memory.id for result in draft.results}
         found = find(draft.query.workspace, draft.session or "")
         results = [result for result in found if result.memory.id not in known_ids]
-        fresh = [result for result in results if result.memory.id not in draft.shown_ids]
-        known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown_ids]
-        candidates = [_make_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
-        # Of a tool's output only the numbers of test runs are listed: they are exempt from its share.
-        candidates = [replace(one, is_exempt=one.source.trust == "tool") for one in candidates]
-        draft = replace(draft, candidates={**draft.candidates, **{one.memory_id: one for one in candidates}})
+        lines = [_make_session_line(result, draft.query.now) for result in results]
+        shown = {
+            line.memory_id
+            for line in lines
+            if line.memory_id in draft.shown_ids
+            or has_told(draft.told, line.memory_id, ContextFormatter.told_words(line))
+        }
+        fresh = [result for result in results if result.memory.id not in shown]
+        known = [DroppedResult(r, "already in context") for r in results if r.memory.id in shown]
+        candidates = {line.memory_id: line for line in lines if line.memory_id not in shown}
+        draft = replace(draft, candidates={**draft.candidates, **candidates})
         return draft.keep([*draft.results, *fresh], known)
 
     session_lines.__name__ = name
     return session_lines
 
 
+def _make_session_line(result: SearchResult, now: datetime) -> InjectionCandidate:
+    """A line for a new session; of a tool's output it has only numbers, which are exempt from its share."""
+    line = _make_candidate(result, now, InjectionCategory.RECENT_SESSION)
+    return replace(line, is_exempt=line.source.trust == "tool")
+
+
 def add_topics(find: Topics) -> Stage[CodingDraft]:
     """A stage that adds the topics of the workspace, unless the session was shown something before."""
 
     def topics(draft: CodingDraft) -> CodingDraft:
-        if draft.shown_ids:
+        if draft.shown_ids or draft.told:
             return draft
         return replace(draft, topics=tuple(find(draft.query.workspace, draft.session or "")))
 
@@ -222,6 +265,7 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
             topics=draft.topics,
         )
         draft = _record_fitted_text(draft, fitted, formatter.line, "over budget")
+        draft = replace(draft, new_parts=_list_parts(draft, fitted))
         if not fitted.alerts or draft.alert_item is None:
             return draft
         alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
@@ -237,7 +281,8 @@ def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
     def fit_budget(draft: CodingDraft) -> CodingDraft:
         fitted = formatter.fit_brief(_list_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
-        return _record_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
+        draft = _record_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
+        return replace(draft, new_parts=_list_parts(draft, fitted, brief=True))
 
     return fit_budget
 
@@ -344,3 +389,16 @@ def _record_fitted_text(
         DroppedResult(r, "over limit", OVER_SHARE) for r in draft.results if r.memory.id in beyond
     )
     return replace(draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped)), fitted=fitted)
+
+
+def _list_parts(draft: CodingDraft, fitted: FittedSections, *, brief: bool = False) -> tuple[Part, ...]:
+    """What is told of the items whose words are not told whole. Of code and summaries, any part is enough."""
+    items = {result.memory.id: result.memory for result in draft.results}
+    told = [
+        (items[one.memory_id], ContextFormatter.told_words(one, brief=brief)) for one in fitted.candidates
+    ]
+    return tuple(
+        (item.id, words)
+        for item, words in told
+        if item.kind not in ("code", "summary") and not contains(words, item.text)
+    )

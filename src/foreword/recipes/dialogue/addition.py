@@ -11,37 +11,40 @@ not.
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.allocation import TokenBudget
+from foreword.compose.allocation import MAX_TOKENS, TokenBudget
 from foreword.compose.fit import FittedText
-from foreword.compose.history import HistoryTemplate, make_history
+from foreword.compose.formatted_history import HistoryTemplate, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
 from foreword.compose.quoting import escape_heading_line, heading_and_text
 from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
 from foreword.compose.user_context import word_user_lines
+from foreword.errors import ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
 from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
+from foreword.recipes.dialogue.sent_turns import turns_before, turns_in_view
+from foreword.recipes.dialogue.turns import check_turn
 from foreword.text.clean import join_lines
 from foreword.text.frame import wrap_in_frame
-from foreword.types import ContextLine, DroppedResult, Query
+from foreword.types import ContextLine, DroppedResult, Query, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from foreword.compose.history import FormattedHistory
+    from foreword.compose.formatted_history import FormattedHistory
     from foreword.compose.turns import FormattedTurn
+    from foreword.compose.user_context import UserLine
     from foreword.pipeline import Stage
     from foreword.recipes.dialogue.session import Session
-    from foreword.types import Receipt, SearchResult, Turn
+    from foreword.types import Receipt, SearchResult
 
 RECIPE = "addition"
 DEFAULT_MAX_TOKENS = 1000
@@ -51,7 +54,6 @@ _MIN_RELEVANCE = 0.1
 """The least relevance of an earlier exchange that is added: the application sends turns of its own."""
 
 _MAX_EXCHANGES = 6
-_MAX_CACHED_TURNS, _MAX_CACHED_CHARACTERS = 4096, 2000
 _FRAME_TOKENS = 24
 _TEMPLATE = HistoryTemplate(recalled="Earlier in this conversation, no longer in view:")
 
@@ -67,11 +69,16 @@ class AddedContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdditionDraft(DialogueDraft):
-    """An addition in the making: `sent` are the application's turns, `in_view` the ids of those stored."""
+    """An addition in the making: `sent` are the application's turns.
+
+    `in_view` are the ids of the stored turns that are sent, `earlier` of those said before all that is sent.
+    Other turns of the conversation were taken back: none of them is told.
+    """
 
     session_object: Session
     sent: tuple[Turn, ...] = ()
     in_view: frozenset[str] = frozenset()
+    earlier: frozenset[str] = frozenset()
     memories: tuple[SearchResult, ...] = ()
 
 
@@ -88,7 +95,10 @@ def find_addition(
     The query may also be the last user turn of `sent`, as when a model is still calling tools. With `keep`,
     the receipt is stored.
     """
-    check_whole_number("max_tokens", max_tokens, 1, 10_000_000)
+    check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
+    if isinstance(sent, str | Turn | Mapping) or not isinstance(sent, Iterable):
+        raise ValidationError(f"sent must be a list of turns, not {type(sent).__name__}")
+    sent = [check_turn(turn) for turn in sent]
     draft = pipeline.run(_begin_draft(query, session, sent, max_tokens), ADDITION)
     receipt = pipeline.make_receipt(draft)
     if keep:
@@ -99,6 +109,7 @@ def find_addition(
 def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_tokens: int) -> AdditionDraft:
     state = session.state
     asked = read_query(query, state)
+    prompt.check_query(asked.text)
     return AdditionDraft(
         query=Query(asked.text, session.workspace, session.now()),
         recipe=RECIPE,
@@ -113,41 +124,8 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
         asked=asked,
         sent=tuple(sent),
         in_view=frozenset(turn.turn_id for turn in turns_in_view(state.turns, sent)),
+        earlier=frozenset(turn.turn_id for turn in turns_before(state.turns, sent)),
     )
-
-
-# Which turns are sent ------------------------------------------------------------------------------------
-
-
-def turns_in_view(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
-    """The stored turns that an application sends, too."""
-    words = {_turn_key(turn) for turn in sent}
-    return [turn for turn in stored if _turn_key(turn) in words]
-
-
-def new_turns(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
-    """The turns at the end of `sent` that are not stored yet, in order.
-
-    An application sends the whole conversation each time, or its end, or its end after a summary of its own;
-    it may ask for the last answer again. A turn that was said twice counts as two turns.
-    """
-    before, now = [_turn_key(turn) for turn in stored], [_turn_key(turn) for turn in sent]
-    matcher = difflib.SequenceMatcher(None, before, now, autojunk=False)
-    ends = (block.b + block.size for block in matcher.get_matching_blocks() if block.size)
-    end = max(ends, default=0)
-    return list(sent[end:])
-
-
-def _turn_key(turn: Turn) -> tuple[str, ...]:
-    """A key that is equal when the same turn is sent again: role, words, and calls made or answered."""
-    calls = (str(call.get("id") or "") for call in turn.tool_calls)
-    is_short = len(turn.text) <= _MAX_CACHED_CHARACTERS
-    words = _join_lines_cached(turn.text) if is_short else join_lines(turn.text)
-    return turn.role, words, turn.call_id, *calls
-
-
-_join_lines_cached = lru_cache(_MAX_CACHED_TURNS)(join_lines)
-"""`join_lines` with a cache, since the same turns are sent with every request."""
 
 
 # Stages --------------------------------------------------------------------------------------------------
@@ -189,8 +167,7 @@ def word(draft: AdditionDraft) -> AdditionDraft:
 def _word_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
     """The parts in the order of their need, each within the tokens that the ones before it left over."""
     tokenizer, left = draft.conversation.tokenizer, max(0, room)
-    own = [line for line in draft.user.lines if line.turn_id not in draft.in_view]
-    user = word_user_lines(own, left, tokenizer)
+    user = word_user_lines(_user_lines_to_tell(draft), left, tokenizer)
     left -= user.token_count
     memories = _choose_memories_that_fit(draft, left)
     left -= tokenizer.count(_memories_text(memories))
@@ -198,11 +175,23 @@ def _word_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[
     left -= tokenizer.count(knowledge_text(chunks))
     history = _word_exchanges(draft, left)
     left = max(0, left - history.token_count)
-    places = {at for at, turn in enumerate(draft.state.turns) if turn.turn_id in draft.in_view}
+    untold = {at for at, turn in enumerate(draft.state.turns) if not _is_told(draft, turn)}
     formatter = draft.conversation.wording.entities
-    entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
+    entities = formatter.format_what_holds(draft.state, draft.entities, left, untold)
     content = replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
     return content, memories
+
+
+def _is_told(draft: AdditionDraft, turn: Turn) -> bool:
+    """Whether a turn of the conversation may be told: it was said before those that are sent, and is not."""
+    return turn.turn_id in draft.earlier and turn.turn_id not in draft.in_view
+
+
+def _user_lines_to_tell(draft: AdditionDraft) -> list[UserLine]:
+    """What the user said about themselves elsewhere or earlier, and does not send now."""
+    untold = {turn.turn_id for turn in draft.state.turns if not _is_told(draft, turn)}
+    sent = "\n".join(join_lines(turn.text) for turn in draft.sent if turn.role == "user")
+    return [line for line in draft.user.lines if line.turn_id not in untold and line.text not in sent]
 
 
 ADDITION: tuple[Stage[Any], ...] = (
@@ -226,7 +215,7 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     relevant = [turn for turn, score in draft.recalled.turns if score >= _MIN_RELEVANCE]
     for turn in relevant[:_MAX_EXCHANGES]:
         unit = question_and_answer(turns, places[turn.turn_id]) if turn.turn_id in places else [turn]
-        unseen = [one for one in unit if one.turn_id not in draft.in_view and one.turn_id not in chosen]
+        unseen = [one for one in unit if _is_told(draft, one) and one.turn_id not in chosen]
         worded = {one.turn_id: line for one in unseen if (line := wording.word(one, style, room))}
         more = {**chosen, **worded}
         longer = make_history(None, sort_by_time(list(more.values()), turns), (), tokenizer, _TEMPLATE)
@@ -295,6 +284,8 @@ def _list_dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterato
         name = one.result.memory.id
         if name in draft.in_view:
             yield replace(one, reason="already in context")
+        elif name in scores and name not in draft.earlier:
+            yield replace(one, reason="superseded", detail="taken back: the messages sent go on otherwise")
         elif name in scores and scores[name] < _MIN_RELEVANCE:
             yield replace(one, reason="below floor", detail=f"{scores[name]:.2f} < {_MIN_RELEVANCE}")
         else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from foreword.compose.compress import Compressed
-    from foreword.compose.history import FormattedHistory
+    from foreword.compose.formatted_history import FormattedHistory
     from foreword.compose.prompt import ContextContent
     from foreword.recipes.dialogue.prompt import DialogueDraft
 

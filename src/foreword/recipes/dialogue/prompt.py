@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
-from foreword.compose.allocation import Dynamic, TokenBudget, TokenBudgetManager, redistribute, reserve_tokens
+from foreword.compose.allocation import (
+    MAX_TOKENS,
+    Dynamic,
+    TokenBudget,
+    TokenBudgetManager,
+    redistribute,
+    reserve_tokens,
+)
+from foreword.compose.cutting import words_asked_for
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -22,6 +30,7 @@ from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.turns import is_unshortened, word_turns_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
+from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, optional
 from foreword.recipes.dialogue.asking import AskedQuery, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
@@ -48,12 +57,15 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL_STAGES: tuple[Stage[Any], ...] = (
+FIND_STAGES: tuple[Stage[Any], ...] = (
     *(pipeline.retrieve, pipeline.fuse, pipeline.compare_tokens, pipeline.rerank, pipeline.refresh),
-    *(pipeline.drop_below(0.005), pipeline.limit, pipeline.relate, drop_superseded),
+    pipeline.drop_below(0.005),
 )
 """The stages that find the turns relevant to a question. The floor is low: within its own conversation, a
 turn that may be relevant is worth more than one that is merely recent."""
+
+LIMIT_STAGES: tuple[Stage[Any], ...] = (pipeline.limit, pipeline.relate, drop_superseded)
+"""The stages that choose among the turns found, after those that were said again later are left out."""
 
 _HEADING_TOKENS = 8
 """At most how many tokens the heading of a part and its joins cost."""
@@ -221,9 +233,10 @@ def inject_context(
 
 def begin_draft(query: str | Turn | None, session: Conversation, max_tokens: int) -> DialogueDraft:
     """The draft of a prompt, with its query checked; QueryTooLarge if the query alone is over the window."""
+    check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
     manager = TokenBudgetManager(max_tokens, session.tokenizer, session.strategy)
     asked = read_query(query, session.state)
-    _check_query(asked.text)
+    check_query(asked.text)
     content = ContextContent(asked.text, asked=asked.turn)
     content = _add_turns_since_query(content, asked.since, max_tokens, session.tokenizer)
     least = prompt_tokens(content, session.tokenizer)
@@ -247,11 +260,12 @@ def begin_draft(query: str | Turn | None, session: Conversation, max_tokens: int
 def _add_turns_since_query(
     content: ContextContent, since: Sequence[Turn], max_tokens: int, tokenizer: Tokenizer
 ) -> ContextContent:
-    """The content with the turns since its query; long answers of tools are cut in their middle."""
+    """The content with the turns since its query; long answers of tools keep their ends and what is asked."""
     if not since:
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-    return replace(content, since=word_turns_within(since, room, tokenizer))
+    asked_words = words_asked_for(content.query)
+    return replace(content, since=word_turns_within(since, room, tokenizer, asked_words))
 
 
 # Stages ---------------------------------------------------------------------------------------------------
@@ -394,19 +408,27 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
     fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
         ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _fill_chunks),
         ("entities", bool(draft.user.lines or draft.entities), _fill_user_and_entities),
-        ("history", len(content.history.recent_turns) < len(draft.state.turns), _fill_history),
+        ("history", not _tells_all_turns(draft, content), _fill_history),
     )
     for part, has_more, fill in fillers:
         if has_more and not strategy.leaves_out(part):
-            content = _fill_within_window(draft, content, _count_spare_tokens(draft, content), fill)
+            heading = 0 if part == "history" and content.history.text else _HEADING_TOKENS
+            spare = _count_unused_tokens(draft, content) - heading
+            content = _fill_within_window(draft, content, spare, fill)
     # Without spare tokens, the history is still formatted with those that it reserved for a summary.
     return _fill_history(draft, content, 0) if content.history.reserved else content
 
 
-def _count_spare_tokens(draft: DialogueDraft, content: ContextContent) -> int:
-    """The tokens of the window that are not used, less a summary that is to come and a heading."""
+def _tells_all_turns(draft: DialogueDraft, content: ContextContent) -> bool:
+    """Whether the content has all turns of the conversation, and each of them whole."""
+    recent = content.history.recent_turns
+    return len(recent) >= len(draft.state.turns) and all(map(is_unshortened, recent))
+
+
+def _count_unused_tokens(draft: DialogueDraft, content: ContextContent) -> int:
+    """The tokens of the window that are not used, less a summary that is to come."""
     used = prompt_tokens(content, draft.conversation.tokenizer) + content.history.reserved
-    return draft.budget - used - _HEADING_TOKENS
+    return draft.budget - used
 
 
 def _fill_within_window(
@@ -475,7 +497,8 @@ def choose_chunks_that_fit(
 # Checks --------------------------------------------------------------------------------------------------
 
 
-def _check_query(query: object) -> None:
+def check_query(query: object) -> None:
+    """ValidationError if a query is no text, or one that no model can read."""
     if not isinstance(query, str):
         raise ValidationError(f"the query must be text, not {type(query).__name__}")
     if "\0" in query or SURROGATE.search(query):

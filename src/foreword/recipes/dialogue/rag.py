@@ -22,7 +22,7 @@ from foreword.compose.knowledge_chunk import (
     knowledge_chunk,
     knowledge_text,
 )
-from foreword.errors import ContextError, ValidationError
+from foreword.errors import ContextError, EmbeddingError, ValidationError
 from foreword.log import get_logger
 from foreword.options import (
     MAX_DEADLINE_MS,
@@ -34,7 +34,7 @@ from foreword.options import (
 )
 from foreword.recall.dedupe import split_off_repeats
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recipes.dialogue.angles import question_angles
+from foreword.recipes.dialogue.angles import QuestionVector, question_angles
 from foreword.recipes.dialogue.prompt import RetrievedChunks
 from foreword.types import Note
 
@@ -144,7 +144,7 @@ class RAGSystem:
 
         `talk` are the turns before the query, in order; a query that depends on them is understood from them.
         """
-        angles = question_angles(query, talk)
+        angles = question_angles(query, talk, self._embed_question)
         drafts = self._search_angles(angles, max_tokens)
         weights = [angle.weight for angle in angles]
         draft = replace(drafts[0], results=tuple(combine_angles(drafts, weights)))
@@ -162,6 +162,15 @@ class RAGSystem:
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
         return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(dict.fromkeys(notes)))
+
+    def _embed_question(self, question: str) -> QuestionVector | None:
+        """The vector of a question; None without an encoder, or if it fails, which the search will note."""
+        encoder = self._engine.kit.encoder
+        try:
+            vector = self._engine.embed_question(question)
+        except EmbeddingError:
+            return None
+        return QuestionVector(encoder.digest, vector) if encoder is not None and vector else None
 
     def _search_angles(self, angles: Sequence[Angle], budget: int) -> list[SearchDraft]:
         """A draft for each angle with the chunks that it found, the best of them judged by the reader."""

@@ -14,6 +14,7 @@ workspace stores: no secrets, and nothing that was forgotten.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
@@ -30,13 +31,20 @@ from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
 from foreword.recipes.dialogue.asking import fill_text_from_parts
-from foreword.recipes.dialogue.prompt import RECALL_STAGES, RecalledTurns, RetrievedChunks, Wording
+from foreword.recipes.dialogue.prompt import (
+    FIND_STAGES,
+    LIMIT_STAGES,
+    RecalledTurns,
+    RetrievedChunks,
+    Wording,
+)
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
+from foreword.recipes.dialogue.replaced import find_replacing
 from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, item_from_turn, turn_from_item
 from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
-from foreword.types import Source
+from foreword.types import DroppedResult, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +54,14 @@ if TYPE_CHECKING:
     from foreword.knowledge.registry import EntityRegistry
     from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
+    from foreword.types import (
+        DialogueState,
+        DialogueSummarizer,
+        Receipt,
+        ResolvedEntity,
+        SearchResult,
+        Turn,
+    )
 
 _MIN_TOKENS_A_TURN, _SHORT_SHARE = 20, 0.75
 """The fewest tokens that a turn with its date and speaker is taken to have, and the share of the
@@ -103,7 +118,9 @@ class Session:
         self._engine = engine
         self._lane = _check_lane(lane)
         self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))
-        summarizer = _check_summarizer(dialogue_summarizer) or engine.dialogue_summarizer()
+        summarizer = _check_summarizer(dialogue_summarizer) or engine.dialogue_summarizer(
+            partial(find_replacing, engine.store, self.workspace)
+        )
         history_config = HistoryFormatterConfig() if history is None else history
         self.wording = Wording(
             SystemPromptBuilder(
@@ -188,7 +205,10 @@ class Session:
         return draft.keep(own, ())
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that are relevant to the query, as many as `max_tokens` may hold, without chatter."""
+        """The turns that are relevant to the query, as many as `max_tokens` may hold, without chatter.
+
+        Of exchanges in the same words, only the last is recalled.
+        """
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
@@ -196,14 +216,24 @@ class Session:
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
         options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
-        draft = pipeline.run(draft, RECALL_STAGES)
-        turns = self._turns.find([result.memory.id for result in draft.results])
+        draft = pipeline.run(draft, (*FIND_STAGES, self._drop_said_again, *LIMIT_STAGES))
+        turns = self._turns.find([self._turns.find_latest(one.memory.id) for one in draft.results])
         found = [
             (turn, result.score)
             for turn, result in zip(turns, draft.results, strict=True)
             if turn and junk_reason(turn.text) is None
         ]
         return RecalledTurns(tuple(found), draft.notes)
+
+    def _drop_said_again(self, draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
+        """Keep one result, the best, of those whose exchange was repeated in the same words."""
+        best: dict[str, SearchResult] = {}
+        dropped: list[DroppedResult] = []
+        for result in draft.results:
+            first = best.setdefault(self._turns.find_latest(result.memory.id), result)
+            if first is not result:
+                dropped.append(DroppedResult(result, "duplicate", f"as {first.memory.id}"))
+        return draft.keep(list(best.values()), dropped)
 
     def retrieve(
         self,

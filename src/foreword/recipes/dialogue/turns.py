@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from foreword.capture.names.entities import FINDER_VERSION, find_entities
 from foreword.capture.names.shapes import Mention
 from foreword.compose.content_parts import has_more_than_text, part_text
-from foreword.compose.turns import tool_calls
+from foreword.compose.turns import question_and_answer, tool_calls
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
+from foreword.text.words import fold_case
 from foreword.types import (
     ENTITY_TYPES,
     MENTIONS,
@@ -79,6 +80,7 @@ class ConversationTurns:
         """Reset everything that was read from the turns, before they are read from the first again."""
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
+        self._places_by_words: dict[tuple[str, str], list[int]] = {}
         self._known_identities: set[object] = set()
         self._tokens = 0
         self._last_act: SpeechAct | None = None
@@ -109,6 +111,18 @@ class ConversationTurns:
                 self._feed.catch_up()
             places = [self._places.get(one) for one in ids]
             return [None if place is None else self._turns[place] for place in places]
+
+    def find_latest(self, turn_id: str) -> str:
+        """The id of the last turn that says the same in an exchange of the same words; else the id itself."""
+        with self._lock:
+            place = self._places.get(turn_id)
+            if place is None:
+                return turn_id
+            alike = self._places_by_words[_said_words(self._turns[place])]
+            exchange = self._exchange_words(place) if alike[-1] > place else None
+            later = (other for other in reversed(alike) if other > place)
+            latest = next((other for other in later if self._exchange_words(other) == exchange), place)
+            return self._turns[latest].turn_id
 
     def complete(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
         """The turns as they are to be stored: each with a time and a speech act.
@@ -145,6 +159,10 @@ class ConversationTurns:
 
     # Inside, with the lock held
 
+    def _exchange_words(self, place: int) -> list[tuple[str, str]]:
+        """What is said in the exchange of the turn at a place: the question and its answer, or the turn."""
+        return [_said_words(turn) for turn in question_and_answer(self._turns, place)]
+
     def _assign_time(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
     ) -> Turn:
@@ -175,6 +193,7 @@ class ConversationTurns:
         if item.kind == "turn":
             turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
+            self._places_by_words.setdefault(_said_words(turn), []).append(len(self._turns))
             mentions = mentions_of_turn(turn.text, item.metadata.get(MENTIONS), self._find)
             self._registry.observe(turn, len(self._turns), mentions)
             self._turns.append(turn)
@@ -202,6 +221,11 @@ def get_conversation_turns(
 def _turn_identity(turn: Turn) -> object:
     """Speaker, text and time: the store takes two turns that agree in these for the same."""
     return turn.speaker, turn.text, turn.timestamp
+
+
+def _said_words(turn: Turn) -> tuple[str, str]:
+    """The speaker and the words of a turn, without regard to case and white space."""
+    return turn.speaker, " ".join(fold_case(turn.text).split())
 
 
 # Turns as items -------------------------------------------------------------------------------------------
@@ -262,16 +286,17 @@ def item_from_turn(turn: Turn, workspace: str, session_id: str) -> Item:
 def storable_parts(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The parts as a workspace stores them; while they are too long, the largest becomes a short text."""
     kept = [dict(part) for part in parts] if has_more_than_text(parts) else []
-    while kept and sum(map(_part_length, kept)) > _MAX_PARTS_CHARACTERS:
-        largest = max(range(len(kept)), key=lambda at: _part_length(kept[at]))
+    while kept and sum(map(_content_part_length, kept)) > _MAX_PARTS_CHARACTERS:
+        largest = max(range(len(kept)), key=lambda at: _content_part_length(kept[at]))
         mark = {"type": "text", "text": part_text(kept[largest])[: _MAX_PARTS_CHARACTERS // 2]}
-        if _part_length(mark) >= _part_length(kept[largest]):
+        if _content_part_length(mark) >= _content_part_length(kept[largest]):
             return []
         kept[largest] = mark
     return kept
 
 
-def _part_length(part: Mapping[str, Any]) -> int:
+def _content_part_length(part: Mapping[str, Any]) -> int:
+    """The length of one part of a turn's content (a text, an image), as JSON."""
     return len(json.dumps(part, ensure_ascii=False, default=str))
 
 

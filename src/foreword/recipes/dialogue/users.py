@@ -3,7 +3,8 @@
 Only turns of exactly this user are read. How they want to be answered, and what must not be missed (their
 name, allergies), is given whatever the question; other facts only if they are relevant to it, by the cues of
 their kind or by a search. What the user said later replaces what they said before: by the kinds of facts of
-which there is one at a time, and by the relations between statements (`recall/history.py`).
+which there is one at a time, by the relations between statements (`recall/history.py`), and by what they
+asked to be changed and the assistant agreed to (`knowledge/asked_changes.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ from typing import TYPE_CHECKING
 from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
-from foreword.knowledge.user_facts import StandingFact, facts_that_hold, read_user_facts
+from foreword.errors import StorageError
+from foreword.knowledge.asked_changes import agreed_answer, asks_for_change, change_fact, is_yes
+from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected
+from foreword.knowledge.user_facts import (
+    StandingFact,
+    answers_by_verb,
+    facts_that_hold,
+    read_user_facts,
+)
 from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.recipes.dialogue.turns import speaking_user
+from foreword.store.base import Scan
 from foreword.text.question import question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
@@ -40,6 +50,10 @@ if TYPE_CHECKING:
 _MAX_FOUND, _MAX_RELEVANT = 20, 5
 """How many earlier turns of the user a question finds, and at most how many of them are used."""
 
+_MAX_CHANGES = 20
+"""How many of the user's latest requests for a change are followed to their answers."""
+
+_MAX_TURNS_TO_ANSWER = 6
 _MAX_SUCCESSOR_CHARACTERS = 300
 _DIGEST_CHARACTERS = 16
 
@@ -93,29 +107,42 @@ class UserMemory:
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
+        self._change_requests: list[Item] = []
 
     def _add_item(self, item: Item) -> bool:
         """Add the facts of a turn, or append it to the fact that it corrects; False if it is known."""
         if item.id in self._seen_ids:
             return False
         self._seen_ids.add(item.id)
-        facts = read_user_facts(item) if self._is_said_by_user(item) else []
+        is_own = self._is_said_by_user(item)
+        facts = read_user_facts(item) if is_own else []
+        if is_own and asks_for_change(item.text):
+            self._change_requests = [*self._change_requests, item][-_MAX_CHANGES:]
         before = self._just_said.pop(item.conversation, None)
         if facts:
             self._items[item.id] = item
             self._facts += facts
             self._just_said[item.conversation] = facts[-1]
         elif before is not None and is_correction(item.text):
-            place = self._facts.index(before)
-            corrected = replace(before, text=f"{before.text} {item.text.strip()}")
-            self._facts[place] = self._just_said[item.conversation] = corrected
+            fact = self._find_corrected_fact(item) or before
+            corrected = replace(fact, text=f"{fact.text} {item.text.strip()}")
+            self._facts[self._facts.index(fact)] = self._just_said[item.conversation] = corrected
         return True
+
+    def _find_corrected_fact(self, item: Item) -> UserFact | None:
+        """The fact, among the last ones of the conversation, whose value a correction changes."""
+        recent = [fact for fact in reversed(self._facts) if fact.conversation == item.conversation]
+        by_item = {fact.item_id: fact for fact in reversed(recent[:MAX_TURNS_BACK])}
+        found = find_corrected(item, [self._items[name] for name in reversed(by_item)])
+        return by_item[found[0].item.id] if found else None
 
     def recall(self, query: str, session_id: str, max_tokens: int) -> UserMemories:
         """The lines on the user for a question: rules, facts not to be missed, and relevant facts."""
         with self._lock:
             self._feed.catch_up()
-            facts, items = tuple(self._facts), dict(self._items)
+            items = self._items | {item.id: item for item in self._change_requests}
+            facts, requests = tuple(self._facts), tuple(self._change_requests)
+        facts = self._apply_agreed_changes(facts, requests)
         held = facts_that_hold(facts)
         if not held:
             return UserMemories()
@@ -129,6 +156,37 @@ class UserMemory:
         for line in map(_make_user_line, current):
             lines.setdefault((line.turn_id, line.text), line)
         return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
+
+    def _apply_agreed_changes(
+        self, facts: tuple[UserFact, ...], requests: Sequence[Item]
+    ) -> tuple[UserFact, ...]:
+        """The facts, and those that became of them by requests that the assistant agreed to.
+
+        The answers are read each time, because they are not the user's and may be forgotten meanwhile.
+        """
+        for request in requests:
+            answer = self._find_agreement(request)
+            changed = change_fact(request, answer, facts) if answer else None
+            if changed is not None:
+                facts = (*(one for one in facts if one.item_id != request.id), changed)
+        return facts
+
+    def _find_agreement(self, request: Item) -> str:
+        """What the assistant agreed with, at once or after a "yes" of the user; empty if it did not."""
+        said = Filters(kinds=("turn",), conversation=request.conversation)
+        scan = Scan(self._workspace, said, request.id, _MAX_TURNS_TO_ANSWER)
+        try:
+            following = self._engine.store.run(scan)
+        except StorageError:  # the request was forgotten meanwhile
+            return ""
+        for item in following:
+            role = item.metadata.get("role")
+            if role == "user" and not is_yes(item.text):
+                break
+            answer = agreed_answer(item.text, request.text) if role == "assistant" else ""
+            if answer:
+                return answer
+        return ""
 
     def _find_relevant_facts(
         self, query: str, standing_facts: Sequence[StandingFact], max_tokens: int
@@ -146,6 +204,7 @@ class UserMemory:
             if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
         asked = [one for one in standing_facts if one.fact.kind.is_asked_for(query)]
+        asked += answers_by_verb(query, standing_facts)
         for item_id in found[:_MAX_RELEVANT]:
             asked += [
                 one for one in standing_facts if item_id in {fact.item_id for fact in (one.fact, *one.before)}
@@ -153,6 +212,7 @@ class UserMemory:
         return list(dict.fromkeys(asked)), draft.notes
 
     def _is_said_by_user(self, item: Item) -> bool:
+        """Whether the dialogue's own user said it, in this conversation or in another."""
         return speaking_user(item) == self._user
 
     def _follow_replacements(

@@ -35,7 +35,7 @@ except ImportError as error:  # pragma: no cover  (the tests have it)
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EF_SEARCH = 400
+EF_SEARCH = 800
 """How many vectors an index of pgvector compares before it returns the nearest."""
 
 _CONNECT_SECONDS = 5
