@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
+from foreword.engine.embedder import Embedder
 from foreword.spaces import bundled
 from foreword.testing import FixedClock, HashEmbeddings
 
@@ -119,8 +120,12 @@ def clock():
 
 
 @pytest.fixture
-def engine(home, clock):
-    """An engine on a real store, with the hash encoder and a clock that stands still."""
+def engine(home, clock, monkeypatch):
+    """An engine on a real store, with the hash encoder and a clock that stands still.
+
+    A write returns with its vectors made, so that no answer depends on how fast a thread is.
+    """
+    monkeypatch.setattr(Embedder, "embed_soon", lambda self, name, *_, **__: self.embed_missing(name))
     with ContextEngine(
         embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
     ) as engine:

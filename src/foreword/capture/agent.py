@@ -16,6 +16,7 @@ from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, read_call_record
 from foreword.log import get_logger
+from foreword.text.clean import remove_nul_and_surrogates
 from foreword.text.frame import remove_frames
 from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Item, Source
@@ -257,14 +258,14 @@ def limit_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return "…"
         match value:
             case str():
-                text = remove_private_spans(_remove_nul_and_surrogates(value))
+                text = remove_private_spans(remove_nul_and_surrogates(value))
                 return keep_ends_and_note_gap(text, MAX_TEXT_CHARACTERS)
             case list():
                 return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():
                 some = list(value.items())[: max(0, remaining)]
                 return {
-                    _remove_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
+                    remove_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
                     for name, part in some
                 }
             case _:
@@ -278,7 +279,7 @@ def first_label(body: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = body.get(name)
         if isinstance(value, str) and value.strip():
-            return " ".join(_remove_nul_and_surrogates(value[:_MAX_LABEL_CHARACTERS]).split())
+            return " ".join(remove_nul_and_surrogates(value[:_MAX_LABEL_CHARACTERS]).split())
     return ""
 
 
@@ -339,9 +340,3 @@ def read_outcome(response: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
         return f"exit {codes[0]}"
     wrong = facts.get("is_error") is True or facts.get("isError") is True or facts.get("success") is False
     return "failed" if wrong or facts.get("error") else ""
-
-
-def _remove_nul_and_surrogates(text: str) -> str:
-    """The text without NUL characters, and with `?` in place of lone surrogates."""
-    text = text.replace("\0", "")
-    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -59,3 +59,9 @@ def plain_line(text: str) -> str:
 def remove_surrogates(text: str) -> str:
     """The text without halves of characters (lone surrogates), which no encoder takes."""
     return SURROGATE.sub("", text)
+
+
+def remove_nul_and_surrogates(text: str) -> str:
+    """The text without NUL characters, and with `?` in place of lone surrogates, so that it can be stored."""
+    text = text.replace("\0", "")
+    return text if text.isascii() else text.encode(errors="replace").decode()
