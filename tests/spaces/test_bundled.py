@@ -139,6 +139,48 @@ def test_a_run_that_fails_is_an_embedding_error(bundled_provider):
         bundled.run_batch(bundled_provider.load(), [[10**9]])
 
 
+@pytest.mark.parametrize(
+    ("described", "exactly"),
+    [
+        ("model name\t: one\nflags\t\t: fpu avx2 avx512f avx512_vnni\nbugs\t: x", True),
+        ("flags\t\t: fpu avx2 avx_vnni", True),
+        ("model name\t: avx_vnni\nflags\t\t: fpu avx2 avx512f", False),
+        ("Features\t: fp asimd", False),
+        ("", False),
+    ],
+)
+def test_a_processor_adds_exactly_if_it_has_instructions_for_it(described, exactly):
+    assert bundled.adds_exactly(described) is exactly
+
+
+def test_sums_are_asked_to_be_exact_unless_the_processor_adds_exactly(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bundled, "adds_exactly", lambda _: "exact" in asked)
+    runtime = bundled._import_onnxruntime()
+
+    class Options(runtime.SessionOptions):
+        def add_session_config_entry(self, name, value):
+            asked.append(name)
+            super().add_session_config_entry(name, value)
+
+    monkeypatch.setattr(runtime, "SessionOptions", Options)
+    weights = bundled.read_model_file(MINILM, bundled.WEIGHTS)
+    bundled.start_session(weights, 1)
+    assert "session.x64quantprecision" in asked
+    asked[:] = ["exact"]
+    bundled.start_session(weights, 1)
+    assert "session.x64quantprecision" not in asked
+
+
+def test_a_processor_that_adds_exactly_gives_the_same_logits_unasked(monkeypatch):
+    if not bundled.adds_exactly(bundled._describe_processors()):
+        pytest.skip("this processor does not add exactly")
+    pair = ("Which database do we use?", ["We keep everything in PostgreSQL.", "Lunch is at noon."])
+    unasked = BundledReader(threads=1).scores(*pair)
+    monkeypatch.setattr(bundled, "adds_exactly", lambda _: False)
+    assert BundledReader(threads=1).scores(*pair) == unasked
+
+
 def test_no_threads_is_refused():
     with pytest.raises(ValidationError, match="threads"):
         BundledEmbeddingProvider(threads=0)

@@ -16,9 +16,10 @@ import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import EmbeddingError, ValidationError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, VOCABULARY = "model.onnx", "tokenizer.json"
 _MAX_THREADS = 4
+_EXACT_INSTRUCTIONS, _MAX_DESCRIPTION = frozenset({"avx512_vnni", "avx_vnni"}), 16_000
 _MAX_CHARACTERS = 20_000
 
 
@@ -359,13 +361,34 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
     options.log_severity_level = 3
     # Spinning gains 7 % on batches by burning cores while idle; we are a guest on this machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if not adds_exactly(_describe_processors()):
+        options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except _onnxruntime_error_types() as error:
         raise EmbeddingError(
             f"onnxruntime cannot run the bundled model: {error}; upgrade onnxruntime"
         ) from error
+
+
+def adds_exactly(processors: str) -> bool:
+    """Whether processors, described as in /proc/cpuinfo, have instructions that add int8 products exactly.
+
+    Others add two products in sixteen bits and cut off what does not fit, unless onnxruntime is asked for
+    exact sums. Where they are exact anyway, asking costs nearly twice the time and changes nothing.
+    """
+    flags = next((line for line in processors.splitlines() if line.startswith("flags")), "")
+    return not _EXACT_INSTRUCTIONS.isdisjoint(flags.split())
+
+
+@cache
+def _describe_processors() -> str:
+    """How the system describes its first processors; empty where it does not have such a file."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MAX_DESCRIPTION)
+    except OSError:
+        return ""
 
 
 def run_batch(
