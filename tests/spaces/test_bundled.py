@@ -317,6 +317,20 @@ def test_few_statements_are_read_in_two_batches_of_the_same_size(count, sizes, m
     assert sorted(read) == sizes
 
 
+def test_a_sentence_that_was_read_in_its_passage_is_not_read_again(reader, monkeypatch):
+    passage = "The import runs. Nobody says which currency the prices are in. It is fast."
+    runs = []
+    run = bundled.run_session
+    monkeypatch.setattr("foreword.spaces.reader.run_session", lambda *given: runs.append(1) or run(*given))
+    asking, calm = "Nobody says which currency the prices are in.", "It is fast."
+    first = reader.request_logits(passage, [asking, calm])
+    assert first[0] > first[1]
+    assert reader.request_logits(passage, [calm, asking]) == first[::-1]
+    assert len(runs) == 1
+    reader.request_logits("It is fast.", [calm])  # in another passage it may mean something else
+    assert len(runs) == 2
+
+
 def test_a_statement_that_makes_another_untrue_is_told_from_one_that_does_not(reader):
     said = "user, 9 days ago: We deploy to staging with Jenkins."
     replaces, adds, strange = reader.replacement_chances(

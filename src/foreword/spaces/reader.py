@@ -9,6 +9,7 @@ end. What it was taught on, and how well it does, is in docs/reader.md; its call
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.spaces.bundled import (
@@ -23,6 +24,7 @@ from foreword.spaces.bundled import (
     pad_rows,
     run_session,
 )
+from foreword.types import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +42,7 @@ _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
 """Where the logits of a statement stand: one for whether it helps, and three for whether the second text is
 untouched, made untrue or repeated by the first."""
 
+_MAX_CACHED_REQUESTS = 2048
 _READ_ON_SHARE, _MIN_READ_ON = 0.4, 3
 """The share of a batch's statements that are read to the end, the most promising, and at least how many."""
 
@@ -51,6 +54,7 @@ class BundledReader(BundledReranker):
 
     def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(threads, clock, READER)
+        self._request_cache: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def _prepare_scoring(
         self, loaded: LoadedModel, query: str, texts: Sequence[str]
@@ -88,7 +92,24 @@ class BundledReader(BundledReranker):
         return chances
 
     def request_logits(self, passage: str, sentences: Sequence[str]) -> list[float]:
-        """For each sentence of a passage, how surely it asks for what its speaker lacks, as a logit."""
+        """For each sentence of a passage, how surely it asks for what its speaker lacks, as a logit.
+
+        Logits are cached: a message is judged when it is the newest, and again when the next one comes.
+        """
+        passage_hash = text_hash(passage)
+        keys = [(passage_hash, text_hash(sentence)) for sentence in sentences]
+        known = {key: logit for key in keys if (logit := self._request_cache.get(key)) is not None}
+        unread = {key: text for key, text in zip(keys, sentences, strict=True) if key not in known}
+        if unread:
+            logits = self._read_requests(passage, list(unread.values()))
+            known |= zip(unread, logits, strict=True)
+            self._request_cache |= known
+            while len(self._request_cache) > _MAX_CACHED_REQUESTS:
+                self._request_cache.popitem(last=False)
+        return [known[key] for key in keys]
+
+    def _read_requests(self, passage: str, sentences: Sequence[str]) -> list[float]:
+        """The logits of sentences that are read now, in their order."""
         loaded = self.load()
         first, *others = (_token_ids(loaded, text) for text in (passage, *sentences))
         return cast("list[float]", _run_reader(loaded, first, others, requests=True)[:, 0].tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -158,6 +159,18 @@ def test_a_sentence_is_read_within_its_passage():
         assert sentences[at] in passage
         assert MAX_PASSAGE_CHARACTERS - 2 * len(sentences[at]) < len(passage) <= MAX_PASSAGE_CHARACTERS
     assert passage_around(["x" * 900], 0) == "x" * 900
+
+
+def test_two_passages_of_a_long_reply_are_read_at_once():
+    both_are_read = threading.Barrier(2)
+
+    def read(_, sentences):
+        both_are_read.wait(timeout=10)  # fails if one passage is only read when the other is done
+        return [9.0 if "who" in sentence else -5.0 for sentence in sentences]
+
+    reply = own_sentences(f"{LACK} {CALM * 12} Nobody told us who signs the form.")
+    margins = sentence_margins(reply, read)
+    assert margins[-1] > 0 > margins[0] > NEVER_ASKS
 
 
 def test_a_reader_that_fails_leaves_the_decision_to_the_words():

@@ -16,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -35,6 +36,9 @@ MIN_READ_SCORE = -5.0
 
 MAX_READ_SENTENCES = 4
 """At most how many sentences of a message, the likeliest by their words, the reader reads."""
+
+MAX_READ_AT_ONCE = 2
+"""At most how many passages are read at once: the reader reads each in one thread."""
 
 MAX_PASSAGE_CHARACTERS = 700
 """At most how much of a message the reader sees around a sentence."""
@@ -132,11 +136,26 @@ def _margins_by_reader(
     for at in likely:
         by_passage.setdefault(passage_around(sentences, at), []).append(at)
     margins = [NEVER_ASKS] * len(sentences)
-    for passage, places in by_passage.items():
-        logits = read(passage, [sentences[at] for at in places])
-        for at, logit in zip(places, logits, strict=True):
-            margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
+    for at, logit in _read_passages(sentences, by_passage, read):
+        margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
     return margins
+
+
+def _read_passages(
+    sentences: Sequence[str], by_passage: Mapping[str, Sequence[int]], read: ReadSentences
+) -> Iterator[tuple[int, float]]:
+    """The logit of each sentence to read, with its place; several passages are read at once, in threads."""
+
+    def read_one(passage: str) -> Sequence[float]:
+        return read(passage, [sentences[at] for at in by_passage[passage]])
+
+    if len(by_passage) < MAX_READ_AT_ONCE:
+        logits = list(map(read_one, by_passage))
+    else:
+        with ThreadPoolExecutor(MAX_READ_AT_ONCE, thread_name_prefix="foreword-requests") as pool:
+            logits = list(pool.map(read_one, by_passage))
+    for places, found in zip(by_passage.values(), logits, strict=True):
+        yield from zip(places, found, strict=True)
 
 
 def passage_around(sentences: Sequence[str], at: int) -> str:
