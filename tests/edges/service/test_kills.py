@@ -236,7 +236,7 @@ def fill_and_free(world, disk, fill_disk):
             pass
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [10, pytest.param(1000, marks=pytest.mark.soak)])
 def test_kills_while_the_disk_fills_up_lose_and_double_nothing(
     world, kills, home, serve_until_empty, report_fault, small_disk, fill_disk, monkeypatch
 ):
