@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.embedder import Embedder
+from foreword.errors import ForewordError
 from foreword.spaces import bundled
 from foreword.testing import FixedClock, HashEmbeddings
 
@@ -119,13 +121,19 @@ def clock():
     return FixedClock()
 
 
+def embed_at_once(embedder, workspace, *_items, **_options):
+    """Makes the vectors that a workspace lacks; like the thread that does it otherwise, it raises nothing."""
+    with suppress(ForewordError):
+        embedder.embed_missing(workspace)
+
+
 @pytest.fixture
 def engine(home, clock, monkeypatch):
     """An engine on a real store, with the hash encoder and a clock that stands still.
 
     A write returns with its vectors made, so that no answer depends on how fast a thread is.
     """
-    monkeypatch.setattr(Embedder, "embed_soon", lambda self, name, *_, **__: self.embed_missing(name))
+    monkeypatch.setattr(Embedder, "embed_soon", embed_at_once)
     with ContextEngine(
         embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
     ) as engine:

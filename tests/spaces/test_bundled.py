@@ -14,7 +14,7 @@ import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces import bundled
-from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker
+from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker, start_session
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 from foreword.spaces.reader import READER, BundledReader
 
@@ -165,16 +165,17 @@ def test_sums_are_asked_to_be_exact_unless_the_processor_adds_exactly(monkeypatc
 
     monkeypatch.setattr(runtime, "SessionOptions", Options)
     weights = bundled.read_model_file(MINILM, bundled.WEIGHTS)
-    bundled.start_session(weights, 1)
+    start_session(weights, 1)
     assert "session.x64quantprecision" in asked
     asked[:] = ["exact"]
-    bundled.start_session(weights, 1)
+    start_session(weights, 1)
     assert "session.x64quantprecision" not in asked
 
 
 def test_a_processor_that_adds_exactly_gives_the_same_logits_unasked(monkeypatch):
     if not bundled.adds_exactly(bundled._describe_processors()):
         pytest.skip("this processor does not add exactly")
+    monkeypatch.setattr(bundled, "start_session", start_session)  # not one that another test has started
     pair = ("Which database do we use?", ["We keep everything in PostgreSQL.", "Lunch is at noon."])
     unasked = BundledReader(threads=1).scores(*pair)
     monkeypatch.setattr(bundled, "adds_exactly", lambda _: False)

@@ -166,6 +166,14 @@ def split_into_trigrams(word: str) -> set[str]:
 
 # Removing
 
+# Each row is looked up by its key: as a plain join, in a small workspace beside a large one, every row of the
+# workspace was compared with every row to delete, since the planner expects next to none there.
+_DELETE_POSTINGS = (
+    "DELETE FROM postings WHERE ctid = ANY(ARRAY(SELECT found.place FROM "
+    "unnest(?::bigint[], ?::integer[]) AS d(stem, no) CROSS JOIN LATERAL (SELECT p.ctid AS place "
+    "FROM postings p WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no OFFSET 0) AS found))"
+)
+
 
 def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> None:
     """Remove items from every index; words that no other item has are removed from the vocabulary."""
@@ -175,11 +183,7 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
         spread = Counter(stem for _, _, stems in counted for stem in stems)
         ids = _decrease_item_counts(tx, "stems", "stem", spread, index)
         rows = [(ids[stem], number) for number, _, stems in counted for stem in stems if stem in ids]
-        tx.execute(
-            "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
-            "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
-            *(*map(number_array_literal, _rows_to_columns(rows, 2)), tx.ws),
-        )
+        tx.execute(_DELETE_POSTINGS, *(*map(number_array_literal, _rows_to_columns(rows, 2)), tx.ws))
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
     tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
     _decrease_item_counts(tx, "vocabulary", "word", _count_items_with_each_word(item for _, item in items))
