@@ -46,6 +46,11 @@ def answers(raw):
     return behave
 
 
+def user_notice(ran):
+    """What the hook told the agent's user."""
+    return json.loads(ran.out)["systemMessage"]
+
+
 def frame_answer(answer):
     return b"FWD2 %d\n%s" % (len(answer), answer)
 
@@ -304,18 +309,33 @@ def test_an_event_that_is_no_json_is_not_spooled(hook, home, wait_for_log):
     assert not (home / "spool").exists()
 
 
-def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, wait_for_log):
+def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped_with_a_word(hook, home, wait_for_log):
     ran = hook(payload=b'{"a": "' + b"x" * hook_client.MAX_EVENT_BYTES + b'"}', answered=True)
-    assert (ran.code, ran.out) == (0, b"")
+    assert (ran.code, "is not remembered: it is too long" in user_notice(ran)) == (0, True)
     wait_for_log("bytes; the most is")
     assert not (home / "spool").exists()
 
 
-def test_a_home_that_cannot_be_written_is_no_reason_to_fail(hook, home):
+def test_a_home_that_cannot_be_written_is_no_reason_to_fail_but_is_told(hook, home):
     home.parent.joinpath("home").write_text("not a folder")
     ran = hook(prompt="hello")
-    assert (ran.code, ran.out) == (0, b"")
+    assert (ran.code, "is not remembered: File exists" in user_notice(ran)) == (0, True)
     home.unlink()
+
+
+def test_a_file_in_the_place_of_the_spool_loses_nothing_without_a_word(hook, home):
+    home.mkdir()
+    (home / "spool").write_text("not a folder")
+    ran = hook(prompt="hello", interpreter="/bin/false")
+    assert (ran.code, "is not remembered: a file is in its place" in user_notice(ran)) == (0, True)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8-sig"])
+def test_an_event_in_another_encoding_is_spooled_as_the_service_would_store_it(hook, spool_files, encoding):
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "the café opens at nine"}
+    hook(payload=json.dumps(event, ensure_ascii=False).encode(encoding), interpreter="/bin/false")
+    (file,) = spool_files()
+    assert json.loads(file.read_text())["prompt"].startswith("the caf")
 
 
 def test_the_log_of_the_hook_does_not_grow_for_ever(home):
@@ -335,9 +355,12 @@ def test_a_session_that_begins_waits_for_the_service_it_starts(hook, service_sta
     assert service_status()["pid"] != os.getpid()
 
 
-def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook, wait_for_log):
+def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook, wait_for_log, tmp_path):
     """No service ever comes up here, so the hook ends only because of its deadline."""
-    ran = hook("SessionStart", interpreter="/bin/false")
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nsleep 4\n")
+    slow.chmod(0o700)
+    ran = hook("SessionStart", interpreter=str(slow))
     assert (ran.code, ran.out) == (0, b"")
     wait_for_log("SessionStart of claude-code: the deadline passed")
 
@@ -362,6 +385,13 @@ def test_a_service_that_cannot_be_started_is_told(hook, wait_for_log):
     ran = hook(prompt="hello", interpreter="/nowhere/python")
     assert (ran.code, ran.out) == (0, b"")
     assert wait_for_log("cannot be started with /nowhere/python").count("cannot be started") == 1
+
+
+@pytest.mark.parametrize("interpreter", ["/nowhere/python", "/bin/false"])
+def test_a_session_says_at_once_that_its_interpreter_cannot_run_a_service(hook, interpreter, wait_for_log):
+    notice = user_notice(hook("SessionStart", interpreter=interpreter, answered=True))
+    assert ("Foreword is off" in notice, interpreter in notice) == (True, True)
+    assert "the deadline passed" not in wait_for_log("SessionStart of claude-code")
 
 
 def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from foreword.capture.event_json import parse_event_json
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, read_call_record
@@ -98,7 +99,7 @@ def parse_hook_event(
     Secrets are removed before any text is cut, because a cut could split a key in two.
     """
     try:
-        body = redact_event(json.loads(payload.decode("utf-8-sig", errors="replace")), secrets)
+        body = redact_event(parse_event_json(payload), secrets)
     except (ValueError, RecursionError) as error:
         _log.warning("an event is not JSON", agent=agent, problem=type(error).__name__)
         return None

@@ -135,7 +135,8 @@ def find_process_start() -> float:
 def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = None) -> bytes:
     """Read stdin to its end; NoAnswer if that takes too long or the event is too long.
 
-    `parts` collects what was read. An event that is too long is read all the same, so that the pipe is empty.
+    `parts` collects what was read. An event that is too long is read all the same, so that the pipe is empty,
+    but not all of it is collected.
     """
     size = sum(map(len, parts))
     while True:
@@ -148,7 +149,6 @@ def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = No
         if size <= MAX_EVENT_BYTES:
             parts.append(part)
     if size > MAX_EVENT_BYTES:
-        parts.clear()
         raise NoAnswer(f"the event has {size} bytes; the most is {MAX_EVENT_BYTES}")
     return b"".join(parts)
 
@@ -198,7 +198,9 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
                 raise NoAnswer("no service is there") from None
             if time.monotonic() >= start_at:
                 start_at = time.monotonic() + _START_EVERY_SECONDS
-                run_in_detached_process(lambda: _import_fallback().start_service(hook.home, hook.python))
+                run_in_detached_process(
+                    lambda: _import_fallback().start_and_watch_service(hook.home, hook.python)
+                )
                 hook.trouble = _import_fallback().find_trouble(hook.home)
             hook.trouble = hook.trouble or _import_fallback().read_start_failure(hook.home, float(hook.at))
             if hook.trouble:
@@ -288,15 +290,16 @@ def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: in
     """Read the rest of the event, and pass it to the fallback; its message goes into the pipe `writing`."""
 
     def report(message: bytes) -> None:
-        if message:
+        try:  # noqa: SIM105  (contextlib takes time to import)
             os.write(writing, message)
+        except OSError:
+            pass  # the hook could not wait any longer
         os.close(writing)
 
-    payload = b""
     try:
         payload = read_event(parts)
     except NoAnswer as error:
-        why = str(error)
+        payload, why = b"".join(parts), str(error)
     _import_fallback().handle_unanswered(hook, payload, why, report)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event, redact_event
+from foreword.capture.event_json import parse_event_json
 from foreword.capture.privacy import EventGate
 from foreword.capture.session_secrets import SessionSecrets
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
@@ -66,7 +67,7 @@ class Responder:
 
         Raises ValueError or RecursionError if it is not JSON.
         """
-        return json.dumps(redact_event(json.loads(payload), self._secrets)).encode()
+        return json.dumps(redact_event(parse_event_json(payload), self._secrets)).encode()
 
     def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
         """The reply to an event. Call it before `capture`: a stored prompt would find itself."""
@@ -158,7 +159,7 @@ def _format_hook_answer(payload: bytes, context: str = "", notice: str = "") -> 
     """
     answer: dict[str, Any] = {}
     if context:
-        event = json.loads(payload.decode("utf-8-sig", errors="replace"))
+        event = parse_event_json(payload)
         name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
         answer["hookSpecificOutput"] = {"hookEventName": name, "additionalContext": context}
     if notice:

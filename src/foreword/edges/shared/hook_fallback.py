@@ -13,7 +13,7 @@ import time
 
 from foreword.edges.shared.private_files import append_to_log, make_private_folder
 from foreword.edges.shared.spool_files import describe_loss, write_to_spool
-from foreword.edges.shared.trouble import find_trouble, read_start_failure
+from foreword.edges.shared.trouble import find_trouble, read_start_failure, record_start_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ __all__ = [
     "find_trouble",
     "handle_unanswered",
     "read_start_failure",
-    "start_service",
+    "start_and_watch_service",
 ]  # what the client calls
 _INHERITED_VARIABLES = frozenset(
     ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE",
@@ -34,6 +34,7 @@ _INHERITED_VARIABLES = frozenset(
 )  # fmt: skip
 """The variables, beside FOREWORD_*, that the service gets from an agent, whose others may hold secrets."""
 _START_EVERY_SECONDS = 3.0
+_WATCH_SECONDS, _LOOK_EVERY_SECONDS = 3.0, 0.02
 
 
 def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]) -> None:
@@ -58,7 +59,7 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
     report(json.dumps({"systemMessage": notice}).encode() if notice else b"")
     append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
     if not is_running(hook.home):
-        start_service(hook.home, hook.python)
+        start_and_watch_service(hook.home, hook.python)
 
 
 def has_something_to_store(hook: HookEvent, payload: bytes) -> bool:
@@ -68,10 +69,10 @@ def has_something_to_store(hook: HookEvent, payload: bytes) -> bool:
 
 def empties_context(payload: bytes) -> bool:
     """Whether the start of a session says that its context was compacted or cleared."""
-    import json
+    from foreword.capture.event_json import parse_event_json
 
     try:
-        event = json.loads(payload)
+        event = parse_event_json(payload)
     except ValueError:
         return False
     return isinstance(event, dict) and event.get("source") in ("compact", "clear")
@@ -100,29 +101,51 @@ def is_running(home: str) -> bool:
     return False
 
 
-def start_service(home: str, python: str, *options: str) -> bool:
-    """Start the service in the background; returns False if another process tried in the last few seconds."""
+def start_and_watch_service(home: str, python: str) -> None:
+    """Start the service, and record why it ended if it does so at once without a reason of its own.
+
+    An interpreter that was removed, or has no Foreword any more, would else cost every session its deadline.
+    """
+    began = time.time()
+    process = start_service(home, python)
+    while process and not is_running(home) and time.time() < began + _WATCH_SECONDS:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            if status and not read_start_failure(home, began - 1):
+                code = os.waitstatus_to_exitcode(status)
+                why = f"{python} -m foreword.edges.service ended at once, with {code}; install Foreword again"
+                record_start_failure(home, why)
+            return
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def start_service(home: str, python: str, *options: str) -> int:
+    """Start the service in the background; returns its process id.
+
+    Returns 0 if it cannot be started, or if another process tried in the last few seconds.
+    """
     import fcntl
 
-    path = os.path.join(make_private_folder(home, "run"), STARTING_NAME)
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    file = -1
     try:
+        path = os.path.join(make_private_folder(home, "run"), STARTING_NAME)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         last = os.fstat(file)
         if last.st_size and 0 <= time.time() - last.st_mtime < _START_EVERY_SECONDS:
-            return False
+            return 0
         os.pwrite(file, b"\n", 0)
         command = [python, "-P", "-m", "foreword.edges.service", *options]
         streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-        os.posix_spawn(python, command, service_environment(home), file_actions=streams, setsid=True)
+        return os.posix_spawn(python, command, service_environment(home), file_actions=streams, setsid=True)
     except BlockingIOError:
-        return False  # another process is starting it
+        return 0  # another process is starting it
     except OSError as error:
-        append_to_log(home, f"the service cannot be started with {python}: {error}")
-        return False
+        record_start_failure(home, f"it cannot be started with {python}: {error}; install Foreword again")
+        return 0
     finally:
-        os.close(file)
-    return True
+        if file >= 0:
+            os.close(file)
 
 
 def service_environment(home: str) -> dict[str, str]:
