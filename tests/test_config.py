@@ -33,10 +33,12 @@ def test_a_home_may_begin_with_a_tilde():
         ("embedding = 'magic'", "embedding in .* must be one of"),
         ("reader = 'magic'", "reader in .* must be one of bundled, none"),
         ("template = ", "not valid TOML"),
+        ("threads = 2\n\n[foreword]\nthreads = 2", "unknown setting 'foreword' in .*config.toml line 3"),
+        ("threads = 2\n# café", "config.toml line 2 is not valid UTF-8"),
     ],
 )
 def test_a_wrong_file_is_one_clear_error(tmp_path, text, message):
-    (tmp_path / "config.toml").write_text(text)
+    (tmp_path / "config.toml").write_text(text, encoding="latin-1")
     with pytest.raises(ValidationError, match=message):
         load_settings({"FOREWORD_HOME": str(tmp_path)})
 
@@ -44,6 +46,12 @@ def test_a_wrong_file_is_one_clear_error(tmp_path, text, message):
 def test_a_wrong_variable_is_one_clear_error(tmp_path):
     with pytest.raises(ValidationError, match="unknown setting 'colour' in the environment"):
         load_settings({"FOREWORD_HOME": str(tmp_path), "FOREWORD_COLOUR": "red"})
+
+
+def test_a_link_to_a_file_that_is_not_there_is_one_clear_error(tmp_path):
+    (tmp_path / "config.toml").symlink_to(tmp_path / "dotfiles" / "config.toml")
+    with pytest.raises(ValidationError, match=r"is a link to .*dotfiles.*, which is not there"):
+        load_settings({"FOREWORD_HOME": str(tmp_path)})
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path):

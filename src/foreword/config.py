@@ -109,11 +109,17 @@ def _default_home_folder() -> str:
 def _read_toml_file(path: Path) -> tuple[dict[str, Any], str, str]:
     """The values in a TOML file, its name, its text; no values without a file, ValidationError if wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        text = content.decode()
         return tomllib.loads(text), str(path), text
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            raise ValidationError(f"{path} is a link to {path.readlink()}, which is not there") from None
         return {}, str(path), ""
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValidationError(f"{path} line {line} is not valid UTF-8: save it in that encoding") from error
+    except tomllib.TOMLDecodeError as error:
         raise ValidationError(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
         raise ValidationError(f"cannot read {path}: {error.strerror}") from error
@@ -139,8 +145,11 @@ def _override_settings(
 
 
 def _describe_place(origin: str, text: str, name: str) -> str:
-    """The place of a setting, for errors: the origin and, if its text has the name before a `=`, the line."""
-    beginning = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=")
+    """The place of a setting, for errors: the origin and, if its text has the name, its line.
+
+    The name stands before a `=`, or in the brackets of a table.
+    """
+    beginning = re.compile(rf"\s*\[{{0,2}}[\"']?{re.escape(name)}[\"']?\s*[=.\]]")
     numbers = (number for number, line in enumerate(text.splitlines(), 1) if beginning.match(line))
     number = next(numbers, 0)
     return f"{origin} line {number}" if number else origin
