@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 from datetime import UTC, datetime
@@ -238,6 +239,18 @@ def test_a_database_that_was_damaged_is_restored(store, tmp_path, damage):
         assert len(texts(again)) == 100
         assert again.check(HERE) == ()
     assert stat.S_IMODE(database.stat().st_mode) == 0o600
+
+
+def test_a_database_whose_folder_is_gone_is_restored(store, tmp_path):
+    store.put(HERE, [item("old")])
+    saved = tmp_path / "saved.backup"
+    saved.write_bytes(store.back_up(HERE, "by-hand-1").read_bytes())
+    database = store.path_of(HERE)
+    store.close()
+    shutil.rmtree(database.parent)
+    assert backups.restore_backup(database, saved, HERE, NOW) is None
+    with SqliteStore(tmp_path / "workspaces") as again:
+        assert texts(again) == ["old"]
 
 
 def test_a_database_that_is_gone_is_restored(store, tmp_path):

@@ -20,6 +20,7 @@ from foreword.store import base, batches
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 from foreword.store.open_databases import OpenDatabases
+from foreword.store.owner_files import create_private_file, make_durable_folder
 from foreword.types import Item, Views
 
 if TYPE_CHECKING:
@@ -161,16 +162,6 @@ class SqliteStore(Store):
             if not path.exists():
                 if not create:
                     return None
-                _make_durable_folder(path.parent)
+                make_durable_folder(path.parent)
+                create_private_file(path)
             return WorkspaceDatabase(path, workspace, self._views, self._limits, self._vectors)
-
-
-def _make_durable_folder(folder: Path) -> None:
-    """Make a folder, and those above it, readable by this user alone; it survives a power cut."""
-    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    above = os.open(folder.parent, os.O_RDONLY)
-    try:
-        os.fsync(above)
-    finally:
-        os.close(above)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from foreword.errors import StoreDamaged, ValidationError
+from foreword.store.owner_files import create_private_file
 from foreword.store.rows import IN_LIST, filters_to_sql
 from foreword.store.sign_codes import SignCodes, numbers_of_nearest_codes
 from foreword.store.vector_part import (
@@ -484,6 +485,7 @@ class CodeFile:
     def _write_new_file(self, rows: Sequence[VectorRow]) -> None:
         """Write a new file and rename it over the old one."""
         fresh = self.path.with_suffix(".new")
+        create_private_file(fresh)
         with fresh.open("wb") as file:
             self._write_header(file, _CodeFileHeader(len(rows), rows[-1][0] if rows else 0, 0))
             file.write(self._encode_records(rows))
@@ -508,6 +510,8 @@ class CodeFile:
     @contextmanager
     def _lock_exclusively(self) -> Iterator[None]:
         """Hold the lock under which one process at a time changes the file; it is a file of its own."""
-        with self.path.with_suffix(".lock").open("w") as lock:
+        lock_path = self.path.with_suffix(".lock")
+        create_private_file(lock_path)
+        with lock_path.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
