@@ -64,6 +64,8 @@ _KEY_OF_SOMETHING = re.compile(
 _PREFIX_OF_PASS = re.compile(
     r"(?<![a-z])(?:db|user|usr|mail|smtp|ftp|sql|root|admin|ldap|http|proxy|store|wifi|pg|mysql|redis|ssh|web|app|bind)\Z"
 )
+_SIGNING = re.compile(r"(?:jwt|session|cookie|signing|hmac|csrf|webhook|nextauth)[_-]?\Z")
+_JOINED_WORDS = re.compile(r"(?a)[A-Za-z]{3,16}(?:[-.][A-Za-z]{3,16}){1,5}")
 _PUBLIC = re.compile(r"pub[a-z]*[_-]?\Z")
 _HARMLESS = re.compile(
     r"sha|md5|hash|digest|sum|integrity|etag|commit|rev|uuid|guid|print|cert|pub|sig|id\b|data|h1\b|\bv\b|url|path"
@@ -72,7 +74,9 @@ _HARMLESS = re.compile(
 )
 _NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
 _SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
-_ANY_SCHEME = re.compile(r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})")
+_ANY_SCHEME = re.compile(
+    r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\\\n[ \t]{0,12})?(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})"
+)
 _CONVERSIONS = (
     r"(?:String::from|(?:SecretString|Secret|SecretBox)::(?:from|new)|SecretStr|(?:new )?String|Buffer\.from"
     r"|bytes|bytearray|str|\[\]byte|Some|Encoding\.(?:UTF8|ASCII)\.GetBytes|Optional\.of|(?:dataclasses\.)?field|Field"
@@ -93,6 +97,9 @@ _SETTING_BEFORE = re.compile(
     r"(?ai)(?:^|\n)[ \t]{0,40}(?:[-*>+#$][ \t]+)?(?:(?:export|set|env|setenv|declare -x|arg|-e|--env)[ \t]+)?"
     r"[\w.\"'/$:\[\]-]{0,60}\Z"
 )
+_PAIR_BEFORE = re.compile(r"(?a)[\w %.-]{1,40}=[^=;&\n\"']{0,80}[;&]\s?[\w.-]{0,20}\Z")
+_PAIR_AFTER = re.compile(r"[;&\"'\s]|\Z")
+_COMMAND_AFTER = re.compile(r"[ \t]+[a-z./][\w./-]*(?=\s|\Z)")
 _SETTING_AFTER = re.compile(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
 _OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
 _ANY_ASSIGNMENT = re.compile(
@@ -236,8 +243,13 @@ def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
     """Whether a name and its value, which ends at `end`, are a line of settings or an option of a command."""
     if name["gap"]:
         return _OPTION_AFTER.match(text, end) is not None
-    before = _SETTING_BEFORE.search(text, max(0, name.start() - 100), name.start())
-    return before is not None and _SETTING_AFTER.match(text, end) is not None
+    begin = max(0, name.start() - 100)
+    if _PAIR_BEFORE.search(text, begin, name.start()) and _PAIR_AFTER.match(text, end):
+        return True  # "Server=db;User Id=sa;Password=…"
+    before = _SETTING_BEFORE.search(text, begin, name.start())
+    is_variable = name[0].endswith("=") and text[name.start() : name.end()].isupper()
+    after = _SETTING_AFTER.match(text, end) or (is_variable and _COMMAND_AFTER.match(text, end))
+    return before is not None and bool(after)
 
 
 def _find_quotation_end(text: str, start: int, quote: str) -> int:
@@ -251,7 +263,9 @@ def _find_quotation_end(text: str, start: int, quote: str) -> int:
 def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
     """Whether a value can be the secret that its name announces: no placeholder, word or expression."""
     text = value.text
-    has_blanks = any(map(str.isspace, text)) and not shape.is_passphrase(text)
+    has_blanks = any(map(str.isspace, text)) and not shape.is_passphrase(
+        text, 3 if name["word"] == "passphrase" and value.quoted else 4
+    )
     if len(text) < 6 or has_blanks or shape.is_placeholder(text):
         return False
     if name["word"] == "pwd" and text.startswith(("/", "~")):
@@ -274,6 +288,7 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
             shape.is_like_key(text)
             or (value.literal and _follows_equals_sign(name) and _is_word_as_secret(text, name))
             or ((value.quoted or name["gap"] == ">") and shape.is_signed_password(text))
+            or (value.quoted and name["word"] == "secret" and _is_made_up_secret(text, name))
         )
     return shape.is_like_password(text, quoted=value.quoted) or _is_word_as_password(value, name)
 
@@ -303,9 +318,10 @@ def _is_word_as_password(value: Value, name: re.Match[str]) -> bool:
         return False
     if shape.is_passphrase(text):
         return True
-    if not text.isalpha() or shape.is_type_or_state(text):
+    joined = _follows_equals_sign(name) and _JOINED_WORDS.fullmatch(text) is not None
+    if not (text.isalpha() or joined) or shape.is_type_or_state(text):
         return False
-    if name["gap"] == ">" or not shape.consists_of_words(text):
+    if joined or name["gap"] == ">" or not shape.consists_of_words(text):
         return True
     return _follows_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
 
@@ -315,6 +331,12 @@ def _is_word_as_secret(text: str, name: re.Match[str]) -> bool:
     if text.isalpha():
         return len(text) >= _MIN_LONG_WORD_LETTERS
     return name["word"] == "secret" and text.isalnum() and shape.is_mixed(text)
+
+
+def _is_made_up_secret(text: str, name: re.Match[str]) -> bool:
+    """Whether words are a secret that a program signs with, and not the name of a secret kept elsewhere."""
+    signs = _SIGNING.search(name.string, max(0, name.start() - 16), name.start())
+    return shape.is_numbered_words(text) or (signs is not None and _JOINED_WORDS.fullmatch(text) is not None)
 
 
 def _is_specific_name(name: re.Match[str]) -> bool:

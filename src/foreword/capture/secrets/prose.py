@@ -140,7 +140,8 @@ def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb
             len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_surely_password(value)
         )
     if gap:
-        return not verb and (shape.is_surely_password(value) or _JOINED_WORDS.fullmatch(value) is not None)
+        sure = shape.is_mixed(value) if quoted else shape.is_surely_password(value)
+        return not verb and (sure or _JOINED_WORDS.fullmatch(value) is not None)
     if quoted and value.isalpha():
         return not verb and not shape.is_type_or_state(value)
     return len(value) >= 6 and shape.is_mixed(value)

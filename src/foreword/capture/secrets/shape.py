@@ -46,7 +46,7 @@ _WORDY = re.compile(rf"(?a)[^A-Za-z0-9]*(?:(?:{_WORD_SHAPE}\d{{0,4}}|\d+[a-z]?)(
 _TECHNICAL = (
     r"(?:sha|md|utf|aes|rsa|ipv|base|pkcs|rs|es|hs|ps|ed|int|uint|float|http|tls|ssl|oauth|python|py|x|b|v|p|s|k"
     r"|crc|rfc|error|code|cve|pep|issue|bug|port|room|line|page|gpt|test|user|item|node|host|server|windows|id|gp|ec|u|i|l|h|t|r|d|c|n|w|z|ap|sp|dh|iso|cp|latin|amd|arm|win|phase|step|level|version|php|es|vp)"
-    r"\d{1,5}[a-z]{0,2}"
+    r"-?\d{1,5}[a-z]{0,2}"
 )
 _NAME_PIECE = re.compile(rf"(?:{_TECHNICAL}|[A-Za-z]+\d?)\Z", re.IGNORECASE)
 _PIECES = re.compile(r"[A-Z]?[a-z]+\d*(?:[a-z]+\d*)*|[A-Z]+\d*(?![a-z])|[A-Z]\d*|\d+")
@@ -60,7 +60,7 @@ _STATES = frozenset(WORDS["state"])
 _NAMES_OF_PASSWORDS = frozenset(WORDS["password"])
 _NOT_A_PASSWORD = re.compile(
     r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
-    r"|[a-z]{2,8}-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
+    r"|[a-z]{2,8}-\d{1,2}\Z|(?-i:[A-Z]{2,8})-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
     r"|cpp|sh|sql|env|log|xml|csv|pdf|png|jpe?g|pem|key|crt|com|org|net|io|dev|app|de|fr|es|uk)\b|[a-z]+://|[.~]?/"
     r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
 )
@@ -73,6 +73,8 @@ _SMALL_WORDS = frozenset(WORDS["small"])
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 _MIN_SIGNED_KEY = _MIN_RANDOM_LETTERS = 12
 _NUMBERED_WORDS = re.compile(r"(?a)[A-Z][a-z]+(?:[-_.][A-Za-z][a-z]+)+[-_.#]\d{2,4}")
+
+_JOINED_WORDS_AND_NUMBER = re.compile(r"(?a)(?:[A-Za-z]{3,}[-_.]){2,5}\d{2,6}")
 
 
 def randomness(value: str) -> float:
@@ -160,6 +162,11 @@ def is_signed_password(value: str) -> bool:
     return not _SYMBOLS.isdisjoint(value) and is_surely_password(value)
 
 
+def is_numbered_words(value: str) -> bool:
+    """Whether a value is words and a number of two digits or more, joined: `velvet-otter-77`."""
+    return _JOINED_WORDS_AND_NUMBER.fullmatch(value) is not None
+
+
 def is_expression(value: str) -> bool:
     """Whether a value is code or markup: `name=value`, `*word*`, `a|b`, `call(`."""
     return _EXPRESSION.search(value) is not None
@@ -181,11 +188,11 @@ def _has_random_letters(value: str) -> bool:
     return len(value) >= _MIN_RANDOM_LETTERS and randomness(value) >= 0.25 and not consists_of_words(value)
 
 
-def is_passphrase(value: str) -> bool:
-    """Whether a value is a passphrase: four words or more, and none such as `the`, which sentences have."""
+def is_passphrase(value: str, least: int = 4) -> bool:
+    """Whether a value is a passphrase: so many words or more, none such as `the`, which sentences have."""
     words = _BETWEEN_WORDS.split(value)
     return (
-        4 <= len(set(words)) <= 24
+        least <= len(set(words)) <= 24
         and all(3 <= len(word) <= 12 and word.isalnum() and word == word.lower() for word in words)
         and _SMALL_WORDS.isdisjoint(words)
     )
