@@ -356,10 +356,17 @@ def test_the_rest_of_an_address_stays():
         ("<private>a</private>b<private>c</private>", "b"),
         ("a<privately>b, private c <private_x>", "a<privately>b, private c <private_x>"),
         ("a<pri<private>x</private>vate>b", "a"),
+        ("a&lt;private&gt;b&lt;/private&gt;c", "ac"),
+        (r"a\u003cprivate\u003eb\u003c\/private\u003ec", "ac"),
     ],
 )
 def test_what_is_private_leaves_no_trace(text, rest):
     assert redact(text) == rest
+
+
+def test_a_private_span_goes_on_in_the_next_texts_of_a_message():
+    parts = [{"type": "text", "text": "a <private>b"}, "c", {"type": "text", "text": "d</private> e"}, "f"]
+    assert redact_json(parts) == [{"type": "text", "text": "a "}, "", {"type": "text", "text": " e"}, "f"]
 
 
 def test_taking_out_a_private_span_cannot_hide_a_secret():

@@ -6,6 +6,7 @@ import secrets
 import string
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,6 +79,21 @@ def test_a_file_that_marks_something_private_is_looked_at_item_by_item():
     assert not cut_file(
         SourceFile("a.py", Path("/w/a.py"), len(data), 0, "python"), data, "a.py", "/w"
     ).verbatim
+
+
+@pytest.mark.parametrize("name", ["notes.md", "notes.html", "notes.txt", "notes.py"])
+def test_a_private_span_over_many_parts_of_a_file_is_in_none_of_them(name):
+    """The parts between the marks have no mark of their own."""
+    parts = "\n\n".join(f"# Part {number}\n\n# {'zanzibar is the word. ' * 40}" for number in range(9))
+    text = f"# Before\n\n# <private>\n\n{parts}\n\n# </private>\n\n# After\n\nx = 'also open'\n"
+    file = SourceFile(name, Path("/w") / name, len(text), 0, "")
+    kept = "\n".join(redact_item(item).text for item in cut_file(file, text.encode(), name, "/w").items)
+    assert ("zanzibar" in kept, "also open" in kept) == (False, True)
+
+
+def test_a_mark_that_a_file_only_speaks_of_hides_no_closed_span_after_it():
+    text = "Use <private> to hide.\n<private>\nzanzibar\n</private>\nopen\n"
+    assert redact_file_text(text) == "Use <private> to hide.\n\n\n\nopen\n"
 
 
 def test_a_private_span_is_left_to_those_who_keep_the_item():

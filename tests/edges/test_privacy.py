@@ -12,6 +12,7 @@ import secrets
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -25,6 +26,7 @@ from foreword.edges.service import spool
 from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.responder import Responder
 from foreword.edges.shared.spool_files import write_to_spool
+from foreword.edges.shared.vector_requests import request_vectors
 from foreword.errors import StorePaused
 from foreword.indexing.indexer import Indexer
 from foreword.testing import HashEmbeddings
@@ -150,12 +152,15 @@ def test_without_a_service_a_hook_leaves_nothing_of_a_pause_in_the_spool(hook, h
     assert not list((home / "spool").glob("*")) if (home / "spool").exists() else True
 
 
-def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project, engine, clock):
-    responder = Responder(engine)
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project, engine, clock, restarted):
+    """Nor if the service was started anew in between, and so has not seen the prompt itself."""
+    first = Responder(engine)
     begin_pause(home, clock.now.timestamp() - 60, clock.now.timestamp() + 60)
 
     def send(event, at, **fields):
         body = {"hook_event_name": event, "session_id": "s", "cwd": str(project), **fields}
+        responder = Responder(engine) if restarted else first
         return responder.answer_and_store(json.dumps(body).encode(), at, None)
 
     later = clock.now + timedelta(hours=1)
@@ -167,6 +172,17 @@ def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project,
     send("Stop", later, last_assistant_message="Deploys happen on Tuesdays: noted in the calendar.")
     assert engine.count(str(project)).kinds["turn"] == 2
     assert not engine.find_by_words(str(project), WORD)
+
+
+def test_without_a_service_the_answer_to_a_prompt_of_the_pause_is_not_spooled_after_it(hook, home, project):
+    begin_pause(home, 0.0)
+    hook("UserPromptSubmit", prompt=SAID, cwd=str(project), interpreter="/bin/false")
+    end_pauses(home, datetime.now(UTC).timestamp(), "")
+    hook("Stop", last_assistant_message=SAID, cwd=str(project), interpreter="/bin/false")
+    assert files_with(home) == []
+    hook("UserPromptSubmit", prompt="Now go on.", cwd=str(project), interpreter="/bin/false")
+    hook("Stop", last_assistant_message=SAID, cwd=str(project), interpreter="/bin/false")
+    assert len(files_with(home)) == 1
 
 
 def test_what_was_said_before_the_pause_and_still_waits_is_stored_after_it(home, project, monkeypatch):
@@ -430,6 +446,7 @@ def test_a_purge_leaves_nothing_but_the_users_settings(
     monkeypatch.chdir(project)
     (home / "config.toml").write_text('template = "chat"\n')
     (home / "mine.txt").write_text("not Foreword's")
+    request_vectors(home, str(project))
     say_everything(tell)
     foreword("remember", SAID)
     assert foreword("purge").code == 2, "in a script it needs --yes"
@@ -453,6 +470,37 @@ def test_a_pause_outlives_a_purge(foreword, shop, home):
     foreword("pause")
     foreword("purge", "--yes")
     assert foreword("remember", SAID).code == 3
+
+
+def test_what_waits_in_the_spool_is_forgotten_too_and_does_not_come_back(foreword, home):
+    body = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(Path.cwd()), "prompt": SAID}
+    write_to_spool(str(home), f"{datetime.now(UTC).timestamp():.6f}", json.dumps(body).encode())
+    unreadable = home / "spool" / "bad" / "1.event"
+    unreadable.parent.mkdir()
+    unreadable.write_text(f"{WORD} without its brackets")
+    assert WORD in foreword("forget", "--query", WORD).out
+    assert len(files_with(home)) > 1, "without --yes it is only shown"
+    assert foreword("forget", "--query", WORD, "--yes").code == 0
+    assert files_with(home) == []
+
+
+def test_what_a_program_makes_is_for_its_owner_alone_whatever_its_umask(tmp_path):
+    """A program that uses the library has a umask of its own."""
+    script = (
+        "import os; os.umask(0)\n"
+        "from pathlib import Path\n"
+        "from foreword import ContextEngine\n"
+        "from foreword.testing import HashEmbeddings\n"
+        "with ContextEngine(embedding_provider=HashEmbeddings()) as engine:\n"
+        "    engine.remember('We chose ships.', 'shop'); engine.embed_pending('shop')\n"
+        "    engine.build_context('What did we choose?', 'shop')\n"
+        "    engine.store.back_up('shop', 'by-hand-1')\n"
+        "    made = Path(os.environ['FOREWORD_HOME']).rglob('*')\n"
+        "    print([str(path) for path in made if path.lstat().st_mode & 0o077])"
+    )
+    environment = {**os.environ, "FOREWORD_HOME": str(tmp_path / "data")}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)
+    assert done.stdout == b"[]\n"
 
 
 def test_marks_are_found_in_texts_that_are_cut(engine, project, clock):

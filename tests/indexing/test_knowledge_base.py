@@ -134,7 +134,7 @@ def test_secrets_do_not_reach_the_disk(engine, base, home):
 
 
 def test_a_private_part_is_passed_over_and_told_of(engine, base, caplog):
-    base.index_document(guide(text=f"{GUIDE}\n## Ours\n\n<private>the vault</private>\n"))
+    base.index_document(guide(text=f"{GUIDE}\n## Ours\n\n<private>the vault\n"))
     assert len(items(engine)) == 3
     assert "a part of a document is not kept" in caplog.text
 

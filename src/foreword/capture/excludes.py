@@ -24,6 +24,7 @@ _CONTENT_FIELDS = frozenset(
 """Fields of a tool's input that hold the content of a file, not its path."""
 _BETWEEN_PATHS = re.compile(r"[\s\"'`<>|;&(){}\[\]=,:]+")
 _CHANGE_OF_FOLDER = re.compile(r"(?:^|[;&|(\n])\s*(?:cd|pushd)\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\})")
 _QUOTED = re.compile(r"\"([^\"\n]{1,1000})\"|'([^'\n]{1,1000})'")
 _MAX_WORDS = 20_000
 
@@ -73,7 +74,7 @@ class Excludes:
         """Whether the input or output of a tool's call, made in `folder`, names an excluded path."""
         if not self:
             return False
-        texts = list(_texts_that_name_paths(tool_input))
+        texts = [_HOME.sub("~", text) for text in _texts_that_name_paths(tool_input)]
         folders = [folder, *_folders_changed_to(folder, texts)]
         return any(
             self.match(os.path.join(base, os.path.expanduser(word)), follow=follow)  # noqa: PTH111, PTH118

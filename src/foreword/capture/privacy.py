@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING
 from foreword.capture.agent import parse_hook_event
 from foreword.capture.excludes import Excludes
 from foreword.capture.pauses import find_pause, read_pauses
+from foreword.capture.refused_sessions import RefusedSessions
 from foreword.config import load_project_settings
+from foreword.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from foreword.capture.agent import AgentEvent
 
+_log = get_logger(__name__)
+
 _MAX_SESSIONS = 1_000
-"""At most how many sessions whose last prompt was refused are remembered."""
+"""At most how many sessions whose last prompt was refused are remembered in a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,8 @@ class EventGate:
     def __init__(self, home: Path, workspace_of: Callable[[Path], str]) -> None:
         self._home = home
         self._workspace_of = workspace_of
-        self._refused_at_by_session: dict[str, datetime] = {}
+        self._refused_on_disk = RefusedSessions(home)
+        self._refused_here: dict[str, float] = {}
 
     def find_refusal(self, event: AgentEvent) -> Refusal | None:
         """The refusal of an event, or None if it may be answered and stored.
@@ -61,20 +66,32 @@ class EventGate:
         refusal = self._find_refusal_by_event(event)
         if event.name == "UserPromptSubmit" and event.session:
             self._record_prompt(event, is_refused=refusal is not None)
-        if refusal is None and event.name != "SessionStart" and event.session in self._refused_at_by_session:
+        if refusal is None and event.name != "SessionStart" and self._refused_at(event.session) is not None:
             return Refusal()
         return refusal
 
+    def _refused_at(self, session: str) -> float | None:
+        """When the last prompt of a session was refused, by this process or another; None if it was not."""
+        here, on_disk = self._refused_here.get(session), self._refused_on_disk.refused_at(session)
+        return max((at for at in (here, on_disk) if at is not None), default=None)
+
     def _record_prompt(self, event: AgentEvent, *, is_refused: bool) -> None:
         """Record whether the newest prompt of a session was refused, and when."""
-        refused_at = self._refused_at_by_session.get(event.session)
-        if refused_at is not None and refused_at > event.at:
+        at, refused_at = event.at.timestamp(), self._refused_at(event.session)
+        if refused_at is not None and refused_at > at:
             return  # this prompt is older and comes late, from the spool
-        self._refused_at_by_session.pop(event.session, None)
+        self._refused_here.pop(event.session, None)
         if is_refused:
-            self._refused_at_by_session[event.session] = event.at
-            for old in list(self._refused_at_by_session)[:-_MAX_SESSIONS]:
-                self._refused_at_by_session.pop(old, None)
+            self._refused_here[event.session] = at
+            for old in list(self._refused_here)[:-_MAX_SESSIONS]:
+                self._refused_here.pop(old, None)
+        try:
+            if is_refused:
+                self._refused_on_disk.add(event.session, at)
+            elif refused_at is not None:
+                self._refused_on_disk.remove(event.session)
+        except OSError as error:
+            _log.warning("a refused prompt is known until this process ends", problem=error.strerror)
 
     def _find_refusal_by_event(self, event: AgentEvent) -> Refusal | None:
         """The refusal of an event for its own time, folder or path, whatever came before; else None."""

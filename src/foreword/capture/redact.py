@@ -13,7 +13,7 @@ Patterns are compiled on first use, and take time in proportion to the text.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.capture.secrets.named import (
     Value,
@@ -27,6 +27,9 @@ from foreword.capture.secrets.search import find_secrets
 from foreword.capture.secrets.shape import MAX_VALUE_CHARACTERS
 from foreword.capture.secrets.tables import prepare_text
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = [
     "find_secrets",
     "has_private_mark",
@@ -38,7 +41,9 @@ __all__ = [
 
 _PRIVATE = re.compile(
     # With blanks inside the brackets only the word alone is a mark: "a < private b > c" is none.
-    r"<\s{0,3}(?P<closing>/?)\s{0,3}private(?:(?<=[</]private)\s[^<>]{0,1000}?|\s{0,3})(?P<empty>/?)(?:>|\Z)",
+    # A tool may print the brackets as HTML or JSON writes them.
+    r"(?:<|&lt;|\\{1,4}u003c)\s{0,3}(?P<closing>\\{0,4}/)?\s{0,3}private"
+    r"(?:(?<=[</;c]private)\s[^<>]{0,1000}?|\s{0,3})(?P<empty>/?)(?:>|&gt;|\\{1,4}u003e|\Z)",
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"(?i)cookie\Z|authorization\Z")
@@ -60,12 +65,18 @@ def redact(text: str, found: dict[str, str] | None = None) -> str:
 
 
 def redact_file_text(text: str) -> str:
-    """A file's text without its secrets, with as many lines as before; the same object if it has none.
+    """A file's text without its secrets and private spans, with as many lines; the same object without any.
 
-    A file is searched as a whole, because half a key may no longer look like one. Private spans stay: one
-    that is not closed ends with its item, not with the file.
+    A file is searched as a whole, because half a key may no longer look like one, and a private span may
+    cover many items. A span that is not closed stays: it ends with its item, not with the file.
     """
-    return _replace_secrets_with_marks(text, keep_lines=True)
+    spans, _ = _find_private_spans(text)
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end
+    open_text = "".join([*pieces, text[at:]]) if spans else text
+    return _replace_secrets_with_marks(open_text, keep_lines=True)
 
 
 def _replace_secrets_with_marks(
@@ -107,9 +118,26 @@ def redact_json(value: Any, found: dict[str, str] | None = None) -> Any:  # noqa
                 copy[member_key] = member
                 pending.append((copy, member_key, redact(_member_name(inner, key))))
         elif isinstance(inner, (list, tuple)):
-            holder[place] = items = list(inner)
+            holder[place] = items = _continue_private_spans(inner)
             pending += [(items, index, _list_member_name(items, index, name)) for index in range(len(items))]
     return root[0]
+
+
+def _continue_private_spans(members: Sequence[Any]) -> list[Any]:
+    """The members of a list, where a private span that a text leaves open goes on in the texts after it.
+
+    Agents send one message as several texts, alone or as `{"type": "text", "text": …}`.
+    """
+    continued, opening = [], ""
+    for member in members:
+        inner = member.get("text") if isinstance(member, dict) else member
+        if isinstance(inner, str) and (opening or has_private_mark(inner)):
+            text = opening + inner
+            opening = "<private>" if _find_private_spans(text)[1] < len(text) else ""
+            continued.append({**member, "text": text} if isinstance(member, dict) else text)
+        else:
+            continued.append(member)
+    return continued
 
 
 def _member_name(members: dict[Any, Any], key: Any) -> str:  # noqa: ANN401
@@ -160,20 +188,34 @@ def _redact_with_name(name: str, value: str, found: dict[str, str] | None) -> st
 
 def remove_private_spans(text: str) -> str:
     """The text without private spans, nested ones included; a span that is not closed ends with the text."""
-    kept: list[str] = []
-    at = depth = 0
-    for tag in _PRIVATE.finditer(text):
-        if depth == 0 and not tag["closing"]:
-            kept.append(text[at : tag.start()])
-            at = tag.end()
-        if tag["closing"]:
-            at = tag.end() if depth == 1 else at
-            depth = max(0, depth - 1)
-        elif not tag["empty"]:
-            depth += 1
-    if depth == 0:
-        kept.append(text[at:])
-    text = "".join(kept)
+    spans, unclosed = _find_private_spans(text)
+    pieces, at = [], 0
+    for start, end in spans:
+        if start < unclosed:
+            pieces.append(text[at:start])
+            at = end
+    text = "".join([*pieces, text[at:unclosed]])
     remade = next((tag for tag in _PRIVATE.finditer(text) if not tag["closing"]), None)
     # If the removal has joined two halves of a mark, somebody planned that, and the rest is private too.
     return text[: remade.start()] if remade else text
+
+
+def _find_private_spans(text: str) -> tuple[list[tuple[int, int]], int]:
+    """The start and end of each private span that is closed, and the start of the first that is not.
+
+    Without one that is not closed, the latter is the length of the text. Spans inside another are left out,
+    but a closed one after an unclosed mark is listed.
+    """
+    spans: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for tag in _PRIVATE.finditer(text):
+        if tag["closing"] and opened:
+            start = opened.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, tag.end()))
+        elif tag["empty"] and not tag["closing"]:
+            spans.append(tag.span())
+        elif not tag["closing"]:
+            opened.append(tag.start())
+    return spans, opened[0] if opened else len(text)

@@ -386,3 +386,18 @@ def test_a_damaged_history_is_read_as_far_as_it_goes_and_then_told(repository):
     with pytest.raises(GitFailed, match="git cannot read"):
         read.extend(item.metadata["message"] for item in reading)
     assert set(read) <= {"three", "two"}
+
+
+def test_a_commit_of_excluded_files_alone_is_left_out(repository):
+    (repository / ".foreword.toml").write_text('exclude = ["secrets/"]\n')
+    commit(repository, "Ship the harbour", main="1")
+    commit(repository, "Rename the plan of zanzibar", secrets__plan="1")
+    commit(repository, "Change both", main="2", secrets__plan="2")
+    commit(repository, "Change nothing")
+    texts = [item.text for item in read_commit_items(repository, "w")]
+    assert [text.partition("\n")[0] for text in texts] == [
+        "Change nothing",
+        "Change both",
+        "Ship the harbour",
+    ]
+    assert not any("plan" in text for text in texts)

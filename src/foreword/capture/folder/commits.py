@@ -88,9 +88,11 @@ def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterat
     top = _repository_folder(root)
     excludes = Excludes(load_project_settings(top).exclude)
     for commit in _parse_commits(stream_git_fields(root, *_LOG, *with_files, commits, "--")):
-        if excludes:
+        if excludes and commit.files:
             commit.files = [name for name in commit.files if not excludes.match(top / name, follow=False)]
             commit.renames = [names for names in commit.renames if names[1] in commit.files]
+            if not commit.files:
+                continue  # its message speaks of nothing else
         yield _make_commit_item(
             commit, workspace, with_files=bool(with_files) and commit.sha not in without_parents
         )

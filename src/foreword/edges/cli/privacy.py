@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_OUR_FOLDERS = ("workspaces", "spool", "run")
+_OUR_FOLDERS = ("workspaces", "spool", "run", "vector-requests")
 """The folders in the data folder that are Foreword's own, beside the pauses and the user's settings."""
 
 

@@ -32,7 +32,7 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import find_trouble, read_start_failure
-from foreword.errors import ForewordError, MissingExtra
+from foreword.errors import ForewordError, MissingExtra, StorageError
 from foreword.text.numbers import plural
 from foreword.workspace import workspace_of
 
@@ -206,9 +206,13 @@ def status(call: CliCall) -> int:
 
 
 def _count_pending_vectors(settings: Settings) -> dict[str, int]:
-    """The number of items without a vector in each workspace that has any."""
-    with open_engine(settings, embedding=False) as engine:
-        counts = {name: engine.count(name) for name in engine.store.workspaces()}
+    """The number of items without a vector in each workspace that has any; none if they cannot be read."""
+    try:
+        with open_engine(settings, embedding=False) as engine:
+            counts = {name: engine.count(name) for name in engine.store.workspaces()}
+    except StorageError as error:
+        show.note(str(error))
+        return {}
     pending = {name: count.items - count.vectors.get("semantic", 0) for name, count in counts.items()}
     return {name: number for name, number in pending.items() if number > 0}
 

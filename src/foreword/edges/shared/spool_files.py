@@ -23,7 +23,6 @@ RESERVE = {65_536: 32, 1_000_000: 6}
 
 _ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_DISK_FAILS = (errno.EIO, errno.EROFS)  # a disk that failed is often made read-only by the system
 _FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
 _RESERVE_FOLDER = "reserve"
 _FULL_NOTICE, _LOST_NOTICE = "notice-full", "notice-lost"
@@ -88,12 +87,13 @@ def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> 
 
 
 def _may_be_written(home: str, at: str, payload: bytes) -> bool:
-    """Whether an event may be written to the disk; quick if there is neither a pause nor a project's file."""
-    import json
+    """Whether an event may be written to the disk; quick if nothing here was ever paused or switched off."""
+    from foreword.capture.event_json import parse_event_json
 
-    event = json.loads(payload)
+    event = parse_event_json(payload)
     folders = [event.get(name) for name in _FOLDER_FIELDS] if isinstance(event, dict) else []
-    if not os.path.exists(os.path.join(home, "pauses.json")) and not any(map(_has_project_file, folders)):  # noqa: PTH110
+    marks = (os.path.join(home, "pauses.json"), os.path.join(home, "run", "refused"))
+    if not any(map(os.path.exists, marks)) and not any(map(_has_project_file, folders)):
         return True
     from pathlib import Path
 
@@ -116,9 +116,10 @@ def redact_payload(payload: bytes) -> bytes:
     """The same event without its secrets; raises the error if it cannot be read or cleaned."""
     import json
 
+    from foreword.capture.event_json import parse_event_json
     from foreword.capture.redact import redact_json
 
-    return json.dumps(redact_json(json.loads(payload))).encode()
+    return json.dumps(redact_json(parse_event_json(payload))).encode()
 
 
 def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
@@ -188,15 +189,12 @@ def _remove_half_made_files(folder: str) -> None:
 def describe_loss(home: str, error: Exception) -> str:
     """The notice for the user about an event that could not be stored; empty if none is due.
 
-    A full disk is reported once, a failing disk each time. Other errors are not reported here: what is wrong
-    with the home itself is reported when a session begins.
+    A full disk is reported once, whatever else it is each time.
     """
-    number = error.errno if isinstance(error, OSError) else None
-    if number in _NO_ROOM:
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return take_notice_once(home)
-    if number not in _DISK_FAILS:
-        return ""
-    return f"Foreword: what was just said is not remembered: {os.strerror(number)}. See: foreword doctor"
+    reason = error.strerror if isinstance(error, OSError) else "it is too long, or no JSON"
+    return f"Foreword: what was just said is not remembered: {reason}. See: foreword doctor"
 
 
 def take_notice_once(home: str, name: str = _LOST_NOTICE) -> str:
