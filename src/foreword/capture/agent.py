@@ -50,9 +50,10 @@ _NAME_BY_FIELD = {
 }
 _AFTER_TOOL = ("PostToolUse", "PostToolUseFailure")
 _SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "thread_id")
-_FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
+FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
+"""The fields in which agents name the folder of their project, the first that is there counts."""
 _NAME_FIELDS = ("hook_event_name", "hookEventName", "event", "agent_id", "agentId", "source")
-_LABELS = frozenset((*_SESSION_FIELDS, *_FOLDER_FIELDS, *_NAME_FIELDS, "tool_name", "toolName", "tool"))
+_LABELS = frozenset((*_SESSION_FIELDS, *FOLDER_FIELDS, *_NAME_FIELDS, "tool_name", "toolName", "tool"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # no
     """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
     if secrets is None or not isinstance(body, dict):
         return redact_json(body)
-    return secrets.redact_event(body, first_label(body, *_SESSION_FIELDS, *_FOLDER_FIELDS), _LABELS)
+    return secrets.redact_event(body, first_label(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
 
 
 def parse_hook_event(
@@ -116,7 +117,7 @@ def parse_hook_event(
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
         session=first_label(body, *_SESSION_FIELDS),
         subagent=first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
-        folder=first_label(body, *_FOLDER_FIELDS),
+        folder=first_label(body, *FOLDER_FIELDS),
         agent=agent,
         source=first_label(body, "source"),
         prompt=first_text(body, "prompt", "user_prompt"),

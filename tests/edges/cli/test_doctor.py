@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import time
 from types import SimpleNamespace
 
+from foreword.edges.shared.spool_files import write_to_spool
 from foreword.errors import EmbeddingError
 from foreword.store.base import Problem
 
@@ -148,3 +151,13 @@ def test_stats_of_nothing_is_no_error(foreword):
     assert (ran.code, ran.out) == (0, "")
     assert foreword("stats", "--all", "--json").json == []
     assert foreword("stats", "--json").json["items"] == 0
+
+
+def test_events_that_wait_in_the_spool_for_long_are_a_problem(foreword, shop, home):
+    file, _ = write_to_spool(str(home), f"{time.time():.6f}", b'{"prompt": "hello"}')
+    soon = foreword("doctor", "--json").json["environment"]
+    os.utime(file, (0, 0))
+    late = foreword("doctor", "--json").json["environment"]
+    found = [next(one for one in findings if one["name"] == "spool") for findings in (soon, late)]
+    assert [(one["ok"], "1 event" in one["value"]) for one in found] == [(True, True), (False, True)]
+    assert "service.log" in found[1]["advice"]

@@ -269,3 +269,10 @@ def test_a_service_without_a_socket_is_a_problem(foreword, tmp_path, monkeypatch
     found = next(one for one in checks if one["name"] == "service")
     assert not found["ok"]
     assert "no service is there" in found["value"]
+
+
+def test_the_status_is_said_although_a_database_cannot_be_read(foreword, shop, home):
+    (database,) = home.rglob("memory.db")
+    database.write_bytes(b"no database" * 1_000)
+    ran = foreword("status")
+    assert (ran.code, "no service is running" in ran.err, "damaged" in ran.err) == (1, True, True)

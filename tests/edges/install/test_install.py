@@ -107,7 +107,9 @@ def test_codex_gets_hooks_and_a_table_and_is_told_to_trust_them(foreword, user, 
     config.write_text('model = "x"  # mine\n')
     ran = foreword("install", "codex")
     assert "trust them" in ran.err
-    assert list(read_hooks(config.with_name("hooks.json"))) == SHARED
+    hooks = read_hooks(config.with_name("hooks.json"))
+    assert list(hooks) == SHARED
+    assert set(hooks["PreToolUse"][0]["matcher"].casefold().split("|")) <= ACTING_TOOLS
     assert config.read_text().startswith('model = "x"  # mine\n')
     assert tomllib.loads(config.read_text())["mcp_servers"]["foreword"]["args"] == [
         "-I",

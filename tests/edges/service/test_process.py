@@ -153,8 +153,9 @@ def test_a_finished_answer_is_given_although_the_event_could_not_be_kept(serve, 
         return (home / "spool").is_file()
 
     until(put_a_file_in_its_place, "the folder is always there")
-    answer = tell(home, {"session_id": "s", "prompt": "said", "unkept": True})
-    assert json.loads(answer) == {"heard": "said"}
+    answer = json.loads(tell(home, {"session_id": "s", "prompt": "said", "unkept": True}))
+    assert answer["heard"] == "said"
+    assert "what was just said is not remembered: a file is in its place" in answer["systemMessage"]
 
 
 def test_a_request_whose_hook_has_left_is_stored(serve, home, gate, stored_texts, until):

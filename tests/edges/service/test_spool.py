@@ -153,16 +153,17 @@ def test_a_store_that_cannot_write_leaves_everything_for_later(folder, keeps, en
     assert texts(engine) == ["event 0", "event 1", "event 2"]
 
 
-def test_one_damaged_workspace_holds_up_no_other_and_its_own_events_stay_in_order(folder, engine):
+@pytest.mark.parametrize("field", ["cwd", "working_directory"])
+def test_one_damaged_workspace_holds_up_no_other_and_its_own_events_stay_in_order(folder, engine, field):
     """The first of a workspace that cannot be written waits, with all that came after it there."""
     for at, (cwd, text) in enumerate([("/a", "a0"), ("/b", "b0"), ("/a", "a1"), ("/b", "b1"), ("/a", "a2")]):
         name = f"{1_760_000_000 + at}.0-x.event"
-        (folder / name).write_text(json.dumps({"cwd": cwd, "prompt": text}))
+        (folder / name).write_text(json.dumps({field: cwd, "prompt": text}))
     stored, damaged = [], {"/a"}
 
     def store(payload, _at):
         event = json.loads(payload)
-        if event["cwd"] in damaged:
+        if event[field] in damaged:
             raise StoreDamaged("the file is damaged")
         stored.append(event["prompt"])
 
@@ -171,6 +172,12 @@ def test_one_damaged_workspace_holds_up_no_other_and_its_own_events_stay_in_orde
     damaged.clear()
     assert spool.drain(folder, store).stored == 3
     assert stored == ["b0", "b1", "a0", "a1", "a2"]
+
+
+def test_an_event_for_which_an_older_one_must_go_says_so_to_the_user(home, monkeypatch):
+    monkeypatch.setattr(spool_files, "MAX_SPOOL_FILES", 2)
+    written = [spool_files.write_to_spool(str(home), f"{1_760_000_000 + at}.0", b"{}") for at in range(3)]
+    assert ["the oldest of it is not remembered" in notice for _, notice in written] == [False, False, True]
 
 
 def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, monkeypatch, caplog):

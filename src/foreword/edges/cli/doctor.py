@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import Settings, find_home
 from foreword.edges.cli import show
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from foreword.store.sqlite import SqliteStore
 
 _MIN_FREE_BYTES = 200_000_000
+_LONG_IN_SPOOL = timedelta(hours=1)
 _DATABASE = "memory.db"
 _REPAIR_DID_NOT_HELP = "repairing did not help: export what can be read, and import it into a fresh workspace"
 
@@ -81,6 +85,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
         *_check_pauses(settings, call.workspace),
+        *_check_spool(settings),
         _check_backups(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
@@ -203,6 +208,19 @@ def _check_pauses(settings: Settings, workspace: str) -> list[Finding]:
     """A finding if Foreword is paused or switched off here, so that its silence is explained."""
     reason = reason_to_keep_nothing(settings.home, workspace)
     return [Finding("paused", reason)] if reason else []
+
+
+def _check_spool(settings: Settings) -> list[Finding]:
+    """A finding if events wait in the spool: a service stores them in seconds, if it can and may."""
+    waiting = sorted((settings.home / "spool").glob("*.event"))
+    if not waiting:
+        return []
+    since = datetime.fromtimestamp(waiting[0].stat().st_mtime, UTC)
+    text = f"{plural(len(waiting), 'event')}, the oldest since {show.format_date(since)}"
+    if datetime.now(UTC) - since < _LONG_IN_SPOOL or running_pauses(settings.home, time.time()):
+        return [Finding("spool", text)]
+    advice = f"the reason is in {settings.home / 'run' / 'service.log'}; foreword doctor --all finds damage"
+    return [Finding("spool", text, ok=False, advice=advice)]
 
 
 def _check_backups(settings: Settings) -> Finding:

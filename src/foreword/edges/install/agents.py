@@ -54,6 +54,8 @@ _MATCHERS = {
     "PreToolUse": "Bash|Task|Agent|Edit|MultiEdit|Write|NotebookEdit",
 }
 """For which tools and which session starts Claude Code runs a hook: those that can have an answer."""
+_MATCHERS_FOR_CODEX = {**_MATCHERS, "PreToolUse": "Bash|shell|exec_command|apply_patch"}
+"""Codex calls every shell "Bash" and every edit "apply_patch"; before it did so, a shell had its own name."""
 _GEMINI_TIMEOUTS = {"SessionStart": 10_000, "BeforeAgent": 5_000, "AfterTool": 5_000, "SessionEnd": 3_000}
 _OPENCODE_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 _TRUST_HOOKS = "start codex, open /hooks, review Foreword's hooks and trust them: until then Codex skips them"
@@ -138,12 +140,12 @@ def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
     """The hooks for Claude Code or Codex, one group for each event; timeouts are in seconds."""
     groups: Parts = {}
     left_out = _NOT_FOR_CODEX if agent == CODEX else _NOT_FOR_CLAUDE_CODE
+    matchers = _MATCHERS_FOR_CODEX if agent == CODEX else _MATCHERS
     for event, seconds in _CLAUDE_TIMEOUTS.items():
         if event in left_out:
             continue
         hook = {"type": "command", "command": place.hook_command(agent, event), "timeout": seconds}
-        is_matched = event in _MATCHERS and (agent != CODEX or event == "SessionStart")
-        matcher = {"matcher": _MATCHERS[event]} if is_matched else {}
+        matcher = {"matcher": matchers[event]} if event in matchers else {}
         groups["hooks", event] = {**matcher, "hooks": [hook]}
     return groups
 

@@ -111,8 +111,8 @@ def start_and_watch_service(home: str, python: str) -> None:
     while process and not is_running(home) and time.time() < began + _WATCH_SECONDS:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
-            if status and not read_start_failure(home, began - 1):
-                code = os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            if code > 0 and not read_start_failure(home, began - 1):  # not if it was killed
                 why = f"{python} -m foreword.edges.service ended at once, with {code}; install Foreword again"
                 record_start_failure(home, why)
             return

@@ -30,6 +30,9 @@ _NOTICES = {
     _FULL_NOTICE: "Foreword: the disk is full. What is said now waits in a small reserve; free some space.",
     _LOST_NOTICE: "Foreword: the disk is full, and so is the reserve. What is said now is not remembered.",
 }
+_OVERFLOW_NOTICE = (
+    "Foreword: too much waits to be stored, and the oldest of it is not remembered. See: foreword doctor"
+)
 
 
 def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
@@ -43,16 +46,19 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
         return "", ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
-    for name in list_overflow(folder, len(safe)):
+    dropped = list_overflow(folder, len(safe))
+    for name in dropped:
         with suppress(FileNotFoundError):  # another process may have deleted it
             os.unlink(os.path.join(folder, name))
         append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
     try:
-        return _write_event_file(home, folder, at, safe)
+        file, notice = _write_event_file(home, folder, at, safe)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
-        return _write_event_file(home, folder, at, safe)  # flushing the same file again would prove nothing
+        # Flushing the same file again would prove nothing.
+        file, notice = _write_event_file(home, folder, at, safe)
+    return file, _OVERFLOW_NOTICE if dropped else notice
 
 
 def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[str, str]:
