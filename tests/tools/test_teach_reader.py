@@ -387,7 +387,7 @@ def _numbers(text):
 
 # The weights ----------------------------------------------------------------------------------------------
 
-PUBLISHED = Path(str(model_folder(MINILM.name))) / WEIGHTS
+PUBLISHED = model_folder(MINILM.name) / WEIGHTS
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +417,7 @@ def taught(published):
 def read(taught, tmp_path):
     """A function that runs the written graph: what it says of some statements, read after a question."""
     importlib.import_module("reader_graph").write_model(taught, 3, tmp_path / "reader.onnx")
-    session = start_session((tmp_path / "reader.onnx").read_bytes(), 1)
+    session = start_session(tmp_path / "reader.onnx", 1)
 
     def run(question, *statements, most=9):
         tokens, mask = pad_rows(statements)
@@ -520,6 +520,6 @@ def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
 
 
 def test_the_shipped_reader_has_what_the_tool_writes(published):
-    graph = importlib.import_module("onnx").load(str(Path(str(model_folder(READER.name))) / WEIGHTS)).graph
+    graph = importlib.import_module("onnx").load(str(model_folder(READER.name) / WEIGHTS)).graph
     assert [output.name for output in graph.output] == ["helps", "relations"]
     assert [given.name for given in graph.input] == ["question", "statements", "mask", "most"]
