@@ -18,6 +18,7 @@ from foreword.spaces.bundled import (
     MINILM,
     VOCABULARY,
     WEIGHTS,
+    WORDPIECE,
     model_folder,
     pad_rows,
     read_model_file,
@@ -55,7 +56,7 @@ def teach():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    found = Tokenizer.from_str(read_model_file(MINILM, VOCABULARY).decode())
+    found = Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
     found.no_truncation()
     found.no_padding()
     return found

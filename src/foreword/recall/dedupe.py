@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -160,13 +162,27 @@ def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:
 
 def find_containing_texts(texts: Sequence[str]) -> dict[int, set[int]]:
     """By the place of each text that others contain, the places of those others."""
-    gists = [read_gist(text) for text in texts]
     found: dict[int, set[int]] = {}
-    for at, part in enumerate(gists):
-        holders = {to for to, whole in enumerate(gists) if to != at and contains(whole, part)}
+    for at, others in enumerate(_find_texts_with_shared_words(texts)):
+        holders = {to for to in others if contains(read_gist(texts[to]), read_gist(texts[at]))}
         if holders:
             found[at] = holders
     return found
+
+
+def _find_texts_with_shared_words(texts: Sequence[str]) -> list[list[int]]:
+    """For each text the places of the others that share enough of its words to say all that it says."""
+    places: dict[str, int] = {}
+    # A set of words as the bits of a number: there are as many comparisons as pairs of texts.
+    sets = [
+        functools.reduce(operator.or_, (1 << places.setdefault(one, len(places)) for one in words), 0)
+        for words in map(_word_beginnings, texts)
+    ]
+    least = [own.bit_count() * _MIN_SHARED_WORDS for own in sets]
+    return [
+        [to for to, other in enumerate(sets) if to != at and (own & other).bit_count() >= least[at]]
+        for at, own in enumerate(sets)
+    ]
 
 
 # Files ----------------------------------------------------------------------------------------------------

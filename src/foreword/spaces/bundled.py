@@ -58,6 +58,11 @@ class LoadedModel:
     session: Any
 
 
+WORDPIECE = BundledModel(
+    "wordpiece", {VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"}
+)
+"""How texts are cut into tokens: all bundled models were trained with the same vocabulary."""
+
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """The words that the bundled encoder was trained to see before a question, and never before an answer."""
 
@@ -66,7 +71,6 @@ BGE = BundledModel(
     {
         WEIGHTS: "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
         GRAPH: "cc3e23d1c517110df64d65473c4e29c5e4a328f7ea2865ba8a2f063dad9b128c",
-        VOCABULARY: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
     },
 )
 _MAX_TEXT_TOKENS = 512
@@ -137,7 +141,6 @@ MINILM = BundledModel(
     {
         WEIGHTS: "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
         GRAPH: "e4fbb2922abfeb94fb8ee7002bd779d34b4d860daadd5611fad888fdc86dcad1",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
 MAX_PAIR_TOKENS = 256
@@ -307,18 +310,36 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
     map_model_file(bundle, GRAPH)
     with ThreadPoolExecutor(1, thread_name_prefix="foreword-load") as beside:
         session = beside.submit(start_session, model_folder(bundle.name) / GRAPH, threads)
-        tokenizer = _load_tokenizer(bundle, max_tokens)
+        tokenizer = _make_tokenizer(max_tokens)
         map_model_file(bundle, WEIGHTS)  # the session maps the same file
     return LoadedModel(tokenizer, session.result())
 
 
-def _load_tokenizer(bundle: BundledModel, max_tokens: int) -> Tokenizer:
+def _make_tokenizer(max_tokens: int) -> Tokenizer:
+    """A tokenizer that cuts texts to `max_tokens`; the vocabulary is read once and shared by all.
+
+    It pads nothing: `run_batch` pads to the longest of its batch, and masks what it pads.
+    """
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(read_model_file(bundle, VOCABULARY).decode())
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()  # `run_batch` pads to the longest of its batch, and masks what it pads
-    return tokenizer
+    with _vocabulary_lock:
+        known = _read_vocabulary()
+    made = Tokenizer(known.model)
+    for part in ("normalizer", "pre_tokenizer", "post_processor"):
+        setattr(made, part, getattr(known, part))
+    made.add_special_tokens(list(known.get_added_tokens_decoder().values()))
+    made.enable_truncation(max_tokens)
+    return made
+
+
+_vocabulary_lock = threading.Lock()
+
+
+@cache
+def _read_vocabulary() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
 
 
 def load_in_time(

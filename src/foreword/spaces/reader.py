@@ -16,7 +16,6 @@ from foreword.spaces.bundled import (
     BATCH_PAIR_TOKENS,
     BATCH_PAIRS,
     GRAPH,
-    VOCABULARY,
     WEIGHTS,
     BundledModel,
     BundledReranker,
@@ -37,7 +36,6 @@ READER = BundledModel(
     {
         WEIGHTS: "cd7800dd4e7f7b8f77d43319bd26b8061c530ab1fdde68e3f6aa089dc2588650",
         GRAPH: "f947a76c14702ca17fd447890df948eee99ed1d43e71ed7256cefaa662226436",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
