@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from itertools import accumulate
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -76,9 +76,10 @@ def _read_bundled_ranks(encoding: str) -> dict[bytes, int]:
     """Read bundled ranks: a count, one length byte per token, then the tokens' bytes in rank order."""
     data = (Path(__file__).parent / "ranks" / f"{encoding}.bin").read_bytes()
     count = int.from_bytes(data[:4], "little")
-    borders = list(accumulate(data[4 : 4 + count], initial=4 + count))
     # No loop of our own: there are 200,000 of them, and the first context of a process waits for this.
-    return dict(zip(map(data.__getitem__, map(slice, borders, borders[1:])), range(count), strict=True))
+    sizes = [f"{size}s" for size in range(256)]
+    tokens = struct.unpack_from("".join(map(sizes.__getitem__, data[4 : 4 + count])), data, 4 + count)
+    return dict(zip(tokens, range(count), strict=True))
 
 
 @functools.cache

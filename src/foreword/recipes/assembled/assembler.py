@@ -151,10 +151,7 @@ class ContextAssembler:
         self, draft: AssembledDraft, stages: Sequence[Stage[Any] | AsyncStage[Any]], *, record: bool
     ) -> FormattedContext:
         """Run the stages, store the receipt if `record`, and return the context."""
-        # A tokenizer loads its ranks with its first count: meanwhile the sources load their models.
-        ready = asyncio.create_task(asyncio.to_thread(draft.tokenizer.count, " "))
         draft = await run_async(draft, stages)
-        await ready
         over = max(0, draft.tokens - draft.budget)
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
