@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MIN_SHARED_WORDS, _MAX_SHORT_WORD = 1 / 3, 3
 """What says the same shares at least this many of its words; those of few letters say little."""
 
+_BITS = 2048
 _NEAR_TIE = 0.8
 """Of two that say the same, the worse one may be shown if its score is at least this share of the other's."""
 
@@ -172,17 +173,18 @@ def find_containing_texts(texts: Sequence[str]) -> dict[int, set[int]]:
 
 def _find_texts_with_shared_words(texts: Sequence[str]) -> list[list[int]]:
     """For each text the places of the others that share enough of its words to say all that it says."""
-    places: dict[str, int] = {}
-    # A set of words as the bits of a number: there are as many comparisons as pairs of texts.
-    sets = [
-        functools.reduce(operator.or_, (1 << places.setdefault(one, len(places)) for one in words), 0)
-        for words in map(_word_beginnings, texts)
-    ]
+    sets = list(map(_word_bits, texts))
     least = [own.bit_count() * _MIN_SHARED_WORDS for own in sets]
     return [
         [to for to, other in enumerate(sets) if to != at and (own & other).bit_count() >= least[at]]
         for at, own in enumerate(sets)
     ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _word_bits(text: str) -> int:
+    """The words of a text as bits of a number: sets of them are compared once for every pair of texts."""
+    return functools.reduce(operator.or_, (1 << hash(one) % _BITS for one in _word_beginnings(text)), 0)
 
 
 # Files ----------------------------------------------------------------------------------------------------

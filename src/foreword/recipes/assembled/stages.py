@@ -57,7 +57,7 @@ RECENCY, RECENT_DAYS = 0.1, 30.0
 """How much more a new commit or experience counts, and after how many days half of that is gone."""
 
 _DATED_SOURCES = ("commit", "experience")
-_HEAD_START_SECONDS = 0.03
+_HEAD_START_SECONDS = 0.04
 
 
 @dataclass(frozen=True, slots=True)
