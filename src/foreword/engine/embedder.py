@@ -19,6 +19,7 @@ the items are found without them.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 import time
@@ -118,6 +119,8 @@ class Embedder:
                     target=self._run_thread, name="foreword-embedder", daemon=True
                 )
                 self._thread.start()
+                # A program that ends without `close` would tear the thread down inside the encoder and abort.
+                atexit.register(self.close)
                 self._store.watch(self._queue_missing)
         if self._store.is_shared:
             self._queue_missing(workspace)
@@ -261,6 +264,7 @@ class Embedder:
             self._stopping.set()
             thread = self._thread
         if thread is not None:
+            atexit.unregister(self.close)
             self._queue.put(None)
             thread.join(CLOSE_TIMEOUT_SECONDS)
 
