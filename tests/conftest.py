@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import sys
@@ -99,10 +98,10 @@ def models_started_once():
     """The engines of all tests share one session of each bundled model, which only reads."""
     start, started = bundled.start_session, {}
 
-    def start_once(weights, threads):
-        key = hashlib.sha256(weights).digest(), threads
+    def start_once(graph, threads):
+        key = graph, threads
         if key not in started:
-            started[key] = start(weights, threads)
+            started[key] = start(graph, threads)
         return started[key]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -32,7 +32,14 @@ import numpy as np
 import reader_data as data
 from tokenizers import Tokenizer
 
-from foreword.spaces.bundled import MINILM, VOCABULARY, WEIGHTS, BundledEmbeddingProvider, read_model_file
+from foreword.spaces.bundled import (
+    MINILM,
+    VOCABULARY,
+    WEIGHTS,
+    WORDPIECE,
+    BundledEmbeddingProvider,
+    read_model_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +149,7 @@ def read_all(folders: Sequence[Path], kept: Sequence[str]) -> tuple[Lessons, Les
     names = [path.stem for path in files]
     if missing := set(kept).difference(names):
         raise SystemExit(f"no {', '.join(sorted(missing))} among {', '.join(names) or 'nothing'}")
-    tokenizer = Tokenizer.from_str(read_model_file(MINILM, VOCABULARY).decode())
+    tokenizer = Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
     tokenizer.no_truncation()
     tokenizer.no_padding()
     encoder = BundledEmbeddingProvider()

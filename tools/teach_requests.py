@@ -114,8 +114,8 @@ def prepare(out: Path) -> None:
 
 
 def _load_tokenizer() -> Any:  # noqa: ANN401  (a function from a text to its token numbers)
-    bundled, reader = _import("foreword.spaces.bundled"), _import("foreword.spaces.reader")
-    known = bundled.read_model_file(reader.READER, bundled.VOCABULARY).decode()
+    bundled = _import("foreword.spaces.bundled")
+    known = bundled.read_model_file(bundled.WORDPIECE, bundled.VOCABULARY).decode()
     tokenizer = _import("tokenizers").Tokenizer.from_str(known)
     tokenizer.no_truncation()
     tokenizer.no_padding()

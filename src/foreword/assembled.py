@@ -17,34 +17,61 @@ that searches an engine's workspace. They raise `ContextAssemblyError`, or `Inva
 unknown source. `Experiences` stores what was tried: an `Experience` has a goal, a hypothesis, an action, a
 prediction, an outcome, and perhaps a `RootCause` and a `Lesson`. A premortem finds precedents of a `Failure`;
 `Values` finds what experiences have in common. An `Indexer` reads a folder's code, documents and commits, and
-gives their numbers in `Indexed`.
+gives their numbers in `Indexed`. Every name is loaded on first use.
 """
 
-from foreword.compose.assembled import ContextItem, FormattedContext
-from foreword.errors import ContextAssemblyError, InvalidContextTypeError
-from foreword.indexing.indexer import Indexed, Indexer
-from foreword.knowledge.experience import Experience, Lesson, RootCause
-from foreword.knowledge.experiences import Experiences
-from foreword.knowledge.precedents import Failure
-from foreword.knowledge.values import Values
-from foreword.recipes.assembled.assembler import ContextAssembler
-from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.assembled.sources import Searcher
+from __future__ import annotations
 
-__all__ = [
-    "ContextAssembler",
-    "ContextAssemblyError",
-    "ContextItem",
-    "EngineSearcher",
-    "Experience",
-    "Experiences",
-    "Failure",
-    "FormattedContext",
-    "Indexed",
-    "Indexer",
-    "InvalidContextTypeError",
-    "Lesson",
-    "RootCause",
-    "Searcher",
-    "Values",
-]
+import importlib
+from typing import TYPE_CHECKING
+
+_HOME = {
+    "ContextAssembler": "foreword.recipes.assembled.assembler",
+    "ContextAssemblyError": "foreword.errors",
+    "ContextItem": "foreword.compose.assembled",
+    "EngineSearcher": "foreword.recipes.assembled.searcher",
+    "Experience": "foreword.knowledge.experience",
+    "Experiences": "foreword.knowledge.experiences",
+    "Failure": "foreword.knowledge.precedents",
+    "FormattedContext": "foreword.compose.assembled",
+    "Indexed": "foreword.indexing.indexer",
+    "Indexer": "foreword.indexing.indexer",
+    "InvalidContextTypeError": "foreword.errors",
+    "Lesson": "foreword.knowledge.experience",
+    "RootCause": "foreword.knowledge.experience",
+    "Searcher": "foreword.recipes.assembled.sources",
+    "Values": "foreword.knowledge.values",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605  (one table, from which both are made)
+
+if TYPE_CHECKING:
+    from foreword.compose.assembled import ContextItem as ContextItem
+    from foreword.compose.assembled import FormattedContext as FormattedContext
+    from foreword.errors import ContextAssemblyError as ContextAssemblyError
+    from foreword.errors import InvalidContextTypeError as InvalidContextTypeError
+    from foreword.indexing.indexer import Indexed as Indexed
+    from foreword.indexing.indexer import Indexer as Indexer
+    from foreword.knowledge.experience import Experience as Experience
+    from foreword.knowledge.experience import Lesson as Lesson
+    from foreword.knowledge.experience import RootCause as RootCause
+    from foreword.knowledge.experiences import Experiences as Experiences
+    from foreword.knowledge.precedents import Failure as Failure
+    from foreword.knowledge.values import Values as Values
+    from foreword.recipes.assembled.assembler import ContextAssembler as ContextAssembler
+    from foreword.recipes.assembled.searcher import EngineSearcher as EngineSearcher
+    from foreword.recipes.assembled.sources import Searcher as Searcher
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module it lives in; a first context does not wait for the others."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'foreword.assembled' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return __all__

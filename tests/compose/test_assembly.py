@@ -106,6 +106,15 @@ def test_free_tokens_go_to_what_was_cut_before_what_was_left_out():
     assert made.tokens > 990
 
 
+@pytest.mark.parametrize("words", [45, 60, 75, 85])
+def test_where_no_source_has_tokens_for_its_best_what_is_left_of_the_budget_is_used(words):
+    made = fit(
+        [piece(f"{source}{n}", words, source, 0.9 - n / 10) for source in WEIGHTS for n in (0, 1)], 150
+    )
+    assert names(made.pieces)[:2] == ["experience0", "code0"]
+    assert 140 < made.tokens <= 150
+
+
 def test_a_list_that_is_no_experience_keeps_all_its_lines_whatever_they_are_called():
     said = "**Memory**: The plan\n" + "\n".join(f"- **{name}**: {'word ' * 90}" for name in DISPENSABLE_LINES)
     plan = Piece("a", ContextItem("memory", said, 0.5, {"id": "a"}), TITLES["memory"], 0.5)

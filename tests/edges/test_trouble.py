@@ -246,14 +246,14 @@ def test_the_doctor_says_why_the_service_could_not_run_and_that_it_is_paused(for
 def test_the_doctor_looks_at_the_weights_of_every_model(foreword, monkeypatch, name):
     """One flipped bit is enough to give answers that are quietly wrong."""
     monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
-    read = bundled.read_model_file
+    read = bundled.map_model_file
 
     def read_damaged(bundle, file):
         if name.lower() in bundle.name.lower():
             raise bundled.EmbeddingError(f"{file} of {bundle.name} is damaged; reinstall it")
         return read(bundle, file)
 
-    monkeypatch.setattr(bundled, "read_model_file", read_damaged)
+    monkeypatch.setattr(bundled, "map_model_file", read_damaged)
     ran = foreword("doctor", "--json")
     bad = [one for one in ran.json["environment"] if not one["ok"]]
     assert (ran.code, len(bad)) == (1, 1)

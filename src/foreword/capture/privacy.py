@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.capture.agent import parse_hook_event
 from foreword.capture.excludes import Excludes
 from foreword.capture.pauses import find_pause, read_pauses
 from foreword.capture.refused_sessions import RefusedSessions
@@ -115,5 +114,7 @@ class EventGate:
 
 def may_wait_on_disk(home: Path, payload: bytes, at: float, workspace_of: Callable[[Path], str]) -> bool:
     """Whether an event, as the agent sent it, may wait in a file until it is stored."""
+    from foreword.capture.agent import parse_hook_event  # a store asks this module, too, and has no events
+
     event = parse_hook_event(payload, datetime.fromtimestamp(at, UTC))
     return event is not None and EventGate(home, workspace_of).find_refusal(event) is None

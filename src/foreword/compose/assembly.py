@@ -98,13 +98,14 @@ def fit_document(
         page.set_pieces(_choose_pieces(guessed, room, tokenizer))
         if page.pieces:
             page.drop_over_budget()
-            page.lengthen_cut_pieces()
-            page.add_left_out_pieces()
         if not page.pieces and guessed and (room >= MIN_ITEM_TOKENS or not hard):
             best = max(guessed, key=lambda piece: piece.rank)
             page.set_pieces([_shorten_piece(best, max(MIN_ITEM_TOKENS, room), tokenizer)])
             if hard:
                 page.drop_over_budget()
+        if page.pieces:
+            page.lengthen_cut_pieces()
+            page.add_left_out_pieces()
     return page.finish()
 
 

@@ -28,7 +28,6 @@ from foreword.engine.defaults import (
 from foreword.engine.embedder import Embedder, Progress, no_progress
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
-from foreword.knowledge.replacement import ReplacementJudge
 from foreword.log import get_logger
 from foreword.options import (
     CacheConfig,
@@ -41,8 +40,6 @@ from foreword.options import (
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
 from foreword.recall.retrieve import find_by_words
-from foreword.recipes import chat
-from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces.base import ReplacementReader
 from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
 from foreword.spaces.bundled import BundledReranker
@@ -58,7 +55,9 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from foreword.config import Settings
+    from foreword.knowledge.replacement import ReplacementJudge
     from foreword.options import ContextChanges, SearchChanges
+    from foreword.recipes.chat import ContextPreview, ContextResult
     from foreword.spaces.base import Reranker, Space, TimeSpace, TokenSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
@@ -123,9 +122,13 @@ class ContextEngine:
     def _make_embedder(self) -> Embedder | None:
         if self._dense is None:
             return None
+        return Embedder(self.store, self._dense, axes.VIEWS, self._make_judge, self._token_space)
+
+    def _make_judge(self) -> ReplacementJudge:
+        from foreword.knowledge.replacement import ReplacementJudge
+
         reader = self.reader
-        judge = ReplacementJudge(self.store, reader if isinstance(reader, ReplacementReader) else None)
-        return Embedder(self.store, self._dense, axes.VIEWS, judge, self._token_space)
+        return ReplacementJudge(self.store, reader if isinstance(reader, ReplacementReader) else None)
 
     # Remembering
 
@@ -312,6 +315,8 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextPreview:
         """What `build_context` would give, with its scores; nothing is recorded."""
+        from foreword.recipes.chat import ContextPreview, ContextResult
+
         chosen = _merge_options(ContextOptions, options, changes)
         result = self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
         return ContextPreview(
@@ -478,9 +483,9 @@ class ContextEngine:
     ) -> Query:
         check_workspace(workspace)
         if self._embedder:
-            self._embedder.embed_soon(workspace)
             if options.deadline_ms is not None:
                 self._embedder.postpone()
+            self._embedder.embed_soon(workspace)
         expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
         return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)
 
@@ -496,6 +501,8 @@ class ContextEngine:
         return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
 
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
+        from foreword.recipes import chat  # other recipes do without it, and it takes long to import
+
         query = replace(query, text=question_first(query.text))
         template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
@@ -510,7 +517,7 @@ class ContextEngine:
         receipt = pipeline.make_receipt(draft)
         if keep:
             pipeline.store_receipt(self.store, receipt)
-        return ContextResult(
+        return chat.ContextResult(
             context=draft.text,
             token_count=draft.tokens,
             memories=draft.results,
@@ -543,6 +550,8 @@ def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapp
 
 
 def _empty_context(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
+    from foreword.recipes.chat import ContextResult
+
     receipt = Receipt(
         id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
         notes=(Note("engine", str(error)),),

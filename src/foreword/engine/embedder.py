@@ -19,11 +19,13 @@ the items are found without them.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError
@@ -57,7 +59,7 @@ CLOSE_TIMEOUT_SECONDS = 10.0
 """How many seconds `close` waits for the current batch; an encoder that hangs must not block its user."""
 
 
-_QUIET_SECONDS = 0.25
+_QUIET_SECONDS = 1.0
 _MAX_POSTPONED_SECONDS = 3.0
 """How long ago the last question with a deadline must be, and at most how long the thread waits for that."""
 
@@ -83,12 +85,12 @@ class Embedder:
         store: Store,
         space: VectorSpace,
         views: Sequence[View] = (),
-        judge: ReplacementJudge | None = None,
+        make_judge: Callable[[], ReplacementJudge] | None = None,
         token_space: TokenSpace | None = None,
     ) -> None:
         self._store = store
         self._space = space
-        self._judge = judge
+        self._make_judge = make_judge
         self._token_space = token_space
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
@@ -117,6 +119,8 @@ class Embedder:
                     target=self._run_thread, name="foreword-embedder", daemon=True
                 )
                 self._thread.start()
+                # A program that ends without `close` would tear the thread down inside the encoder and abort.
+                atexit.register(self.close)
                 self._store.watch(self._queue_missing)
         if self._store.is_shared:
             self._queue_missing(workspace)
@@ -238,15 +242,21 @@ class Embedder:
 
     def _store_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
         """Store relations to the items that these replace; logs a warning if that fails."""
-        if self._judge is None:
+        judge = self._judge
+        if judge is None:
             return
         space = self._space
         try:
-            found = self._judge.find_replacements(workspace, space.name, space.digest, items, vectors)
+            found = judge.find_replacements(workspace, space.name, space.digest, items, vectors)
             if found:
                 self._store.run(PutRelations(workspace, found))
         except ForewordError as error:
             _log.warning("replacements not kept", workspace=workspace, error=str(error))
+
+    @cached_property
+    def _judge(self) -> ReplacementJudge | None:
+        """What judges new items; made with the first of them, since what it needs takes long to import."""
+        return self._make_judge() if self._make_judge else None
 
     def close(self) -> None:
         """Stop after the current batch. The items left are found when their workspace is opened again."""
@@ -254,6 +264,7 @@ class Embedder:
             self._stopping.set()
             thread = self._thread
         if thread is not None:
+            atexit.unregister(self.close)
             self._queue.put(None)
             thread.join(CLOSE_TIMEOUT_SECONDS)
 

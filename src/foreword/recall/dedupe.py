@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _MIN_SHARED_WORDS, _MAX_SHORT_WORD = 1 / 3, 3
 """What says the same shares at least this many of its words; those of few letters say little."""
 
+_BITS = 2048
 _NEAR_TIE = 0.8
 """Of two that say the same, the worse one may be shown if its score is at least this share of the other's."""
 
@@ -160,13 +163,28 @@ def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:
 
 def find_containing_texts(texts: Sequence[str]) -> dict[int, set[int]]:
     """By the place of each text that others contain, the places of those others."""
-    gists = [read_gist(text) for text in texts]
     found: dict[int, set[int]] = {}
-    for at, part in enumerate(gists):
-        holders = {to for to, whole in enumerate(gists) if to != at and contains(whole, part)}
+    for at, others in enumerate(_find_texts_with_shared_words(texts)):
+        holders = {to for to in others if contains(read_gist(texts[to]), read_gist(texts[at]))}
         if holders:
             found[at] = holders
     return found
+
+
+def _find_texts_with_shared_words(texts: Sequence[str]) -> list[list[int]]:
+    """For each text the places of the others that share enough of its words to say all that it says."""
+    sets = list(map(_word_bits, texts))
+    least = [own.bit_count() * _MIN_SHARED_WORDS for own in sets]
+    return [
+        [to for to, other in enumerate(sets) if to != at and (own & other).bit_count() >= least[at]]
+        for at, own in enumerate(sets)
+    ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _word_bits(text: str) -> int:
+    """The words of a text as bits of a number: sets of them are compared once for every pair of texts."""
+    return functools.reduce(operator.or_, (1 << hash(one) % _BITS for one in _word_beginnings(text)), 0)
 
 
 # Files ----------------------------------------------------------------------------------------------------

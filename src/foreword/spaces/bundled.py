@@ -10,6 +10,7 @@ is switched off before it is imported.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import threading
 import time
@@ -17,7 +18,6 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -29,7 +29,6 @@ from foreword.types import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from importlib.resources.abc import Traversable
     from types import ModuleType
 
     from tokenizers import Tokenizer
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     Run = Callable[[Sequence[int]], Any]
     """Scores the texts at the given places: a row of logits for each."""
 
-WEIGHTS, VOCABULARY = "model.onnx", "tokenizer.json"
+WEIGHTS, GRAPH, VOCABULARY = "model.onnx", "graph.onnx", "tokenizer.json"
 _MAX_THREADS = 4
 _EXACT_INSTRUCTIONS, _MAX_DESCRIPTION = frozenset({"avx512_vnni", "avx_vnni"}), 16_000
 _MAX_CHARACTERS = 20_000
@@ -59,6 +58,11 @@ class LoadedModel:
     session: Any
 
 
+WORDPIECE = BundledModel(
+    "wordpiece", {VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"}
+)
+"""How texts are cut into tokens: all bundled models were trained with the same vocabulary."""
+
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """The words that the bundled encoder was trained to see before a question, and never before an answer."""
 
@@ -66,7 +70,7 @@ BGE = BundledModel(
     "bge-small-en-v1.5",
     {
         WEIGHTS: "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-        VOCABULARY: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+        GRAPH: "cc3e23d1c517110df64d65473c4e29c5e4a328f7ea2865ba8a2f063dad9b128c",
     },
 )
 _MAX_TEXT_TOKENS = 512
@@ -136,7 +140,7 @@ MINILM = BundledModel(
     "ms-marco-MiniLM-L-12-v2",
     {
         WEIGHTS: "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        GRAPH: "e4fbb2922abfeb94fb8ee7002bd779d34b4d860daadd5611fad888fdc86dcad1",
     },
 )
 MAX_PAIR_TOKENS = 256
@@ -303,12 +307,39 @@ class BundledReranker:
 
 def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedModel:
     """A bundled model, ready to run; texts are cut to `max_tokens`. EmbeddingError if it is damaged."""
+    map_model_file(bundle, GRAPH)
+    with ThreadPoolExecutor(1, thread_name_prefix="foreword-load") as beside:
+        session = beside.submit(start_session, model_folder(bundle.name) / GRAPH, threads)
+        tokenizer = _make_tokenizer(max_tokens)
+        map_model_file(bundle, WEIGHTS)  # the session maps the same file
+    return LoadedModel(tokenizer, session.result())
+
+
+def _make_tokenizer(max_tokens: int) -> Tokenizer:
+    """A tokenizer that cuts texts to `max_tokens`; the vocabulary is read once and shared by all.
+
+    It pads nothing: `run_batch` pads to the longest of its batch, and masks what it pads.
+    """
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(read_model_file(bundle, VOCABULARY).decode())
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()  # `run_batch` pads to the longest of its batch, and masks what it pads
-    return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
+    with _vocabulary_lock:
+        known = _read_vocabulary()
+    made = Tokenizer(known.model)
+    for part in ("normalizer", "pre_tokenizer", "post_processor"):
+        setattr(made, part, getattr(known, part))
+    made.add_special_tokens(list(known.get_added_tokens_decoder().values()))
+    made.enable_truncation(max_tokens)
+    return made
+
+
+_vocabulary_lock = threading.Lock()
+
+
+@cache
+def _read_vocabulary() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
 
 
 def load_in_time(
@@ -334,17 +365,23 @@ def _load_into_future(load: Callable[[], LoadedModel], loading: Future[LoadedMod
         loading.set_exception(error)
 
 
-def model_folder(name: str) -> Traversable:
+def model_folder(name: str) -> Path:
     """The folder of a model's files."""
-    return resources.files("foreword.spaces").joinpath("models", name)
+    return Path(__file__).parent / "models" / name
 
 
 def read_model_file(bundle: BundledModel, name: str) -> bytes:
     """The content of a bundled file; EmbeddingError if it is missing or is not the one that was bundled."""
+    return bytes(map_model_file(bundle, name))
+
+
+def map_model_file(bundle: BundledModel, name: str) -> mmap.mmap:
+    """A bundled file, mapped into memory; EmbeddingError as for `read_model_file`."""
     advice = "reinstall it: pip install --force-reinstall foreword"
     try:
-        data = model_folder(bundle.name).joinpath(name).read_bytes()
-    except OSError as error:
+        with (model_folder(bundle.name) / name).open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # an empty file cannot be mapped: ValueError
         raise EmbeddingError(f"cannot read {name} of {bundle.name} ({error}); {advice}") from error
     # A flipped bit would load and give vectors that are quietly wrong; 20 ms buy certainty.
     if hashlib.sha256(data).hexdigest() != bundle.sha256[name]:
@@ -352,8 +389,8 @@ def read_model_file(bundle: BundledModel, name: str) -> bytes:
     return data
 
 
-def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
-    """A session that runs the weights on the processor."""
+def start_session(graph: Path, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
+    """A session that runs a graph, and the weights that it names, on the processor."""
     runtime = _import_onnxruntime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -364,7 +401,7 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
     if not adds_exactly(_describe_processors()):
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
-        return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except _onnxruntime_error_types() as error:
         raise EmbeddingError(
             f"onnxruntime cannot run the bundled model: {error}; upgrade onnxruntime"

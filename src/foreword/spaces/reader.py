@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from foreword.spaces.bundled import (
     BATCH_PAIR_TOKENS,
     BATCH_PAIRS,
-    VOCABULARY,
+    GRAPH,
     WEIGHTS,
     BundledModel,
     BundledReranker,
@@ -35,7 +35,7 @@ READER = BundledModel(
     "foreword-reader",
     {
         WEIGHTS: "cd7800dd4e7f7b8f77d43319bd26b8061c530ab1fdde68e3f6aa089dc2588650",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        GRAPH: "f947a76c14702ca17fd447890df948eee99ed1d43e71ed7256cefaa662226436",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)

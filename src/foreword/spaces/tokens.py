@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import EmbeddingError
 from foreword.spaces.bundled import (
-    VOCABULARY,
+    GRAPH,
     WEIGHTS,
     BundledModel,
     clean_text,
@@ -49,7 +49,7 @@ COLBERT = BundledModel(
     "answerai-colbert-small-v1",
     {
         WEIGHTS: "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        GRAPH: "9954f2284d117aa607032c32a8f5921e8497d3c990cd42771f9b3a79521ce9c8",
         PROJECTION: "e2bbe830fadf30ad90759139b6409ac07f9071211b6bb6503ebb04d592d0344d",
     },
 )

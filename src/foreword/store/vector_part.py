@@ -53,6 +53,12 @@ def vector_from_code(code: bytes) -> tuple[float, ...]:
     return tuple((values / length).tolist())
 
 
+def is_among(numbers: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which item numbers are among the wanted ones."""
+    # By a table, not by sorting, for which numpy would first import its masked arrays: 40 ms.
+    return np.isin(numbers, wanted, kind="table")
+
+
 def cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
     """The cosine of each code to a vector."""
     if not len(codes):
@@ -117,13 +123,13 @@ class Cosines:
 
     def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
-        wanted = np.isin(self.numbers, np.fromiter(numbers, np.int64))
+        wanted = is_among(self.numbers, np.fromiter(numbers, np.int64))
         return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
 
     def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> Cosines:
         """The cosines of the same items to the vector moved towards the mean of its best answers."""
         merit = self.values.copy()
-        for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
+        for at in np.flatnonzero(is_among(self.numbers, np.fromiter(bonuses, np.int64))):
             merit[at] += bonuses[int(self.numbers[at])]
         moved = _move_towards_codes(
             self.vector, self.codes[places_of_highest(merit, self.numbers, items)], weight

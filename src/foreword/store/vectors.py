@@ -31,6 +31,7 @@ from foreword.store.vector_part import (
     Cosines,
     NearestCosines,
     cosines_to_codes,
+    is_among,
     vector_from_code,
     vector_to_code,
 )
@@ -243,7 +244,8 @@ class _LargeFile:
             if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
                 return [number for number in near if number in passing][:limit]
             allowed = self._passing.all_numbers()
-            self._mask = np.isin(self._signs.numbers, () if allowed is None else allowed)
+            none = np.zeros(0, np.int64)
+            self._mask = is_among(self._signs.numbers, none if allowed is None else allowed)
         return self._nearest_by_signs(vector, limit, self._mask)
 
     def _nearest_by_signs(
@@ -381,7 +383,7 @@ class CodeFile:
         """The cosines of all items in records or rows, or of the allowed ones."""
         records = self._merge_rows_into_records(records, rows)
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
-        mask = numbers != _NO_ITEM if allowed is None else np.isin(numbers, allowed)
+        mask = numbers != _NO_ITEM if allowed is None else is_among(numbers, allowed)
         if not mask.all():
             places = np.flatnonzero(mask)
             # By places: indexing with a mask copies field by field and is far slower.
@@ -454,12 +456,12 @@ class CodeFile:
             return records
         body = self._encode_records(rows)
         fresh = np.frombuffer(body, self._record)
-        return np.concatenate([records[~np.isin(records["no"], fresh["no"])], fresh])
+        return np.concatenate([records[~is_among(records["no"], fresh["no"])], fresh])
 
     def _erase_records(self, item_numbers: NDArray[np.int64]) -> int:
         """Overwrite the codes of these items on the disk. Returns how many records they had."""
         records = self._map_records()
-        holes = np.isin(records["no"], item_numbers)
+        holes = is_among(records["no"], item_numbers)
         if self._map is None or not holes.any():
             return 0
         records["code"][holes] = 0

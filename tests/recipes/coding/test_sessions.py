@@ -62,6 +62,7 @@ class Agent:
         self.said = []
 
     def take(self, step):
+        step = step.replace("{folder}", self.folder)
         self.clock.advance(seconds=20)
         word, _, rest = step.partition(" ")
         if word.endswith(":"):

@@ -18,8 +18,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
-from foreword.capture.code.units import cut_code
-from foreword.capture.documents.chunking import cut_document
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.storable import decode_text, storable_file_time, storable_path
 from foreword.capture.folder.walk import SourceFile, read_file
@@ -69,6 +67,10 @@ def cut_file(
 
     The secrets of the file are removed, but each item must still be checked.
     """
+    # Imported here, since a context whose files have not changed cuts none.
+    from foreword.capture.code.units import cut_code
+    from foreword.capture.documents.chunking import cut_document
+
     created_at = storable_file_time(file.mtime_ns / 1e9)
     language = language_of(file.path, data)
     if language == "pdf":

@@ -7,6 +7,7 @@ a heredoc, is no run, nor is a step in the background. In doubt there is no run.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from dataclasses import dataclass, replace
@@ -126,6 +127,7 @@ HEREDOC = re.compile(
 _CANNOT_FAIL = re.compile(
     r"(?:cd|pushd|popd|export|source|\.|set|unset|mkdir|echo|printf|true|:|clear|sleep|for)(?:\s|$)"
 )
+_MOVES = re.compile(r"(?:cd|pushd) (\S+)")
 _NEGATES = re.compile(r"(?:(?:do|then|else) )?(?:!|if|while|until) ")
 _LOOPS = re.compile(r"(?:do|for|while|until) ")
 _SHOWS_END = re.compile(r"(?:\S*/)?(?:tail|tee|cat|less|more|ts|nl)(?:\s|$)")
@@ -135,15 +137,37 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
-    command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
+    command = _unwrap_command(command)
+    steps, separators = _split_into_steps(command)
+    places = range(min(len(steps), _MAX_STEPS))
+    return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
+
+
+def find_run_folder(command: str, folder: str) -> str:
+    """The folder in which a command line, begun in `folder`, tests or builds: where `cd` has led it."""
+    for step in _split_into_steps(_unwrap_command(command))[0][:_MAX_STEPS]:
+        if find_runner_step(step[:_MAX_STEP_CHARACTERS]) is not None:
+            break
+        moved = _MOVES.fullmatch(step)
+        if moved and not (target := show_quoted_text(moved[1])).startswith(("-", "$")):
+            folder = os.path.normpath(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
+    return folder
+
+
+def _unwrap_command(command: str) -> str:
+    """A command line without a shell around it, and without quotation marks around single words."""
+    return _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
+
+
+def _split_into_steps(command: str) -> tuple[list[str], list[str]]:
+    """The steps of a command line, and what separates each from the next."""
     parts = _SEPARATOR.split(_REDIRECT.sub(" ", SHELL_QUOTATION.sub(_hide_quoted_text, command)))
     steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
     while steps and not steps[-1]:  # a separator at the end leaves an empty step
         steps.pop()
         if separators and separators[-1] in (";", "\n"):
             separators.pop()
-    places = range(min(len(steps), _MAX_STEPS))
-    return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
+    return steps, separators
 
 
 def _hide_quoted_text(quotation: re.Match[str]) -> str:

@@ -144,7 +144,7 @@ class EngineSearcher:
 
     def begin(self, query: str) -> Query:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
-        return self._engine.draft(query, self.workspace, SearchOptions(), "assembled", 0).query
+        return self._engine.draft(query, self.workspace, self._options, "assembled", 0).query
 
     def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""

@@ -57,6 +57,7 @@ RECENCY, RECENT_DAYS = 0.1, 30.0
 """How much more a new commit or experience counts, and after how many days half of that is gone."""
 
 _DATED_SOURCES = ("commit", "experience")
+_HEAD_START_SECONDS = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,13 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
     """A stage that searches all sources at once; one that fails or is late leaves a note."""
 
     async def gather(draft: AssembledDraft) -> AssembledDraft:
-        outcomes = await asyncio.gather(
+        asked = asyncio.gather(
             *(_ask_source(question, timeout_seconds) for question in questions.values()),
             return_exceptions=True,
         )
+        counted = asyncio.create_task(_count_once(draft.tokenizer, asked))
+        outcomes = await asked
+        await counted
         found: dict[str, Sequence[ContextItem]] = {}
         dropped: list[DroppedResult] = []
         notes: list[Note] = []
@@ -129,6 +133,13 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
         return replace(draft.keep((), dropped).with_notes(*notes), found=found)
 
     return gather
+
+
+async def _count_once(tokenizer: Tokenizer, asked: asyncio.Future[Any]) -> None:
+    """Let a tokenizer load its ranks, with its first count, while the sources load their models."""
+    # They need the interpreter for a moment only, but ranks would keep it from them for long.
+    await asyncio.wait([asked], timeout=_HEAD_START_SECONDS)
+    await asyncio.to_thread(tokenizer.count, " ")
 
 
 async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:

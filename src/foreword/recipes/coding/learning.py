@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
 from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
+from foreword.capture.runs.commands import find_run_folder
 from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, read_command
@@ -75,7 +77,10 @@ class Learning:
         if not event.name.startswith("PostToolUse"):
             return []
         call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
-        changes, run = read_changes(call), read_event_run(event)
+        changes, run = (
+            read_changes(call),
+            None if _runs_elsewhere(event, workspace) else read_event_run(event),
+        )
         if not changes and run is None:
             return []
         found: list[Teaching] = []
@@ -154,6 +159,12 @@ def read_event_run(event: AgentEvent) -> RunResult | None:
     if not command or not event.name.startswith("PostToolUse"):
         return None
     return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
+
+
+def _runs_elsewhere(event: AgentEvent, workspace: str) -> bool:
+    """Whether a command goes to another project before it runs anything: that proves nothing for this one."""
+    folder = Path(find_run_folder(read_command(event.tool_input), event.folder))
+    return Path(workspace).is_absolute() and not any(map(folder.is_relative_to, (workspace, event.folder)))
 
 
 def _read_run_from_turn(turn: Item) -> RunResult | None:
