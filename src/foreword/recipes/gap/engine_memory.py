@@ -217,7 +217,9 @@ class EngineMemory:
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
-        vectors = self._embed_texts(encoder, texts)  # while a search that runs beside this encodes the question
+        vectors = self._embed_texts(
+            encoder, texts
+        )  # while a search that runs beside this encodes the question
         question_vector = self._question_vector(query) or ()
         return [self._rescaled_cosine(question_vector, one) for one in vectors]
 

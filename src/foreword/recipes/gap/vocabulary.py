@@ -62,7 +62,8 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’(?!\w)|«[^»\n]{1,400}»|(?<!\w)'[^'\n]{2,400}'(?!\w)"
 )
-_NAME = re.compile(r"[^\s?!]{1,60}(?<![.,;:])")
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_NAME = re.compile(rf"[^\s?!{_CJK}]{{1,60}}(?<![.,;:])")  # without blanks, Chinese may be a whole sentence
 _TERM = re.compile(r"[^\s?!.]{1,30}(?: [^\s?!.]{1,30}){1,2}")
 _SENTENCE_END = re.compile(r"(?<=[.!?…:;])[\"')\]]*\s+|\n+")
 _SQL = re.compile(r"\bselect\b.{1,200}?\bfrom\b.{1,200}", re.IGNORECASE)
