@@ -45,6 +45,7 @@ from foreword.recipes.gap.request_judge import (
     features_by_sentence,
     sum_features,
 )
+from foreword.recipes.gap.vocabulary import remove_terms
 from foreword_measure.quality.ordinary import (
     TAUGHT_HALF,
     commit_messages,
@@ -217,7 +218,7 @@ def _read_reports_by_writer() -> dict[str, list[str]]:
 
 
 def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
-    sentences = own_sentences(text)
+    sentences = tuple(map(remove_terms, own_sentences(text)))
     spelled = [_letters_only(one) for one in asks or ()]
     marked = tuple(
         gap

@@ -1,12 +1,12 @@
 """Whether the lack of something is noticed in long replies of other writers, and not in ordinary messages.
 
-    test.jsonl, test_second.jsonl, test_third.jsonl
+    test.jsonl, test_second.jsonl, test_third.jsonl, test_fourth.jsonl
                           text, lack, asks (the sentences that ask), language, layout (text, json)
     circles_test.jsonl    circle, messages
 
 The files are in measure/lacks, whose README says who wrote them. Errors in the second and the third were
-never read. Each message is the only one of a state, by
-an agent. In ordinary messages nobody asks for anything; a lack that is found in them is a false alarm.
+never read. Each message is the only one of a state, by an agent. In ordinary messages nobody asks for
+anything; a lack that is found in them is a false alarm.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "lacks"
 REPLIES, SECOND_REPLIES, THIRD_REPLIES = "test.jsonl", "test_second.jsonl", "test_third.jsonl"
+FOURTH_REPLIES = "test_fourth.jsonl"
 CIRCLES = "circles_test.jsonl"
 LONG_WORDS = 100
 """From how many words on a reply counts as long."""
@@ -45,16 +46,17 @@ _COLUMNS = ("messages", "right", "wrong", "missed", "precision", "recall")
 def measure_lacks(folders: Sequence[Path] = ()) -> Report:
     """How well lacks are noticed, by words alone and with models; `folders` have more ordinary texts."""
     runs: dict[str, GapModels] = {OURS: WORDS_ALONE, WITH_MODELS: bundled_models()}
-    replies, second, third = (
+    replies, second, third, fourth = (
         [_Reply(row) for row in _read_rows(FOLDER / name)]
-        for name in (REPLIES, SECOND_REPLIES, THIRD_REPLIES)
+        for name in (REPLIES, SECOND_REPLIES, THIRD_REPLIES, FOURTH_REPLIES)
     )
     heard = {
-        run: {one: _find_lack(one.text, models.read) for one in (*replies, *second, *third)}
+        run: {one: _find_lack(one.text, models.read) for one in (*replies, *second, *third, *fourth)}
         for run, models in runs.items()
     }
     groups = {**_group_replies(replies), "long replies, second set": second}
     groups |= {f"{name}, third set": group for name, group in _group_replies(third).items()}
+    groups["long replies, fourth set"] = fourth
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
         for run in runs

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from foreword.edges.langgraph import (
@@ -64,10 +65,10 @@ def test_a_supervisors_worker_is_given_what_its_task_needs(engine, project, awai
 def test_an_agent_of_a_swarm_hands_over_with_context(engine, project, scripted, awaited):
     call = AIMessage("", tool_calls=[{"name": "hand_over_to_developer", "args": {"task": TASK}, "id": "1"}])
     planner, developer = scripted(call), scripted("Done.")
-    tool = handoff_tool(engine, "shop", "developer", GENEROUS)
+    hand_over = handoff_tool(engine, "shop", "developer", GENEROUS)
     graph = StateGraph(State)
     graph.add_node(
-        "planner", create_agent(planner, tools=[tool], name="planner"), destinations=("developer",)
+        "planner", create_agent(planner, tools=[hand_over], name="planner"), destinations=("developer",)
     )
     graph.add_node(
         "developer", create_agent(developer, middleware=[GapMiddleware(engine, "shop")], name="developer")
@@ -80,6 +81,33 @@ def test_an_agent_of_a_swarm_hands_over_with_context(engine, project, scripted, 
     assert state["active_agent"] == "developer"
     assert "thirty minutes" in said(developer)
     assert "thirty minutes" not in str(state["messages"])
+
+
+def test_calls_beside_a_hand_off_are_not_left_without_an_answer(engine, project, scripted):
+    @tool
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        return word
+
+    calls = [
+        {"name": "hand_over_to_senior_developer", "args": {"task": TASK}, "id": "1"},
+        {"name": "look_up", "args": {"word": "timeout"}, "id": "2"},
+    ]
+    parts = [{"type": "text", "text": "Over."}, *({"type": "tool_use", **call} for call in calls)]
+    planner, developer = scripted(AIMessage(parts, tool_calls=calls)), scripted("Done.")
+    hand_over = handoff_tool(engine, "shop", "senior developer", GENEROUS)  # no blanks in a tool's name
+    graph = StateGraph(State)
+    graph.add_node(
+        "planner", create_agent(planner, tools=[hand_over, look_up]), destinations=("senior developer",)
+    )
+    graph.add_node("senior developer", create_agent(developer))
+    graph.add_edge(START, "planner")
+    graph.add_edge("senior developer", END)
+    graph.compile().invoke({"messages": [HumanMessage("Please see to the sign-in.")]})
+    _, asking, answer = developer.seen[-1]
+    assert [call["id"] for call in asking.tool_calls] == [answer.tool_call_id] == ["1"]
+    assert [part["id"] for part in asking.content if part["type"] == "tool_use"] == ["1"]
+    assert answer.name == "hand_over_to_senior_developer"
 
 
 def test_a_memory_that_fails_does_not_stop_a_hand_off(engine, project, caplog):

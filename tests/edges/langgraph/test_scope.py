@@ -71,7 +71,7 @@ def test_two_values_that_differ_are_an_error():
 
 
 @pytest.mark.parametrize(
-    "template", ["acme/{}", "acme/{0}", "acme/{user_id", "{a}{b}", "{a}x{b}", "acme/{a b}"]
+    "template", ["acme/{}", "acme/{0}", "acme/{user_id", "{a}{b}", "{a}x{b}", "acme/{a b}", "{a!r}", "{a:.1}"]
 )
 def test_a_template_that_cannot_tell_users_apart_is_refused(template):
     with pytest.raises(ValidationError):

@@ -57,6 +57,11 @@ def test_an_index_that_is_no_list_of_paths_is_refused_and_says_what_it_may_be(st
     assert store.get(("a",), "k") is None
 
 
+def test_a_single_path_is_not_taken_for_a_list_of_letters(engine):
+    with pytest.raises(ValidationError, match=r"fields=\['text'\]"):
+        ForewordStore(engine, "shop", fields="text")
+
+
 def test_keys_of_a_value_come_back_as_text(store):
     store.put(("a",), "k", {1: {2: "x"}})
     assert store.get(("a",), "k").value == {"1": {"2": "x"}}

@@ -57,8 +57,8 @@ def test_every_kind_is_measured_with_and_without_models(lack_measures):
 
 def test_a_lack_is_heard_in_long_replies(lack_measures):
     for run in (OURS, WITH_MODELS):
-        for replies in ("long replies", "long replies, second set", "long replies, third set"):
-            heard = lack_measures.data["replies"][f"{run}, {replies}"]
+        for replies in ("", ", second set", ", third set", ", fourth set"):
+            heard = lack_measures.data["replies"][f"{run}, long replies{replies}"]
             assert heard["precision"] >= LONG_PRECISION[run]
             assert heard["recall"] >= LONG_RECALL[run]
 

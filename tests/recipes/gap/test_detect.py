@@ -248,6 +248,18 @@ def test_a_short_need_is_asked_for_together_with_the_task():
     assert find_context_gap({"missing_context": True}).context_query == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("I need more information: what does `PAYMENT_GRACE_DAYS` mean?", "PAYMENT_GRACE_DAYS"),
+        ('Which team owns the host "atlas-edge-2"? The inventory does not say.', "atlas-edge-2"),
+        ('I need more information: what does "dual control" mean?', "dual control"),
+    ],
+)
+def test_a_query_has_the_names_that_the_agent_put_in_marks(asked, name):
+    assert name in find_context_gap(talk(agent("dev", asked))).context_query
+
+
 def test_a_query_is_never_too_long():
     assert len(find_context_gap({"missing_context": "word " * 5000}).context_query) == 500
 

@@ -17,6 +17,7 @@ from foreword.recipes.gap.request_judge import (
     ASKING_LOGIT,
     MAX_PASSAGE_CHARACTERS,
     MAX_READ_SENTENCES,
+    MIN_ALONE_LOGIT,
     NEVER_ASKS,
     WORDS_SHARE,
     features_by_sentence,
@@ -135,7 +136,13 @@ def test_the_reader_reads_what_may_ask_and_nothing_else():
     assert not asks("All 48 tests pass and the branch is merged.", reader)
     assert reader.shown == []
     asks(f"The branch is merged. {LACK}", reader)
-    assert reader.shown == [(f"The branch is merged. {LACK}", LACK)]
+    assert reader.shown == [("", LACK), (f"The branch is merged. {LACK}", LACK)]
+
+
+def test_a_sentence_that_would_not_ask_by_itself_is_not_read_within_its_passage():
+    reader = Reader(MIN_ALONE_LOGIT - 0.1)
+    assert not asks(f"The branch is merged. {LACK}", reader)
+    assert reader.shown == [("", LACK)]
 
 
 def test_the_reader_decides_with_a_share_of_the_words():
@@ -146,10 +153,16 @@ def test_the_reader_decides_with_a_share_of_the_words():
     assert not asks(LACK, Reader(-9.0))
 
 
+def test_an_explicit_request_needs_no_reader():
+    reader = Reader(-9.0)
+    assert asks("I need more information: which port is it?", reader)
+    assert reader.shown == []
+
+
 def test_only_the_likeliest_sentences_of_a_message_are_read():
     reader = Reader()
     asks(" ".join(f"Which of the {at} ports is it?" for at in range(30)), reader)
-    assert len(reader.shown) == MAX_READ_SENTENCES
+    assert len(set(reader.shown)) == len(reader.shown) == 2 * MAX_READ_SENTENCES
 
 
 def test_a_sentence_is_read_within_its_passage():
@@ -161,12 +174,12 @@ def test_a_sentence_is_read_within_its_passage():
     assert passage_around(["x" * 900], 0) == "x" * 900
 
 
-def test_two_passages_of_a_long_reply_are_read_at_once():
+def test_two_sentences_are_read_at_once_by_themselves_and_then_within_their_passages():
     both_are_read = threading.Barrier(2)
 
-    def read(_, sentences):
-        both_are_read.wait(timeout=10)  # fails if one passage is only read when the other is done
-        return [9.0 if "who" in sentence else -5.0 for sentence in sentences]
+    def read(passage, sentences):
+        both_are_read.wait(timeout=60)  # fails if one is only read when the other is done
+        return [9.0 if "who" in sentence or not passage else -5.0 for sentence in sentences]
 
     reply = own_sentences(f"{LACK} {CALM * 12} Nobody told us who signs the form.")
     margins = sentence_margins(reply, read)
@@ -250,3 +263,9 @@ def test_no_text_makes_classifying_slow(bait):
     started = time.thread_time()
     surest_margin(own_sentences(text))
     assert time.thread_time() - started < 1
+
+
+def test_what_a_quoted_term_says_is_not_said_by_its_speaker():
+    assert sentence_margins(['The status is "still unclear" in the table.']) == sentence_margins(
+        ["The status is   in the table."]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foreword.recipes.gap.vocabulary import (
     remove_quotations,
+    remove_terms,
     split_sentences,
     stem,
     text_similarity,
@@ -32,6 +33,14 @@ def test_what_a_text_quotes_is_removed():
     assert "?" not in remove_quotations(text)
     assert "don't forget" in remove_quotations(text)
     assert split_sentences("One. Two? Three") == ["One.", "Two?", "Three"]
+
+
+def test_names_and_terms_in_marks_stay_when_quotations_are_removed():
+    assert remove_quotations("Is `GRACE_DAYS` or 'Q-closing' right?") == "Is GRACE_DAYS or Q-closing right?"
+    assert remove_quotations('Does "dual control" count?') == 'Does "dual control" count?'
+    assert remove_terms('Does "dual control" count?') == "Does   count?"
+    for shown in ('"as I said to you then"', "`a + b`", '"really?"', '"yes."'):
+        assert remove_quotations(shown).strip() == ""
 
 
 def test_texts_that_differ_in_a_number_are_not_alike():

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain.tools import InjectedState, InjectedToolCallId
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from foreword.recipes.gap.types import InjectionConfig
 
 _log = get_logger("foreword.langgraph")
+
+_NOT_IN_TOOL_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+"""What models do not take in the name of a tool; a node may be called "research expert"."""
 
 
 def handoff_node(
@@ -79,6 +83,10 @@ def handoff_tool(
     for it is put into `handoff_context`, a key that the outer graph's state needs (`GapState`).
     """
     memories = Memories(engine, workspace)
+    tool_name = name or "hand_over_to_" + _NOT_IN_TOOL_NAMES.sub("_", agent)
+
+    def answer(task: str, tool_call_id: str) -> ToolMessage:
+        return ToolMessage(f"Handed over to {agent}: {task}", name=tool_name, tool_call_id=tool_call_id)
 
     async def hand_over(
         task: str,
@@ -89,7 +97,7 @@ def handoff_tool(
         update = await _prepare_update(
             state, memory, config, receiver=agent, task=task, required_context=required_context
         )
-        return _make_command(agent, task, state, tool_call_id, update)
+        return _make_command(agent, state, answer(task, tool_call_id), update)
 
     def hand_over_and_wait(
         task: str,
@@ -102,12 +110,12 @@ def handoff_tool(
                 state, memory, config, receiver=agent, task=task, required_context=required_context
             )
         )
-        return _make_command(agent, task, state, tool_call_id, update)
+        return _make_command(agent, state, answer(task, tool_call_id), update)
 
     return StructuredTool.from_function(
         func=hand_over_and_wait,
         coroutine=hand_over,
-        name=name or f"hand_over_to_{agent}",
+        name=tool_name,
         description=description or f"Hand the work over to {agent}. Say in `task` what is to be done.",
     )
 
@@ -142,16 +150,31 @@ def _describe_handoff(result: HandoffResult, started: float) -> dict[str, Any]:
     return {**outcome, "receiver": result.receiver, "missing": list(result.missing)}
 
 
-def _make_command(
-    agent: str, task: str, state: object, tool_call_id: str, update: Mapping[str, Any]
-) -> Command[Any]:
-    """The command that continues with the agent in the outer graph, with the messages so far."""
-    messages = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", ())
-    notice = ToolMessage(
-        f"Handed over to {agent}: {task}", name=f"hand_over_to_{agent}", tool_call_id=tool_call_id
-    )
+def _make_command(agent: str, state: object, answer: ToolMessage, update: Mapping[str, Any]) -> Command[Any]:
+    """The command that continues with the agent in the outer graph, with the messages so far.
+
+    Calls that the sender made beside the hand-off are taken away: nothing will answer them any more, and
+    models refuse a talk in which a call has no answer.
+    """
+    held = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    messages = list(held or ())
+    if messages and isinstance(messages[-1], AIMessage):
+        messages[-1] = _keep_one_call(messages[-1], answer.tool_call_id)
     return Command(
         goto=agent,
         graph=Command.PARENT,
-        update={**update, "messages": [*messages, notice], "active_agent": agent},
+        update={**update, "messages": [*messages, answer], "active_agent": agent},
     )
+
+
+def _keep_one_call(message: AIMessage, call_id: str) -> AIMessage:
+    """A copy of a message that makes only this call."""
+    content = message.content
+    if isinstance(content, list):
+        content = [
+            part
+            for part in content
+            if isinstance(part, str) or part.get("type") != "tool_use" or part.get("id") == call_id
+        ]
+    calls = [call for call in message.tool_calls if call["id"] == call_id]
+    return message.model_copy(update={"tool_calls": calls, "content": content})

@@ -119,8 +119,9 @@ def _split_template(template: str) -> tuple[tuple[str, str | None], ...]:
             f"the workspace {template!r} is no template: {error}; write {{{{ and }}}} for plain braces"
         ) from None
     parts = tuple((literal, field) for literal, field, _, _ in parsed)
+    is_formatted = any(spec or conversion for _, _, spec, conversion in parsed)
     for place, (literal, field) in enumerate(parts):
-        if field is not None and not all(part.isidentifier() for part in field.split(".")):
+        if field is not None and (is_formatted or not all(part.isidentifier() for part in field.split("."))):
             raise ValidationError(
                 f"the workspace {template!r} must name its values, as in 'acme/{{user_id}}'"
             )

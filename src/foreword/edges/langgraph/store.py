@@ -89,6 +89,8 @@ class ForewordStore(BaseStore):
     ) -> None:
         if score not in ("relevance", "cosine"):
             raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
+        if isinstance(fields, str):  # its letters would be the paths
+            raise ValidationError(f"fields must be a list of paths, as in fields=[{fields!r}]")
         self.ttl_config = ttl
         self._scope = WorkspaceScope(workspace)
         self._engine = engine

@@ -217,8 +217,11 @@ class EngineMemory:
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
+        vectors = self._embed_texts(
+            encoder, texts
+        )  # while a search that runs beside this encodes the question
         question_vector = self._question_vector(query) or ()
-        return [self._rescaled_cosine(question_vector, one) for one in self._embed_texts(encoder, texts)]
+        return [self._rescaled_cosine(question_vector, one) for one in vectors]
 
     def _compare_texts(self, one: str, other: str) -> float:
         """The cosine of two texts; 0 if there is no encoder."""

@@ -2,9 +2,10 @@
 
 Each sentence is first judged by learned weights of its words and of those of its neighbours, so that a
 question that is answered at once does not count; sentences without any word that could ask are skipped. If a
-reader is passed, it then reads the sentences that may ask within their passage, and decides. A message asks
-when one of its sentences does, however long the rest is. `tools/fit_requests.py` writes the weights to a JSON
-file beside this module, `tools/teach_requests.py` teaches the reader.
+reader is passed, it then reads the sentences that may ask: first by themselves, all at once, and those that
+would ask if they stood alone within their passage, which decides. A message asks when one of its sentences
+does, however long the rest is. `tools/fit_requests.py` writes the weights to a JSON file beside this module,
+`tools/teach_requests.py` teaches the reader.
 
 It works best for English, which most of the lessons were written in; other languages are judged in English,
 word by word. `foreword eval --gaps` has the numbers.
@@ -24,7 +25,7 @@ from itertools import pairwise
 
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
-from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, word_group
+from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, remove_terms, word_group
 from foreword.text.translate import to_english
 
 _log = get_logger("foreword.gap")
@@ -43,7 +44,11 @@ MAX_READ_AT_ONCE = 2
 MAX_PASSAGE_CHARACTERS = 700
 """At most how much of a message the reader sees around a sentence."""
 
-WORDS_SHARE, ASKING_LOGIT = 0.2, -0.5
+MIN_ALONE_LOGIT = 0.0
+"""The least logit of a sentence by itself with which it is read within its passage. What stands around a
+sentence answers or settles a question, and hardly ever makes one."""
+
+WORDS_SHARE, ASKING_LOGIT = 0.2, -1.25
 """The share of the score by words that is added to the reader's logit, and the sum from which on a sentence
 asks."""
 
@@ -110,20 +115,21 @@ def sentence_margins(sentences: Sequence[str], read: ReadSentences | None = None
 
     Sentences of other languages are judged in English, word by word: most of the lessons were English.
     """
-    sentences = [to_english(sentence) for sentence in sentences]
+    sentences = [to_english(remove_terms(sentence)) for sentence in sentences]
     weights, scores = load_request_weights(), sentence_scores(tuple(sentences))
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
     margins = [NEVER_ASKS if score is None else score - threshold for score in scores]
+    # In a long text, "it is unclear" is more often about the world.
+    clear = [not is_long and EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
+    if any(clear):  # it asks, whatever the reader would say
+        return [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
     if read is not None:
         try:
-            margins = _margins_by_reader(sentences, scores, read)
+            return _margins_by_reader(sentences, scores, read)
         except EmbeddingError as error:
             _log.warning("a message is judged by its words alone", problem=str(error))
-    if is_long:  # in a long text, "it is unclear" is more often about the world
-        return margins
-    clear = [EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
-    return [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
+    return margins
 
 
 def _margins_by_reader(
@@ -132,29 +138,32 @@ def _margins_by_reader(
     """The margins of the sentences that the reader reads; the others surely ask for nothing."""
     likely = [at for at, score in enumerate(scores) if score is not None and score >= MIN_READ_SCORE]
     likely = sorted(likely, key=lambda at: -(scores[at] or 0.0))[:MAX_READ_SENTENCES]
+    shares = [("", likely[first::MAX_READ_AT_ONCE]) for first in range(min(len(likely), MAX_READ_AT_ONCE))]
     by_passage: dict[str, list[int]] = {}
-    for at in likely:
-        by_passage.setdefault(passage_around(sentences, at), []).append(at)
+    for at, alone in _read_at_once(sentences, shares, read):
+        if alone >= MIN_ALONE_LOGIT:
+            by_passage.setdefault(passage_around(sentences, at), []).append(at)
     margins = [NEVER_ASKS] * len(sentences)
-    for at, logit in _read_passages(sentences, by_passage, read):
+    for at, logit in _read_at_once(sentences, list(by_passage.items()), read):
         margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
     return margins
 
 
-def _read_passages(
-    sentences: Sequence[str], by_passage: Mapping[str, Sequence[int]], read: ReadSentences
+def _read_at_once(
+    sentences: Sequence[str], shares: Sequence[tuple[str, Sequence[int]]], read: ReadSentences
 ) -> Iterator[tuple[int, float]]:
-    """The logit of each sentence to read, with its place; several passages are read at once, in threads."""
+    """The places to read with their logits; `shares` are passages with places in them, read in threads."""
 
-    def read_one(passage: str) -> Sequence[float]:
-        return read(passage, [sentences[at] for at in by_passage[passage]])
+    def read_share(share: tuple[str, Sequence[int]]) -> Sequence[float]:
+        passage, places = share
+        return read(passage, [sentences[at] for at in places])
 
-    if len(by_passage) < MAX_READ_AT_ONCE:
-        logits = list(map(read_one, by_passage))
+    if len(shares) < MAX_READ_AT_ONCE:
+        logits = list(map(read_share, shares))
     else:
         with ThreadPoolExecutor(MAX_READ_AT_ONCE, thread_name_prefix="foreword-requests") as pool:
-            logits = list(pool.map(read_one, by_passage))
-    for places, found in zip(by_passage.values(), logits, strict=True):
+            logits = list(pool.map(read_share, shares))
+    for (_, places), found in zip(shares, logits, strict=True):
         yield from zip(places, found, strict=True)
 
 
