@@ -62,7 +62,7 @@ _MAX_READ = 30
 _COMPARED_FOR_REPEATS = 3
 """How many times as many chunks as are asked for are compared, to drop those that repeat others."""
 
-_CANDIDATES, _READ_AGAIN, _STATEMENTS = 5, 2, 2
+_CANDIDATES, _READ_AGAIN, _STATEMENTS = 4, 2, 2
 """How many chunks the reader reads from the heaviest angle, how many of these again from each other angle,
 and at most how many statements of each."""
 
