@@ -10,9 +10,9 @@ from foreword.types import Item, SearchResult, Turn
 QUESTION = "How do I reset it?"
 
 
-def chunk(*headings, title=""):
+def chunk(*headings, title="", text="Hold the button."):
     facts = {"headings": list(headings), "title": title}
-    return SearchResult(Item("Hold the button.", "shop", kind="document", metadata=facts), 0.9)
+    return SearchResult(Item(text, "shop", kind="document", metadata=facts), 0.9)
 
 
 def told(results, *said, question=QUESTION):
@@ -59,6 +59,12 @@ def test_sections_of_one_page_and_pages_about_other_matters_are_no_rivals():
     lights, reset = chunk("Wavebox Mini", "What the lights mean"), chunk("Wavebox Mini", "reset")
     assert len(told([lights, reset], "the lights of my Mini blink")) == 2
     assert len(told([MINI, chunk("Bills and payments")], "I have the Mini")) == 2
+
+
+def test_a_word_that_its_own_text_writes_small_is_no_name():
+    hours = chunk("Opening Hours", text="Our hours are nine to five.")
+    days = chunk("Opening Days", text="We open on all days but Sunday.")
+    assert len(told([hours, days], "I am in town for two days", question="When do you open?")) == 2
 
 
 def test_without_headings_the_title_tells_siblings_apart():

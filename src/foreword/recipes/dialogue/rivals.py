@@ -30,6 +30,9 @@ _COMPARES = re.compile(
 """What a question has that asks for more than the one thing that is talked about."""
 
 
+_WORD = re.compile(r"\w+")
+
+
 class _Heading(NamedTuple):
     """The content words of a chunk's headings, and the names among them, each with the words that say it."""
 
@@ -67,6 +70,7 @@ def _read_heading(item: Item) -> _Heading:
     path = item.metadata.get("headings")
     titles = list(map(str, path)) if isinstance(path, list) else []
     titles = titles or [str(item.metadata.get("title") or "")]
+    in_text = set(_WORD.findall(item.text))  # what the text has in lower case, too, is no name
     every: set[str] = set()
     names: dict[str, tuple[str, ...]] = {}
     for title in titles:
@@ -74,7 +78,7 @@ def _read_heading(item: Item) -> _Heading:
         for written in title.split():
             for word in split_words(written):
                 # A number alone is said of anything: it is a name with the word before it.
-                if not word.isdigit() and written[:1].isupper():
+                if not word.isdigit() and written[:1].isupper() and word not in in_text:
                     names[word] = (word,)
                 elif before and any(map(str.isdigit, word)):
                     names[word] = (before, word)
