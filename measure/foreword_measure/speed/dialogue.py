@@ -8,6 +8,7 @@ times, the number of statements that the reader reads for a prompt is measured, 
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from foreword.recipes.dialogue.turns import ConversationTurns
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.spaces.reader import BundledReader
-from foreword.store.base import Amend
+from foreword.store.base import Amend, ListUnembedded, ListWithoutTokenCodes
 from foreword.testing import FixedClock
 from foreword.types import Filters, Turn
 from foreword_measure.speed import corpus
@@ -53,6 +54,7 @@ ROWS = (
 _SESSION = "bench"
 _RUNS, _WARM_UP_RUNS, _OPENINGS, _QUOTED_WORDS = 60, 6, 5, 10
 _CHUNKS_A_DOCUMENT = 20
+_POLL_SECONDS = 0.02
 _RAG = RAGConfig(min_relevance=0.0)  # synthetic questions find nothing relevant
 _Result = TypeVar("_Result")
 
@@ -151,9 +153,22 @@ class _Conversation:
         answer = replace(_make_turn(self._stored + at), role="assistant")
         for turn in (Turn(question), answer):
             self._time("add", partial(self._session.add, turn), counted=counted)
-        self._engine.embed_pending(WORKSPACE)
+        self._wait_until_encoded()
         if counted:
             self._record_prompt(name, prompt, read)
+
+    def _wait_until_encoded(self) -> None:
+        """Wait until the engine's own thread has encoded and judged all turns.
+
+        To make the vectors here instead would let both judge the same turn, one of them during the prompt.
+        """
+        kit = self._engine.kit
+        assert kit.encoder is not None  # noqa: S101  (it is bundled)
+        assert kit.token_space is not None  # noqa: S101
+        vectors = ListUnembedded(WORKSPACE, kit.encoder.name, kit.encoder.digest, 1)
+        codes = ListWithoutTokenCodes(WORKSPACE, kit.token_space.digest, 1, ("turn",))
+        while self._engine.store.run(vectors) or self._engine.store.run(codes):
+            time.sleep(_POLL_SECONDS)
 
     def _time(self, name: str, work: Callable[[], _Result], *, counted: bool) -> _Result:
         """Do some work and return its result; record its time if it counts."""

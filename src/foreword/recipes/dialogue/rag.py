@@ -36,10 +36,11 @@ from foreword.recall.dedupe import split_off_repeats
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recipes.dialogue.angles import QuestionVector, question_angles
 from foreword.recipes.dialogue.prompt import RetrievedChunks
+from foreword.recipes.dialogue.rivals import leave_out_rivals
 from foreword.types import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from foreword.compose.knowledge_chunk import KnowledgeChunk
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.rag")
 
-_RECENCY, _ENTITIES = 0.2, 0.3
-"""What a weight of 1 adds to the relevance of a chunk of today, and of one that names every entity."""
+_RECENCY, _ENTITIES = 0.8, 1.2
+"""What a weight of 1 adds to the log-odds of a chunk of today, and of one that names every entity."""
 
 _YEAR = 365.0
 _MAX_READ = 30
@@ -61,7 +62,7 @@ _MAX_READ = 30
 _COMPARED_FOR_REPEATS = 3
 """How many times as many chunks as are asked for are compared, to drop those that repeat others."""
 
-_CANDIDATES, _READ_AGAIN, _STATEMENTS = 5, 2, 2
+_CANDIDATES, _READ_AGAIN, _STATEMENTS = 4, 2, 2
 """How many chunks the reader reads from the heaviest angle, how many of these again from each other angle,
 and at most how many statements of each."""
 
@@ -78,10 +79,11 @@ class _Curve(NamedTuple):
     offset: float
 
 
-_READ, _UNREAD = _Curve(13.39, 0.73, 0.557, -3.35), _Curve(27.86, 0.909, 0.0, -11.87)
-"""With the reader and without it. Fitted to 194 questions that chats ask about the pages of two products
-(`measure/documents`), answered there or not, within a talk or after a talk about something else. For short
-pages the plain cosine says more than the blend of a search, which was fitted to long ones."""
+_READ, _UNREAD = _Curve(32.3, 0.0, 0.55, -18.9), _Curve(27.86, 0.909, 0.0, -11.87)
+_READ_WITHOUT_COSINES = _Curve(0.0, 0.73, 0.557, 3.75)
+"""With the reader, without it, and with it where there are no vectors. Fitted to the questions that chats ask
+about the pages of two products (`measure/documents`), answered there or not. The plain cosine says more than
+the blend of a search, which was fitted to long pages; beside the reader, the blend adds nothing."""
 
 _EXCERPT_GAP = " … "
 """Separates the statements of an excerpt."""
@@ -157,7 +159,7 @@ class RAGSystem:
             except ContextError as error:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
-        said_once = self._choose_relevant(weighed)
+        said_once = self._choose_relevant(weighed, query, talk)
         chosen, skipped = self._choose_chunks_that_fit(said_once, max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
@@ -194,12 +196,16 @@ class RAGSystem:
         )
         return self._engine.draft(query, self.workspace, options, "rag", budget)
 
-    def _choose_relevant(self, weighed: Sequence[SearchResult]) -> list[SearchResult]:
-        """The chunks that are relevant enough, without repeats; a threshold of 0 lets all of them pass."""
+    def _choose_relevant(
+        self, weighed: Sequence[SearchResult], query: str, talk: Sequence[Turn]
+    ) -> list[SearchResult]:
+        """The chunks that are relevant enough, without rivals and repeats; all pass a threshold of 0."""
         floor, most = self.config.min_relevance, self.config.final_chunk_count
-        if floor and weighed:
-            floor = max(floor, _probability(_log_odds(weighed[0].score) + math.log(_TAIL_SHARE)))
         relevant = [one for one in weighed if one.score >= floor]
+        if floor and relevant:
+            relevant = leave_out_rivals(relevant, query, talk)
+            least = _probability(_log_odds(relevant[0].score) + math.log(_TAIL_SHARE))
+            relevant = [one for one in relevant if one.score >= least]
         return split_off_repeats(relevant[: _COMPARED_FOR_REPEATS * most])[0][:most]
 
     def _choose_chunks_that_fit(
@@ -211,9 +217,9 @@ class RAGSystem:
         chosen: list[KnowledgeChunk] = []
         room = most
         for one in relevant:
-            item, sure = one.memory, min(1.0, one.score)  # boosts may lift it above
+            item = one.memory
             content = choose_passages(item.text, one.excerpt.split(_EXCERPT_GAP) if one.excerpt else ())
-            chunk = knowledge_chunk(item.id, document_source(item), content, sure, counter)
+            chunk = knowledge_chunk(item.id, document_source(item), content, one.score, counter)
             cost = chunk.token_count + (between if chosen else 0)
             if cost <= room:
                 chosen.append(chunk)
@@ -275,8 +281,8 @@ def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> l
     chances = dict.fromkeys(results, 0.0)
     chance_of_none = 0.0
     for found, weight in zip(own, weights, strict=True):
-        was_read = any("read" in result.scores for result in found.values())
-        odds = {name: math.exp(_log_odds_from_angle(found.get(name), was_read=was_read)) for name in results}
+        curve = _choose_curve(found.values())
+        odds = {name: math.exp(_log_odds_from_angle(found.get(name), curve)) for name in results}
         whole = 1 + sum(odds.values())
         chance_of_none += weight / whole
         for name, one in odds.items():
@@ -295,9 +301,15 @@ def _sort_key_read_first(result: SearchResult) -> tuple[bool, float]:
     return "read" in result.scores, result.score
 
 
-def _log_odds_from_angle(result: SearchResult | None, *, was_read: bool) -> float:
+def _choose_curve(found: Collection[SearchResult]) -> _Curve:
+    """The curve for what one angle found, by what is known of it."""
+    if not any("read" in result.scores for result in found):
+        return _UNREAD
+    return _READ if any("semantic" in result.scores for result in found) else _READ_WITHOUT_COSINES
+
+
+def _log_odds_from_angle(result: SearchResult | None, curve: _Curve) -> float:
     """The log-odds that a chunk answers from one angle; the lowest for None, a chunk that it did not find."""
-    curve = _READ if was_read else _UNREAD
     scores = {} if result is None else result.scores
     found = scores.get("found", 0.0 if result is None else result.score)
     return (
@@ -325,9 +337,11 @@ def apply_boosts(
     return _sort_by_score(
         replace(
             result,
-            score=result.score
-            + config.recency_weight * _recency_weight(result.memory, draft.query.now) * _RECENCY
-            + config.entity_weight * _share_of_names_mentioned(result.memory, names) * _ENTITIES,
+            score=_probability(
+                _log_odds(result.score)
+                + config.recency_weight * _recency_weight(result.memory, draft.query.now) * _RECENCY
+                + config.entity_weight * _share_of_names_mentioned(result.memory, names) * _ENTITIES
+            ),
         )
         for result in draft.results
     )

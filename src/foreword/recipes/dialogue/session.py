@@ -253,19 +253,23 @@ class Session:
     def keep_receipt(self, receipt: Receipt) -> None:
         """Store the receipt of a prompt without the secrets that the prompt itself may show."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
-        view = None if receipt.view is None else self._redact_view(receipt.view)
-        text = redact(receipt.text)
-        clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view, text=text)
-        self._engine.store.post(PutReceipt(self.workspace, clean))
+        if receipt.view is None or self._has_secrets(receipt.view):
+            receipt = _redact_receipt(receipt)
+        self._engine.store.post(PutReceipt(self.workspace, replace(receipt, notes=notes)))
 
-    def _redact_view(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The view without secrets; only texts that do not come from the workspace can have any."""
-        texts = {path: value for path, value in view.items() if isinstance(value, str)}
-        free = [text for path, text in texts.items() if path.endswith(_UNSTORED_TEXT_PATHS)]
+    def _has_secrets(self, view: Mapping[str, Any]) -> bool:
+        """Whether a prompt has secrets; only texts that do not come from the workspace can have any."""
+        free = [str(text) for path, text in view.items() if path.endswith(_UNSTORED_TEXT_PATHS)]
         whole = "\n\n".join((*free, str(self.wording.system.agent_personality)))
-        if redact(whole) == whole:
-            return view
-        return {**view, **{path: redact(text) for path, text in texts.items()}}
+        return redact(whole) != whole
+
+
+def _redact_receipt(receipt: Receipt) -> Receipt:
+    """The receipt without secrets in its query, its text and its view."""
+    view = receipt.view and {
+        path: redact(value) if isinstance(value, str) else value for path, value in receipt.view.items()
+    }
+    return replace(receipt, query=redact(receipt.query), text=redact(receipt.text), view=view)
 
 
 def _is_said_by(source: Source, names: set[str]) -> bool:
