@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -140,6 +140,11 @@ def test_an_alert_alone_speaks_in_the_documents_words():
     assert formatter.format_divergence_alert(Shift()) == (
         'Recent activity in semantic: "HDBSCAN implementation and BIRCH integration" (similarity: 0.23)'
     )
+
+
+def test_no_alert_has_a_similarity_that_reads_zero():
+    said = formatter.format_divergence_alert(replace(Shift(), similarity=0.004))
+    assert said.endswith("(similarity: below 0.05)")
 
 
 # Ages

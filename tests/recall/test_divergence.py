@@ -258,6 +258,14 @@ def test_what_tools_printed_counts_only_where_nobody_spoke():
     assert DivergenceDetector().select_recent_talk(PROMPT, [printed], NOW) == [printed]
 
 
+def test_our_own_summaries_are_no_recent_talk():
+    summary = replace(
+        turn("agent", "Decided: Docker compose. Open: the bread oven.", "sum", minutes=0), kind="summary"
+    )
+    assert DivergenceDetector().select_recent_talk(PROMPT, [*talk(*TALK), summary], NOW) == talk(*TALK)
+    assert DivergenceDetector().select_recent_talk(PROMPT, [summary], NOW) == []
+
+
 def test_the_alert_names_the_turn_in_the_middle_of_the_talk():
     texts = ("The bread oven is hot.", "Bread from the oven is best.", "ok", "A bread oven needs wood.")
     items = talk(*(("assistant", text) for text in (*texts, "Rain came down on the whole valley at night.")))

@@ -35,6 +35,9 @@ BRIEF_MAX_WORDS = 20
 BRIEF_MEMORIES = 3
 
 _ALERT_WORDS = 20
+_LEAST_SIMILARITY = 0.05
+"""A similarity below this is called small: as a number it would look like a mistake."""
+
 _TITLE = "## Relevant Context"
 _CLUSTER = "### Recent Related Work"
 _SINGLE = "### Potentially Related"
@@ -124,7 +127,7 @@ class ContextFormatter:
         plain = f'"{_escaped_summary(alert.summary, _ALERT_WORDS)}"'
         said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_foreign(source) else plain
         where = f"Recent activity in {escape_entry(alert.space)}{_attribution_before_colon(source)}"
-        return f"{where}: {said} (similarity: {alert.similarity:.2f})"
+        return f"{where}: {said} ({_describe_similarity(alert)})"
 
     @staticmethod
     def summarize_memory(content: str, max_words: int = SUMMARY_MAX_WORDS) -> str:
@@ -248,7 +251,7 @@ class ContextFormatter:
         about = _escaped_summary(self.query, _ALERT_WORDS)
         first = f'Your current query about "{about}" has low similarity to recent work.'
         lines = [
-            f"Recent context{_attribution_before_colon(source)}: {said} (similarity: {alert.similarity:.2f})"
+            f"Recent context{_attribution_before_colon(source)}: {said} ({_describe_similarity(alert)})"
             for alert in alerts
             for source in [sources.get(alert.memory_id, Source())]
             for said in [
@@ -268,6 +271,13 @@ class ContextFormatter:
             category=InjectionCategory.DIVERGENCE_ALERT,
             token_count=self.tokenizer.count(section),
         )
+
+
+def _describe_similarity(alert: Alert) -> str:
+    """The similarity of a query to what it left; one that would read 0.00 is said to be small."""
+    if alert.similarity < _LEAST_SIMILARITY:
+        return f"similarity: below {_LEAST_SIMILARITY:.2f}"
+    return f"similarity: {alert.similarity:.2f}"
 
 
 def describe_age(created_at: datetime, now: datetime) -> str:

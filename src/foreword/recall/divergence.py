@@ -218,8 +218,12 @@ class DivergenceDetector:
         )
 
     def select_recent_talk(self, query: str, recent: Iterable[Item], now: datetime) -> list[Item]:
-        """The items to compare with, oldest first: output of tools only if nobody spoke, the query never."""
-        inside = [item for item in recent if now - self.lookback <= item.created_at <= now]
+        """The items to compare with, oldest first: output of tools only if nobody spoke, the query never.
+
+        Summaries are left out: they repeat what was said, and nobody said them.
+        """
+        said = [item for item in recent if item.kind != "summary"]
+        inside = [item for item in said if now - self.lookback <= item.created_at <= now]
         inside.sort(key=lambda item: item.created_at)
         spoken = [item for item in inside if item.source.trust in _SPEAKING_TRUSTS] or inside
         if spoken and spoken[-1].text.split() == query.split():
