@@ -13,7 +13,7 @@ from foreword.recall.related import (
     drop_excerpts_of_short_memories,
     excerpt_for_link,
     follow_relations,
-    follow_to_answers,
+    follow_relations_to_answers,
 )
 from foreword.text.statements import split_statements
 from foreword.types import Item, RelatedMemory, Relation, RelationLink, SearchResult
@@ -97,7 +97,7 @@ def test_the_surest_of_several_ways_counts():
 
 
 def unasked(question, *results):
-    return [one.memory.id for one in follow_to_answers(results, question)]
+    return [one.memory.id for one in follow_relations_to_answers(results, question)]
 
 
 def test_unasked_a_cause_is_told_to_who_asks_why():

@@ -83,10 +83,10 @@ def shorten_text(
     if tokens < MIN_CUT_TOKENS:
         return ""
     spans = _spans_asked_for(text, asked_words) if asked_words and tokens >= _MIN_TOKENS_TO_QUOTE else []
-    return _fullest_cut(text, tokens, spans, count)
+    return _fit_ends_and_spans(text, tokens, spans, count)
 
 
-def _fullest_cut(text: str, tokens: int, spans: Sequence[Span], count: Callable[[str], int]) -> str:
+def _fit_ends_and_spans(text: str, tokens: int, spans: Sequence[Span], count: Callable[[str], int]) -> str:
     """As much of the ends and the spans as has at most `tokens`; empty if even the least has more."""
     fullest, fits, too_many = "", 0, len(text)
     kept = min(len(text) - 1, tokens * _CHARACTERS_A_TOKEN)

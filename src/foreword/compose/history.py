@@ -26,9 +26,9 @@ from foreword.compose.turns import (
     FormattedTurn,
     TurnStyle,
     TurnWording,
-    begins_with_answer,
     exchange_blocks,
     has_content,
+    is_reply_to_user,
     is_unshortened,
     question_and_answer,
     sort_by_time,
@@ -339,7 +339,7 @@ class HistoryFormatter:
             fitting.append((start, worded))
             days |= {line.day for line in worded}
             room -= _token_sum(worded)
-        while fitting and begins_with_answer(draft.turns, fitting[-1][0]):
+        while fitting and is_reply_to_user(draft.turns, fitting[-1][0]):
             fitting.pop()
         return fitting
 
@@ -486,7 +486,7 @@ class _HistoryDraft:
         self.recent.pop()
         places = self._places_by_identity()
         self.first = places[turn_identity(self.recent[-1][0].turn)] if self.recent else len(self.turns)
-        if len(self.recent) > self.exchange and begins_with_answer(self.turns, self.first):
+        if len(self.recent) > self.exchange and is_reply_to_user(self.turns, self.first):
             self._drop_oldest_exchange()
 
     def _places_by_identity(self) -> dict[Hashable, int]:

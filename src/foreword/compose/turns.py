@@ -244,7 +244,7 @@ def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     return [turn]
 
 
-def begins_with_answer(turns: Sequence[Turn], place: int) -> bool:
+def is_reply_to_user(turns: Sequence[Turn], place: int) -> bool:
     """Whether the turn at a place is an assistant's, and replies to the user's turn just before it."""
     before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
     asked = next(_spoken_turns(reversed(before)), None)

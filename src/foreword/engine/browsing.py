@@ -271,7 +271,7 @@ class Browser:
         return ForgetProof(gone.ids, (*still_stored, *problems))
 
 
-def count_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
+def describe_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
     """What forgetting these items would remove beside them, each in a few words; what is not, is left out."""
     named = set(ids)
     made = sum(item.id not in named for item in preview.items)

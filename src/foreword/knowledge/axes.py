@@ -201,7 +201,7 @@ def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
     depth = 2 * query.limit + 20
     while True:
         found = engine.store.search(Search(query.workspace, probes, query.filters, depth))
-        results = list(_resolved_results_on_axis(found, query.axis))
+        results = list(_finished_experiences_on_axis(found, query.axis))
         # Where there are vectors, the other lists only add the few experiences that have none yet.
         by_vector = found.lists.get(SPACES[query.axis])
         deciding = (by_vector,) if by_vector else found.lists.values()
@@ -234,7 +234,7 @@ def _embed_question_or_none(engine: Engine, text: str) -> tuple[float, ...] | No
     return None if vector is None else tuple(vector)
 
 
-def _resolved_results_on_axis(found: Findings, axis: Axis) -> Iterator[SearchResult]:
+def _finished_experiences_on_axis(found: Findings, axis: Axis) -> Iterator[SearchResult]:
     """The results, nearest first: each resolved experience once, if it has a text on the axis."""
     seen: set[str] = set()
     for item_id, score in _candidates_with_scores(found, SPACES[axis]):

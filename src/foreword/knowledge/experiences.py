@@ -99,7 +99,7 @@ class Experiences:
             hypothesis=check_text("hypothesis", hypothesis),
             action=check_text("action", action),
             prediction=check_text("prediction", prediction),
-            notes=_notes_with_added((), note),
+            notes=_add_note_within_limit((), note),
         )
         if session is not None and (other := self.active(workspace, session)) is not None:
             raise ValidationError(
@@ -134,7 +134,7 @@ class Experiences:
             old,
             **changes,
             strategy=old.strategy if strategy is None else check_choice("strategy", strategy, STRATEGIES),
-            notes=_notes_with_added(old.notes, note),
+            notes=_add_note_within_limit(old.notes, note),
         )
         if (new.hypothesis, new.action, new.prediction) != (old.hypothesis, old.action, old.prediction):
             new = _begin_iteration(old, new, self._engine.clock())
@@ -169,7 +169,7 @@ class Experiences:
             surprise=check_text("surprise", surprise, may_be_empty=True) or old.surprise,
             root_cause=check_root_cause(root_cause) or old.root_cause,
             lesson=check_lesson(lesson) or old.lesson,
-            notes=_notes_with_added(old.notes, note),
+            notes=_add_note_within_limit(old.notes, note),
         )
         new = replace(new, tier=outcome_tier(new))
         if not auto_captured:
@@ -494,7 +494,7 @@ def _require_experience_in_item(item: Item) -> Experience:
     return experience
 
 
-def _notes_with_added(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
+def _add_note_within_limit(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
     """The notes with one more, unless it is empty; beyond the limit the oldest are dropped."""
     text = check_text("note", note, MAX_NOTE_CHARACTERS, may_be_empty=True)
     return (*notes, text)[-MAX_NOTES:] if text else notes

@@ -77,7 +77,7 @@ def follow_relations(results: Sequence[SearchResult]) -> list[SearchResult]:
     return sorted(reached.values(), key=lambda one: -one.score)
 
 
-def follow_to_answers(results: Sequence[SearchResult], question: str) -> list[SearchResult]:
+def follow_relations_to_answers(results: Sequence[SearchResult], question: str) -> list[SearchResult]:
     """The related memories that probably answer a part of the question; none that is superseded.
 
     Results that are related to an earlier one are all included.

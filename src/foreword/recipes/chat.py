@@ -23,7 +23,7 @@ from foreword.recall.related import (
     drop_excerpts_of_short_memories,
     excerpt_for_link,
     follow_relations,
-    follow_to_answers,
+    follow_relations_to_answers,
 )
 from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.progress import tell_progress
@@ -107,7 +107,7 @@ def _find_related_answers(draft: SearchDraft, results: Sequence[SearchResult]) -
     if not any(related.values()):
         return []
     linked = [replace(result, relationships=related[result.memory.id]) for result in results]
-    return follow_to_answers(linked, query.text)
+    return follow_relations_to_answers(linked, query.text)
 
 
 def _add_link(result: SearchResult, reached: SearchResult | None, draft: SearchDraft) -> SearchResult:

@@ -167,14 +167,14 @@ class TokenEncoder:
                     self._questions.popitem(last=False)
         if is_first:
             try:
-                vectors.set_result(self._encode_question(model, question))
+                vectors.set_result(self._question_token_vectors(model, question))
             except BaseException as error:
                 self._questions.pop(key, None)
                 vectors.set_exception(error)
                 raise
         return vectors.result()
 
-    def _encode_question(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
+    def _question_token_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         *ids, last = model.tokenizer.encode(clean_text(question)).ids
         ids = _insert_special_token([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
         return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)

@@ -129,11 +129,11 @@ def _split_into_pieces(text: str) -> list[str]:
         if len(sentence) <= MAX_STATEMENT_CHARACTERS:
             pieces.append(sentence)
         else:
-            pieces += _group_lines(sentence)
+            pieces += _pack_lines_into_statements(sentence)
     return pieces
 
 
-def _group_lines(block: str) -> list[str]:
+def _pack_lines_into_statements(block: str) -> list[str]:
     """The lines of a block, joined into groups that are no longer than a statement."""
     groups: list[str] = []
     for line in block.splitlines():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges.install.agents import AGENTS, InstallPlace
-from foreword.edges.install.changes import apply_change, list_backups, plan_installation, plan_removal
+from foreword.edges.install.changes import list_backups, plan_installation, plan_removal, write_file_change
 
 NAMES = sorted(AGENTS)
 
@@ -185,11 +185,11 @@ def test_whatever_was_in_the_settings_comes_back(tmp_path_factory, others, hooks
     target = AGENTS["claude-code"].targets(place)[0]
     target.path.parent.mkdir()
     target.path.write_bytes(before)
-    apply_change(plan_installation(target))
+    write_file_change(plan_installation(target))
     after = json.loads(target.path.read_text())
     for event, groups in (hooks or {}).items():
         assert after["hooks"][event][: len(groups)] == groups
     assert {key: after[key] for key in others} == others
     assert plan_installation(target).action == "unchanged"
-    apply_change(plan_removal(target))
+    write_file_change(plan_removal(target))
     assert target.path.read_bytes() == before

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from foreword.edges.install.agents import AGENTS, InstallPlace
-from foreword.edges.install.changes import JsonFile, apply_change, list_backups, plan_installation
+from foreword.edges.install.changes import JsonFile, list_backups, plan_installation, write_file_change
 from foreword.recipes.coding.companion import ACTING_TOOLS
 
 NAMES = sorted(AGENTS)
@@ -266,7 +266,7 @@ def test_a_file_that_changes_while_we_look_is_not_overwritten(settings, home):
     change = plan_installation(target)
     settings.write_text('{"newer": true}')
     with pytest.raises(Exception, match="run the command again"):
-        apply_change(change)
+        write_file_change(change)
     assert settings.read_text() == '{"newer": true}'
 
 

@@ -160,7 +160,7 @@ class _Word(NamedTuple):
         return plain and (self.folded not in lists.GENDERS or self.folded in STOPWORDS)
 
     @property
-    def is_common(self) -> bool:
+    def is_no_name_alone(self) -> bool:
         """Whether the word alone is no name, even with a capital: a people, a language, a role, a letter."""
         stem = self.folded.partition("-")[0]
         people = stem in lists.DEMONYMS or stem.removesuffix("s") in lists.DEMONYMS
@@ -333,7 +333,7 @@ class _Sentence:
         word, size = self.words[at], end - at
         if size > 1 and word.folded in lists.DEMONYMS:
             return 1, None
-        if size == 1 and (word.is_common or word.opens_sentence):
+        if size == 1 and (word.is_no_name_alone or word.opens_sentence):
             return size, None
         before, shouted = self._word_before(at), len(word.text) > 1 and word.text.isupper()
         working = before in ("for", "by", "of") and self._has_word_shortly_before(at, lists.WORKING)

@@ -258,13 +258,13 @@ def premortem(
     security and integration. With --test, --error, --command or --file, only experiences that are near to
     that failure are told, the nearest first. Prints what an agent gets; nothing when nothing is known.
     """
-    from foreword.edges.shared.assembling import get_premortem, make_assembler, make_failure
+    from foreword.edges.shared.assembling import get_premortem, make_assembler, redacted_failure
 
     error_text = read_text_argument(error)
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace)
-        failure = make_failure(tests, error_text, ran, files)
+        failure = redacted_failure(tests, error_text, ran, files)
         document = get_premortem(assembler, domain, failure=failure, record=not dry_run, **chosen)
     result = _make_context_result(document.markdown, document.token_count, document.receipt, "premortem")
     return _print_context(call, result, recorded=not dry_run)

@@ -73,7 +73,7 @@ def install(
     _refuse_second_installation(agent, plugin_dir, place)
     if not dry_run:
         for change in planned:
-            changes.apply_change(change)
+            changes.write_file_change(change)
         with contextlib.suppress(OSError):  # the service tries again, and says why it cannot
             make_reserve(str(place.home.absolute()))
     changed = any(change.action != "unchanged" for change in planned)
@@ -95,7 +95,7 @@ def uninstall(call: CliCall, agent: str, scope: str, plugin_dir: Path | None, dr
     planned = [changes.plan_removal(target) for target in targets]
     if not dry_run:
         for change in planned:
-            changes.apply_change(change)
+            changes.write_file_change(change)
         if plugin_dir is not None:
             agents.remove_empty_plugin_folders(plugin_dir)
     _report_changes(call, planned, [], dry_run=dry_run)

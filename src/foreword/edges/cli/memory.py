@@ -29,7 +29,7 @@ from foreword.edges.cli.common import (
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
-from foreword.engine.browsing import Browser, count_what_goes_along
+from foreword.engine.browsing import Browser, describe_what_goes_along
 from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
@@ -336,7 +336,7 @@ def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
         )
     if len(preview.items) > _MAX_LISTED_IDS:
         show.text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
-    if along := count_what_goes_along(preview, ids):
+    if along := describe_what_goes_along(preview, ids):
         show.text(f"with {', '.join(along)}")
 
 

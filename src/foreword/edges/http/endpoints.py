@@ -251,7 +251,7 @@ class _EngineHandlers:
             assembling.make_assembler(self._engine, body.workspace),
             body.domain,
             body.strategy,
-            assembling.make_failure(body.tests, body.error, body.command, body.files),
+            assembling.redacted_failure(body.tests, body.error, body.command, body.files),
             limit=body.limit,
             max_tokens=body.max_tokens,
             session=body.session,

@@ -1,6 +1,6 @@
 """Change other programs' settings files: find Foreword's parts in them, plan a change, apply it.
 
-Planning reads and compares; only `apply_change` writes, and it replaces a file whole or not at all. The mode
+Planning reads and compares; only `write_file_change` writes, and it replaces a file whole or not at all. The mode
 and owner of a file stay, a new file is readable by its owner alone, a link stays a link, and a backup of the
 file before the first change is kept.
 Removing restores the backup byte for byte if nothing but our own parts has changed since: the backup with our
@@ -321,7 +321,7 @@ def _new_backup_path(path: Path) -> Path:
 # Writing -------------------------------------------------------------------------------------------------
 
 
-def apply_change(change: Change) -> None:
+def write_file_change(change: Change) -> None:
     """Apply a change; ValidationError if somebody changed the file since it was planned."""
     if change.action == "unchanged":
         return

@@ -275,12 +275,12 @@ class ForewordStore(BaseStore):
 
 def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
     conditions = op.match_conditions or ()
-    names = values.list_namespaces(_literal_prefix(conditions))
+    names = values.list_namespaces(_longest_literal_prefix(conditions))
     matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
     return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
 
 
-def _literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:
+def _longest_literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:
     """The longest prefix without `*` that the conditions require: only namespaces below it are read."""
     prefixes = [tuple(one.path) for one in conditions if one.match_type == "prefix"]
     literal = [path[: path.index("*")] if "*" in path else path for path in prefixes]

@@ -14,7 +14,7 @@ from foreword.edges.shared.assembling import (
     assemble,
     get_premortem,
     make_assembler,
-    make_failure,
+    redacted_failure,
 )
 from foreword.knowledge.experience import Domain, Strategy
 from foreword.text.frame import wrap_in_frame
@@ -66,7 +66,7 @@ class AssemblingTools(EngineTools):
         """
         where = self.choose_workspace(workspace)
         assembler = make_assembler(self.engine(), where, deadline_ms=tools.DEADLINE_MS)
-        failure = make_failure(tests, error, command, files)
+        failure = redacted_failure(tests, error, command, files)
         document = get_premortem(
             assembler, domain, strategy, failure, limit=limit, max_tokens=max_tokens, session=session
         )

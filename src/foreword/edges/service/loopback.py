@@ -109,7 +109,7 @@ class Loopback:
     ) -> Callable[..., Awaitable[None]]:
         """The application, wrapped so that open requests are counted and the time of the last is recorded."""
 
-        async def count_and_answer(scope: dict[str, Any], receive: object, send: object) -> None:
+        async def track_requests(scope: dict[str, Any], receive: object, send: object) -> None:
             if scope["type"] != "http":
                 await application(scope, receive, send)
                 return
@@ -120,7 +120,7 @@ class Loopback:
                 self.requests -= 1
                 self.last_request = time.monotonic()
 
-        return count_and_answer
+        return track_requests
 
 
 def listen(port: int = 0, last: int = 0) -> socket.socket:

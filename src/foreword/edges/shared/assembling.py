@@ -84,7 +84,7 @@ def get_premortem(
     )
 
 
-def make_failure(
+def redacted_failure(
     tests: Sequence[str] = (), error: str = "", command: str = "", files: Sequence[str] = ()
 ) -> Failure:
     """A failure from a caller's words, without secrets."""

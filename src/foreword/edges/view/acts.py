@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.pauses import begin_pause, end_pauses
 from foreword.edges.view.markup import Markup, el, join, written_text
 from foreword.edges.view.pieces import act_form, item_row
-from foreword.engine.browsing import count_what_goes_along
+from foreword.engine.browsing import describe_what_goes_along
 from foreword.errors import UnknownId, ValidationError
 from foreword.text.numbers import plural
 
@@ -117,7 +117,7 @@ def render_forget_preview(visit: Visit) -> Markup:
     shown = preview.items[:_MAX_SHOWN]
     successors = visit.browser.find_successors(shown)
     rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
-    along = [*count_what_goes_along(preview, ids), "its vectors, its words in every index"]
+    along = [*describe_what_goes_along(preview, ids), "its vectors, its words in every index"]
     return join(
         el("h2", "Forget this for good?"),
         el("ul", *rows, class_="rows"),

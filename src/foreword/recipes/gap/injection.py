@@ -29,11 +29,11 @@ from foreword.recipes.gap.payload import (
     clear_closed_gaps,
     continue_payload,
     count_messages,
+    drop_oldest_gaps,
     find_given_before,
     gap_key,
     make_payload,
     merge_payloads,
-    trim_payload,
 )
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit_budget, keep_answers, load_shown
 from foreword.recipes.gap.state import get_value, read_messages
@@ -171,7 +171,7 @@ def _make_update(
         payload = injected or continue_payload(held, make_payload(gap, (), count_messages(state)))
         payload = {**payload, "contexts": [*given_before, *payload["contexts"]]}
         merged = merge_payloads(held, payload)
-        update[target] = trim_payload(merged, gap_key(gap), draft.config, draft.tokenizer)
+        update[target] = drop_oldest_gaps(merged, gap_key(gap), draft.config, draft.tokenizer)
     return {key: held for key, held in update.items() if held != get_value(state, key)}
 
 

@@ -179,15 +179,15 @@ def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -
     return [_merge_contexts(one, {"metadata": {GAPS: [key]}}) for one in since]
 
 
-def trim_payload(
-    payload: dict[str, Any], key: str, config: InjectionConfig, counter: Tokenizer
+def drop_oldest_gaps(
+    payload: dict[str, Any], keep: str, config: InjectionConfig, counter: Tokenizer
 ) -> dict[str, Any]:
-    """The payload within the limits on bytes and tokens: while it is over them, its oldest gap is removed.
+    """The payload within the limits on bytes and tokens: its oldest gaps but `keep` are removed while it is over.
 
     A removed gap counts as closed, so that merging an older copy does not bring back its contexts.
     """
     while _is_too_large(contexts_in_payload(payload), config, counter):
-        oldest = next((other for other in payload["open"] if other != key), None)
+        oldest = next((other for other in payload["open"] if other != keep), None)
         if oldest is None:
             break
         closing: dict[str, Any] = {"contexts": [], "open": {}, "closed": [*payload["closed"], oldest]}
