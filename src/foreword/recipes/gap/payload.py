@@ -182,7 +182,7 @@ def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -
 def drop_oldest_gaps(
     payload: dict[str, Any], keep: str, config: InjectionConfig, counter: Tokenizer
 ) -> dict[str, Any]:
-    """The payload within the limits on bytes and tokens: its oldest gaps but `keep` are removed while it is over.
+    """The payload within the limits on bytes and tokens: its oldest gaps but `keep` make room.
 
     A removed gap counts as closed, so that merging an older copy does not bring back its contexts.
     """
