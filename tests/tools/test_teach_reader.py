@@ -334,7 +334,9 @@ def test_without_torch_or_onnx_it_says_what_to_install(teach, monkeypatch, missi
 # The lessons themselves -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(LESSONS.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted([*LESSONS.glob("*.jsonl"), *LESSONS.glob("next/*.jsonl")]), ids=lambda path: path.stem
+)
 def test_every_lesson_is_well_formed_and_counted(path, data):
     histories = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for history in histories:
@@ -355,7 +357,7 @@ def test_every_lesson_is_well_formed_and_counted(path, data):
     assert _numbers(row[0].split("|", 3)[3])[:4] == counts
 
 
-@pytest.mark.parametrize("path", sorted(LESSONS.glob("pairs/*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(LESSONS.glob("**/pairs/*.jsonl")), ids=lambda path: path.stem)
 def test_every_pair_is_well_formed_and_counted(path, data, tokenizer):
     pairs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for pair in pairs:

@@ -1,8 +1,8 @@
 """Change other programs' settings files: find Foreword's parts in them, plan a change, apply it.
 
 Planning reads and compares; only `write_file_change` writes, and it replaces a file whole or not at all. The
-mode and owner of a file stay, a new file is readable by its owner alone, a link stays a link, and a backup of the
-file before the first change is kept.
+mode and owner of a file stay, a new file is readable by its owner alone, a link stays a link, and a backup of
+the file before the first change is kept.
 Removing restores the backup byte for byte if nothing but our own parts has changed since: the backup with our
 parts added again must equal the file as it is. Otherwise our parts are cut out and the rest stays.
 """
