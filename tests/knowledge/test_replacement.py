@@ -100,6 +100,15 @@ def test_a_memory_is_read_as_something_its_author_said(open_engine, clock):
     assert set(reader.pairs) == {(f"user, today: {NEW}", f"agent, yesterday: {OLD}")}
 
 
+def test_what_names_another_value_is_also_read_without_the_line_before(open_engine, clock):
+    reader = PairReader(lambda newer, older: 0.05 if "(after" in newer else 0.7)
+    engine = open_engine(reader)
+    old = say(engine, clock, OLD)
+    say(engine, clock, "Shall we go and have lunch now?", AGENT, session="s")
+    new = engine.remember(NEW, "w", kind="turn", source=USER, session="s")
+    assert replaced(engine) == {(new.id, old.id): 0.7}
+
+
 def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
     reader = PairReader()
     engine = open_engine(reader)
@@ -108,8 +117,8 @@ def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
     clock.advance(minutes=1)
     engine.remember("no, the API of the shop listens on 5000", "w", kind="turn", source=USER, session="s")
     engine.embed_pending("w")
-    newer, _ = reader.pairs[-1]
-    assert newer.endswith("(after agent: Shall the API listen on port 4000?)")
+    lines = [newer for newer, _ in reader.pairs]
+    assert any(line.endswith("(after agent: Shall the API listen on port 4000?)") for line in lines)
 
 
 LONG = (

@@ -178,13 +178,16 @@ class ReplacementJudge:
             older = _choose_nearest([one for one in stored + beside if _may_contradict(item, one[1])])
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
+        # The line before may distract: what names another value is also read without it.
+        pairs += [replace(pair, before=None) for pair in pairs if pair.before and _changes_own_value(pair)]
         reader = self._reader
         chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
-        return {
-            (pair.newer.id, pair.older.id): chance
-            for pair, chance in zip(pairs, chances, strict=True)
-            if chance >= _least_chance(pair.newer, pair.older)
-        }
+        surest: dict[tuple[str, str], float] = {}
+        for pair, chance in zip(pairs, chances, strict=True):
+            if chance >= _least_chance(pair.newer, pair.older):
+                ends = (pair.newer.id, pair.older.id)
+                surest[ends] = max(chance, surest.get(ends, 0.0))
+        return surest
 
     def _chances_by_correction(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
         """The probability that bare corrections among these items correct others, by the ids of the two."""
@@ -278,6 +281,13 @@ def _only_reports(newer: Item, older: Item) -> bool:
     if newer.source.trust != "agent" or not is_report(newer.text) or takes_back(newer.text):
         return False
     return not _changes_value(newer.text, older.text, _MEASURED + _SCHEDULED)
+
+
+def _changes_own_value(pair: _Pair) -> bool:
+    """Whether the newer statement names another number, time, day or identifier, and no other user's."""
+    if _are_of_different_users(pair.newer, pair.older):
+        return False
+    return _changes_value(pair.newer.text, pair.older.text, _MEASURED + _SCHEDULED + _NAMED)
 
 
 def _changes_value(newer: str, older: str, groups: Sequence[Sequence[str]]) -> bool:

@@ -235,11 +235,13 @@ def test_mentions_are_stretches_of_the_text_in_order_and_apart(text):
     ],
 )
 def test_hostile_text_costs_what_its_length_costs(piece):
-    costs = []
-    for size in (20_000, 160_000):
+    def cost(size):
         started = time.thread_time()
         find_entities(piece * (size // len(piece)))
-        costs.append(time.thread_time() - started)
+        return time.thread_time() - started
+
+    # The least of several runs: other programs on the machine slow some of them.
+    costs = [min(cost(size) for _ in range(5)) for size in (20_000, 160_000)]
     assert costs[1] < 8 * costs[0] * 4 + 0.05
 
 
