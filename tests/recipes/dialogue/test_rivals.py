@@ -20,9 +20,9 @@ def told(results, *said, question=QUESTION):
     return [" › ".join(one.memory.metadata["headings"]) for one in kept]
 
 
-MINI, MAX = chunk("Wavebox Mini", "Reset the Mini"), chunk("Wavebox Max", "Reset the Max")
-ONE = "Wavebox Mini › Reset the Mini"
-OTHER = "Wavebox Max › Reset the Max"
+MINI, MAX = chunk("Norda Mini", "Reset the Mini"), chunk("Norda Max", "Reset the Max")
+ONE = "Norda Mini › Reset the Mini"
+OTHER = "Norda Max › Reset the Max"
 
 
 def test_of_two_siblings_the_one_that_was_named_is_told():
@@ -56,7 +56,7 @@ def test_a_number_is_a_name_only_with_the_word_before_it():
 
 
 def test_sections_of_one_page_and_pages_about_other_matters_are_no_rivals():
-    lights, reset = chunk("Wavebox Mini", "What the lights mean"), chunk("Wavebox Mini", "reset")
+    lights, reset = chunk("Norda Mini", "What the lights mean"), chunk("Norda Mini", "reset")
     assert len(told([lights, reset], "the lights of my Mini blink")) == 2
     assert len(told([MINI, chunk("Bills and payments")], "I have the Mini")) == 2
 

@@ -1,6 +1,6 @@
 """Leaves out the chunks about a product's siblings when the talk says which one is meant.
 
-The pages of "Wavebox Mini" and "Wavebox Max" say the same of two things, and an encoder hardly tells them
+The pages of "Norda Mini" and "Norda Max" say the same of two things, and an encoder hardly tells them
 apart. Two chunks are *rivals* if their headings differ in a single name each. Of two rivals the one stays
 whose name was said last, in the question or before it. Both stay if neither was said, if both were said at
 once, or if the question asks for the other or for several.
