@@ -122,6 +122,13 @@ def test_who_asks_too_often_is_told_when_to_come_again(team_server, token_for):
         assert _call(client, other, "stats").status_code == 200
 
 
+def test_a_member_has_one_rate_however_many_tokens_it_has(team_server, token_for):
+    tokens = [token_for("mara") for _ in range(3)]
+    with team_server(Limits(0.001, 2)) as url, httpx.Client(base_url=url, timeout=120) as client:
+        statuses = [_call(client, token, "stats").status_code for token in tokens]
+        assert statuses == [200, 200, 429]
+
+
 def test_wrong_tokens_from_one_address_are_not_looked_at_for_ever(client):
     statuses = [_call(client, "wrong", "stats").status_code for _ in range(60)]
     assert statuses[0] == 401
@@ -160,6 +167,16 @@ def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_fo
     ]
     assert "marigold" not in json.dumps(lines)
     assert token not in json.dumps(lines)
+
+
+def test_the_audit_says_whose_token_was_used_after_it_was_revoked(ask, token_for, members, home):
+    token = token_for("mara")
+    (revoked,) = members.revoke("mara")
+    assert ask(token, "GET", "/v1/workspaces").status_code == 401
+    ask("", "GET", "/health")  # by then the first request is in the audit
+    (line,) = Audit(home).read()
+    assert (line["member"], line["token"], line["status"]) == ("mara", revoked.id, 401)
+    assert line["refused"] == "the token was revoked"
 
 
 def test_metrics_count_requests_by_member_action_and_status(ask, token_for):
