@@ -278,3 +278,15 @@ def test_an_address_that_cannot_be_read_is_said_without_its_key(url):
     with pytest.raises(ValidationError, match="qdrant://") as caught:
         QdrantVectors(url)
     assert "cret" not in str(caught.value)
+
+
+def test_vectors_that_the_server_never_got_are_noted_in_a_search(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    assert not store.search(base.Search(HERE, (PROBE,))).notes
+    _drop_collections(server)
+    found = store.search(base.Search(HERE, (PROBE,)))
+    assert "foreword doctor --repair" in str(found.notes)
+    store.run(exchange.RebuildVectors(HERE))
+    found = store.search(base.Search(HERE, (PROBE,)))  # from the rows, whether or not they are sent by now
+    assert len(found.lists["vectors"]) == 6

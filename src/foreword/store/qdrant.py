@@ -15,6 +15,7 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -152,9 +153,16 @@ class QdrantVectors(VectorPart[QdrantRows]):
         sent = self._ask_before_deadline(
             lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
+        if not sent and filters == EVERYTHING and self._lacks_vectors(tx, probe, unsent):
+            raise StoreAway(f"{self.shown_url} lacks the vectors; to send them: foreword doctor --repair")
         if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may have outdated vectors
             unsent |= tx.unsent_among(sent)
         return [number for number in sent if number not in unsent] + passing
+
+    def _lacks_vectors(self, tx: QdrantRows, probe: VectorProbe, unsent: set[int]) -> bool:
+        """Whether the rows have vectors that should have been sent, but never were or are lost."""
+        sent = (number for number in tx.numbers_with_vectors() if number not in unsent)
+        return bool(tx.codes_of_items(probe.space, probe.digest, islice(sent, _BATCH)))
 
     def _ask_before_deadline(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
         """The answer of Qdrant to a question; raises `StoreAway` if none comes before the deadline."""
