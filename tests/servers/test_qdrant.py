@@ -272,7 +272,8 @@ def test_what_one_process_deletes_another_that_was_sending_it_does_not_bring_bac
 
 
 @pytest.mark.parametrize(
-    "url", ["qdrant://", "qdrant://host:word", "qdrant://se/cret@host", "qdrant://se#cret@host", "qdrant://[::1"]
+    "url",
+    ["qdrant://", "qdrant://host:word", "qdrant://se/cret@host", "qdrant://se#cret@host", "qdrant://[::1"],
 )
 def test_an_address_that_cannot_be_read_is_said_without_its_key(url):
     with pytest.raises(ValidationError, match="qdrant://") as caught:

@@ -13,6 +13,7 @@ from foreword.types import Item, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
     from foreword.store.base import FileState
 
 # What services share

@@ -39,7 +39,7 @@ def _read_points(tx: Transaction, numbers: Iterable[int]) -> tuple[Point, ...]:
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent, and add those that were outdated again. Returns how many were removed."""
+    """Remove changes that were sent; outdated ones are added again. Returns how many were removed."""
     removed = set()
     for number, change in op.changes:
         tx.execute("DELETE FROM outbox WHERE no = ? AND change = ?", number, change)

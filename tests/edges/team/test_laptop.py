@@ -198,7 +198,9 @@ def test_a_token_revoked_while_the_laptop_slept_takes_the_copy_with_it(
     assert _texts(mine, str(folder)) == ["Mine alone."]
 
 
-def test_a_copy_that_a_new_token_does_not_name_is_removed(team_url, laptop, checkout, clock, engine, token_for):
+def test_a_copy_that_a_new_token_does_not_name_is_removed(
+    team_url, laptop, checkout, clock, engine, token_for
+):
     folder = checkout(REMOTE)
     engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
     mine, responder = laptop(team_url)
@@ -212,9 +214,7 @@ def test_a_copy_that_a_new_token_does_not_name_is_removed(team_url, laptop, chec
     assert _texts(mine, SHOP) == []
 
 
-def test_what_was_replaced_over_there_is_not_said_from_the_copy(
-    team_server, laptop, checkout, clock, engine
-):
+def test_what_was_replaced_over_there_is_not_said_from_the_copy(team_server, laptop, checkout, clock, engine):
     folder = checkout(REMOTE)
     engine.remember("The staging database is MySQL 8.", SHOP, type="fact")
     with team_server() as url:

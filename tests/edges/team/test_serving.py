@@ -99,7 +99,9 @@ def test_a_renewed_certificate_is_used_once_it_is_told_and_a_broken_one_is_not(
     process.send_signal(signal.SIGHUP)
     _wait_for_log(home, "was read again")
     assert _served_certificate(url) == certificate[0].read_text() != first
-    assert TeamLink(url, token_for("mara"), str(certificate[0])).call("/v1/me")["name"] == "mara"
+    link = TeamLink(url, token_for("mara"), str(certificate[0]))
+    assert link.call("/v1/me")["name"] == "mara"
+    link.close()
 
 
 def _served_certificate(url):

@@ -1,7 +1,8 @@
 """The service of a team: HTTP with TLS for many machines, in the foreground, until it is stopped.
 
 On SIGTERM it reports that it is not ready, so that a balancer sends no more requests, finishes those in work,
-and ends. On SIGHUP it reads its certificate again. It has no socket for hooks: those of laptops come through their own services.
+and ends. On SIGHUP it reads its certificate again. It has no socket for hooks: those of laptops come through
+their own services.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class _TeamService:
         try:
             _check_options(self._options)
         except ValidationError as error:
-            _log.error("the certificate was not read again: %s", error)  # noqa: TRY400  (a file, not our code)
+            _log.error("the certificate was not read again: %s", error)
             return
         server.config.ssl.load_cert_chain(cast("Path", self._options.certificate), self._options.key)
         _log.warning("the certificate was read again")

@@ -42,7 +42,10 @@ EF_SEARCH = 800
 _SETTINGS = {
     "connect_timeout": 5,
     # A server whose machine vanished is noticed after a minute, not after hours.
-    **{"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000},
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
 }
 """How connections are made, unless the address says otherwise."""
 

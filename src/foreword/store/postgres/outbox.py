@@ -44,7 +44,7 @@ def _read_points(tx: Transaction, numbers: list[int]) -> tuple[Point, ...]:
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent, and add those that were outdated again. Returns how many were removed."""
+    """Remove changes that were sent; outdated ones are added again. Returns how many were removed."""
     numbers = [number for number, _ in op.changes]
     rows = tx.execute(
         "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
