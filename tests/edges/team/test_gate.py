@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ import pytest
 
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.gate import Limits, RateLimiter
+from foreword.store.base import Counts
 
 CALLS = {
     "remember": ("POST", "/v1/remember", {"workspace": "acme/shop", "text": "Deploys are on Tuesdays."}),
@@ -152,6 +154,35 @@ def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, toke
             body = {"workspace": "acme/shop", "text": f"Fact number {number}."}
             assert client.post("/v1/remember", json=body, headers=headers).status_code == status
         assert _call(client, token, "search").status_code == 200
+
+
+def test_a_store_that_hangs_keeps_nobody_from_asking_how_the_service_is(
+    team_server, token_for, engine, monkeypatch
+):
+    token, goes_on = token_for("mara"), threading.Event()
+    is_asked = threading.Semaphore(0)
+
+    def count_late(_):
+        is_asked.release()
+        assert goes_on.wait(60)
+        return Counts()
+
+    monkeypatch.setattr(engine, "count", count_late)
+    body = {"workspace": "acme/shop", "text": "Deploys are on Tuesdays."}
+    with team_server(Limits(1000, 1000, items=2)) as url, ThreadPoolExecutor(20) as pool:
+
+        def remember():
+            headers = {"Authorization": f"Bearer {token}"}
+            return httpx.post(f"{url}/v1/remember", json=body, headers=headers, timeout=120).status_code
+
+        waiting = [pool.submit(remember) for _ in range(20)]
+        assert is_asked.acquire(timeout=60)
+        try:
+            assert httpx.get(f"{url}/health", timeout=20).status_code == 200
+            assert httpx.get(f"{url}/ready", timeout=20).status_code == 200
+        finally:
+            goes_on.set()
+        assert {one.result() for one in waiting} <= {200, 507}
 
 
 def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_for, home):

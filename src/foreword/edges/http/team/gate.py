@@ -190,6 +190,7 @@ class Permissions:
         self._count_items = count_items
         self._max_items = limits.items
         self._counts: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
 
     def permit(self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall) -> EndpointCall:
         """The call with its caller; raises 403 if the token does not allow it, 507 at the quota."""
@@ -215,10 +216,11 @@ class Permissions:
         """
         if not self._max_items:
             return False
-        now = time.monotonic()
-        at, count = self._counts.get(workspace, (-math.inf, 0))
-        if now - at > _COUNT_SECONDS or count >= self._max_items:
-            count = self._count_items(workspace)
-            at = now
-        self._counts[workspace] = (at, count + 1)
-        return count >= self._max_items
+        with self._lock:
+            now = time.monotonic()
+            at, count = self._counts.get(workspace, (-math.inf, 0))
+            if now - at > _COUNT_SECONDS or count >= self._max_items:
+                count = self._count_items(workspace)
+                at = now
+            self._counts[workspace] = (at, count + 1)
+            return count >= self._max_items
