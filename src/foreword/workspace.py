@@ -5,7 +5,12 @@ Its name is the real path, so that a repository reached through a link is the sa
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def workspace_of(folder: Path) -> str:
@@ -15,3 +20,11 @@ def workspace_of(folder: Path) -> str:
         if (candidate / ".git").exists():
             return str(candidate)
     return str(here)
+
+
+def is_named_by(workspace: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns names a workspace: whole, with `*` for any characters and no other sign."""
+    return any(
+        re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), workspace, re.DOTALL)
+        for pattern in patterns
+    )

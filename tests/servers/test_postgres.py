@@ -260,3 +260,54 @@ def test_settings_name_the_store(postgres, home, monkeypatch):
         monkeypatch.delenv(f"FOREWORD_{name}")
     with pytest.raises(ValidationError, match="postgres://"):
         open_store(Settings(home=home), "somewhere")
+
+
+def test_every_question_survives_the_end_of_its_connection(store, postgres):
+    store.put(HERE, [item("Ada saw the harbour")])
+    for ask in (store.workspaces, store.examine):
+        before = ask()
+        _end_all_connections(postgres)
+        assert ask() == before
+
+
+def _end_all_connections(postgres):
+    postgres.run_sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgres://ada:secret@db/memory", "postgres://ada:***@db/memory"),
+        ("postgres://ada:se/cret@db/memory", "postgres://ada:***@db/memory"),
+        ("postgres://ada:se#cret@db/memory", "postgres://ada:***@db/memory"),
+        ("postgres://ada:se%zcret@db/memory", "postgres://ada:***@db/memory"),
+        ("postgres://ada:se cr@et@db/memory", "postgres://ada:***@db/memory"),
+        (
+            "postgres://ada@db/memory?sslmode=require&password=secret",
+            "postgres://ada@db/memory?sslmode=require",
+        ),
+        ("postgres://ada@db/memory?sslmode=require", "postgres://ada@db/memory?sslmode=require"),
+        ("postgres:///memory", "postgres:///memory"),
+    ],
+)
+def test_no_password_is_ever_shown(url, shown):
+    assert hide_password(url) == shown
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se%zcret", "se cret"])
+def test_an_address_that_cannot_be_read_is_said_without_its_password(password):
+    with pytest.raises(ValidationError, match="%2F") as caught:
+        PostgresStore(f"postgres://ada:{password}@db/memory")
+    assert "cret" not in str(caught.value)
+
+
+def test_an_address_may_say_how_to_connect(postgres, schema):
+    own = "?connect_timeout=2&keepalives_idle=7&options=-c%20work_mem%3D8MB"
+    with PostgresStore(postgres.url + own, views, schema_name=schema) as store, store._pool.borrow() as db:
+        told = db.info.get_parameters()
+        assert (told["connect_timeout"], told["keepalives_idle"], told["keepalives_count"]) == ("2", "7", "3")
+        settings = [db.execute(f"SHOW {name}").fetchone()[0] for name in ("work_mem", "hnsw.ef_search")]
+        assert settings == ["8MB", "800"]

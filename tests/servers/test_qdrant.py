@@ -11,6 +11,7 @@ import pytest
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
+from foreword.errors import ValidationError
 from foreword.store import base, exchange
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
 from foreword.store.qdrant import QdrantVectors, _Sender
@@ -225,3 +226,68 @@ def test_of_a_long_outbox_nothing_outdated_is_found(store, monkeypatch):
     store.delete(base.Delete(HERE, ("i7",)))
     found = store.search(base.Search(HERE, (PROBE,)))
     assert "i7" not in {name for name, _ in found.lists["vectors"]}
+
+
+def test_a_running_store_sends_to_a_server_that_lost_its_disk(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    _drop_collections(server)
+    store.put(HERE, [item("Ada saw the lighthouse", id="new")])
+    store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("new", "h", axis(7)),)))
+    _wait_until_sent(store)
+    assert len(_points(server)) == 1
+    store.run(exchange.RebuildVectors(HERE))
+    _wait_until_sent(store)
+    assert store.check(HERE) == ()
+    assert len(_points(server)) == 7
+
+
+def _drop_collections(server):
+    for one in _ask(server, "collections")["collections"]:
+        address = f"http://127.0.0.1:{server.port}/collections/{one['name']}"
+        urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60).close()
+
+
+def test_what_one_process_deletes_another_that_was_sending_it_does_not_bring_back(
+    open_store, server, monkeypatch
+):
+    slow, quick = open_store(), open_store()
+    has_read, may_send = threading.Event(), threading.Event()
+    send = slow.vector_server._send
+
+    def send_late(outbox):
+        has_read.set()
+        assert may_send.wait(60)
+        send(outbox)
+
+    monkeypatch.setattr(slow.vector_server._sender, "_send", send_late)
+    _fill(slow)
+    assert has_read.wait(60)
+    quick.delete(base.Delete(HERE, ("i1", "i2")))
+    _wait_until_sent(quick)
+    may_send.set()
+    _wait_until_sent(slow)
+    assert {point["payload"]["number"] for point in _points(server)} == {1, 4, 5, 6}
+    assert quick.check(HERE) == ()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["qdrant://", "qdrant://host:word", "qdrant://se/cret@host", "qdrant://se#cret@host", "qdrant://[::1"],
+)
+def test_an_address_that_cannot_be_read_is_said_without_its_key(url):
+    with pytest.raises(ValidationError, match="qdrant://") as caught:
+        QdrantVectors(url)
+    assert "cret" not in str(caught.value)
+
+
+def test_vectors_that_the_server_never_got_are_noted_in_a_search(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    assert not store.search(base.Search(HERE, (PROBE,))).notes
+    _drop_collections(server)
+    found = store.search(base.Search(HERE, (PROBE,)))
+    assert "foreword doctor --repair" in str(found.notes)
+    store.run(exchange.RebuildVectors(HERE))
+    found = store.search(base.Search(HERE, (PROBE,)))  # from the rows, whether or not they are sent by now
+    assert len(found.lists["vectors"]) == 6

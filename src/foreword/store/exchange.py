@@ -12,6 +12,8 @@ from foreword.store.base import Read, Write
 from foreword.types import Item, Receipt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from foreword.store.base import FileState
 
 # What services share
@@ -73,9 +75,19 @@ class ReadOutbox(Read[Outbox]):
 
 @dataclass(frozen=True, slots=True)
 class ClearOutbox(Write[int]):
-    """Remove changes from the outbox after they were sent; a newer change of the same item stays."""
+    """Remove changes from the outbox after they were sent; a newer change of the same item stays.
+
+    Another process may have sent and removed a newer change before these `points` arrived. What they say of
+    such an item is outdated, so it is added again.
+    """
 
     changes: tuple[tuple[int, int], ...]
+    points: tuple[Point, ...] = ()
+
+    def find_outdated(self, removed: set[int], points: Iterable[Point]) -> list[int]:
+        """The items that were not among the removed ones, and whose points are others by now."""
+        differing = {point.number for point in {*self.points} ^ {*points}}
+        return sorted(differing & {number for number, _ in self.changes} - removed)
 
 
 @dataclass(frozen=True, slots=True)

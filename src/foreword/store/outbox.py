@@ -26,20 +26,29 @@ _POINT = (
 def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
     """The first changes in the outbox, and the present vectors of the changed items."""
     changes: list[Any] = tx.execute("SELECT no, change FROM outbox ORDER BY no LIMIT ?", op.limit).fetchall()
-    points = tx.execute(
+    return Outbox(tenant_name(tx), tuple(changes), _read_points(tx, [number for number, _ in changes]))
+
+
+def _read_points(tx: Transaction, numbers: Iterable[int]) -> tuple[Point, ...]:
+    """The present vectors of these items."""
+    rows: list[Any] = tx.execute(
         f"SELECT {_POINT} FROM vectors v JOIN items i USING(no) WHERE v.no {IN_LIST}",
-        json.dumps([number for number, _ in changes]),
-    )
-    return Outbox(tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
+        json.dumps(list(numbers)),
+    ).fetchall()
+    return tuple(Point(*row) for row in rows)
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent. Returns how many were removed."""
-    cleared = 0
+    """Remove changes that were sent; outdated ones are added again. Returns how many were removed."""
+    removed = set()
     for number, change in op.changes:
         tx.execute("DELETE FROM outbox WHERE no = ? AND change = ?", number, change)
-        cleared += tx.db.changes()
-    return cleared
+        if tx.db.changes():
+            removed.add(number)
+    numbers = [number for number, _ in op.changes]
+    if len(removed) < len(numbers) and (outdated := op.find_outdated(removed, _read_points(tx, numbers))):
+        add_to_outbox(tx, outdated)
+    return len(removed)
 
 
 def tenant_name(tx: Transaction) -> str:

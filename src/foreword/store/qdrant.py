@@ -15,12 +15,13 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from foreword.errors import ForewordError, MissingExtra, StoreAway
+from foreword.errors import ForewordError, MissingExtra, StoreAway, ValidationError
 from foreword.log import get_logger
 from foreword.store.base import EVERYTHING, Problem
 from foreword.store.exchange import ClearOutbox, ReadOutbox
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.vectors")
 
+_PORT = 6333
 _BATCH = 512
 _TIMEOUT_SECONDS = 30
 _SECONDS_TO_LEAVE_ALONE = 1.0
@@ -94,12 +96,10 @@ class QdrantVectors(VectorPart[QdrantRows]):
     """Vectors on a Qdrant server: `qdrant://[key@]host:port`, or `qdrants://…` for TLS."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        scheme = "https" if parts.scheme == "qdrants" else "http"
-        self.shown_url = f"{parts.scheme}://{parts.hostname}:{parts.port or 6333}"
+        self.shown_url, key = _read_url(url)
         self._client = QdrantClient(
-            url=f"{scheme}://{parts.hostname}:{parts.port or 6333}",
-            api_key=parts.password or parts.username or None,
+            url=self.shown_url.replace("qdrant", "http", 1),
+            api_key=key or None,
             timeout=_TIMEOUT_SECONDS,
             check_compatibility=False,
         )
@@ -153,9 +153,16 @@ class QdrantVectors(VectorPart[QdrantRows]):
         sent = self._ask_before_deadline(
             lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
+        if not sent and filters == EVERYTHING and self._lacks_vectors(tx, probe, unsent):
+            raise StoreAway(f"{self.shown_url} lacks the vectors; to send them: foreword doctor --repair")
         if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may have outdated vectors
             unsent |= tx.unsent_among(sent)
         return [number for number in sent if number not in unsent] + passing
+
+    def _lacks_vectors(self, tx: QdrantRows, probe: VectorProbe, unsent: set[int]) -> bool:
+        """Whether the rows have vectors that should have been sent, but never were or are lost."""
+        sent = (number for number in tx.numbers_with_vectors() if number not in unsent)
+        return bool(tx.codes_of_items(probe.space, probe.digest, islice(sent, _BATCH)))
 
     def _ask_before_deadline(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
         """The answer of Qdrant to a question; raises `StoreAway` if none comes before the deadline."""
@@ -270,9 +277,11 @@ class QdrantVectors(VectorPart[QdrantRows]):
         by_collection: dict[str, list[Point]] = {}
         for point in outbox.points:
             by_collection.setdefault(_collection_name(point.digest, len(point.code)), []).append(point)
+        existing = self._list_collections()
+        self._known_collections.intersection_update(existing)  # a server may have lost its disk
         for collection, points in by_collection.items():
             self._make_collection_if_missing(collection, len(points[0].code))
-        for collection in self._list_collections():
+        for collection in {*existing, *by_collection}:
             points = by_collection.get(collection, [])
             kept = {_point_id(outbox.tenant, point.space, point.number) for point in points}
             stale = models.Filter(
@@ -394,7 +403,23 @@ class _Sender:
         """Send a workspace's outbox in batches until it is empty."""
         while (outbox := self._run(ReadOutbox(workspace, _BATCH))).changes:
             self._send(outbox)
-            self._run(ClearOutbox(workspace, outbox.changes))
+            self._run(ClearOutbox(workspace, outbox.changes, outbox.points))
+
+
+def _read_url(url: str) -> tuple[str, str]:
+    """The address of a server without its key, and the key; raises `ValidationError` without repeating it."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _PORT
+    except ValueError:
+        host = ""
+    if not host or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValidationError(
+            "vectors must be qdrant://[key@]host[:port], or qdrants:// for TLS; "
+            "in a key, write / as %2F, # as %23, ? as %3F and @ as %40"
+        )
+    shown_host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown_host}:{port}", unquote(parts.password or parts.username or "")
 
 
 def _collection_name(digest: str, dimensions: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ import pytest
 
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.gate import Limits, RateLimiter
+from foreword.store.base import Counts
 
 CALLS = {
     "remember": ("POST", "/v1/remember", {"workspace": "acme/shop", "text": "Deploys are on Tuesdays."}),
@@ -122,6 +124,13 @@ def test_who_asks_too_often_is_told_when_to_come_again(team_server, token_for):
         assert _call(client, other, "stats").status_code == 200
 
 
+def test_a_member_has_one_rate_however_many_tokens_it_has(team_server, token_for):
+    tokens = [token_for("mara") for _ in range(3)]
+    with team_server(Limits(0.001, 2)) as url, httpx.Client(base_url=url, timeout=120) as client:
+        statuses = [_call(client, token, "stats").status_code for token in tokens]
+        assert statuses == [200, 200, 429]
+
+
 def test_wrong_tokens_from_one_address_are_not_looked_at_for_ever(client):
     statuses = [_call(client, "wrong", "stats").status_code for _ in range(60)]
     assert statuses[0] == 401
@@ -147,6 +156,35 @@ def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, toke
         assert _call(client, token, "search").status_code == 200
 
 
+def test_a_store_that_hangs_keeps_nobody_from_asking_how_the_service_is(
+    team_server, token_for, engine, monkeypatch
+):
+    token, goes_on = token_for("mara"), threading.Event()
+    is_asked = threading.Semaphore(0)
+
+    def count_late(_):
+        is_asked.release()
+        assert goes_on.wait(60)
+        return Counts()
+
+    monkeypatch.setattr(engine, "count", count_late)
+    body = {"workspace": "acme/shop", "text": "Deploys are on Tuesdays."}
+    with team_server(Limits(1000, 1000, items=2)) as url, ThreadPoolExecutor(20) as pool:
+
+        def remember():
+            headers = {"Authorization": f"Bearer {token}"}
+            return httpx.post(f"{url}/v1/remember", json=body, headers=headers, timeout=120).status_code
+
+        waiting = [pool.submit(remember) for _ in range(20)]
+        assert is_asked.acquire(timeout=60)
+        try:
+            assert httpx.get(f"{url}/health", timeout=20).status_code == 200
+            assert httpx.get(f"{url}/ready", timeout=20).status_code == 200
+        finally:
+            goes_on.set()
+        assert {one.result() for one in waiting} <= {200, 507}
+
+
 def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_for, home):
     token = token_for("mara", "acme/*")
     ask(token, "POST", "/v1/remember", {"workspace": "acme/shop", "text": "The vault code is marigold."})
@@ -160,6 +198,16 @@ def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_fo
     ]
     assert "marigold" not in json.dumps(lines)
     assert token not in json.dumps(lines)
+
+
+def test_the_audit_says_whose_token_was_used_after_it_was_revoked(ask, token_for, members, home):
+    token = token_for("mara")
+    (revoked,) = members.revoke("mara")
+    assert ask(token, "GET", "/v1/workspaces").status_code == 401
+    ask("", "GET", "/health")  # by then the first request is in the audit
+    (line,) = Audit(home).read()
+    assert (line["member"], line["token"], line["status"]) == ("mara", revoked.id, 401)
+    assert line["refused"] == "the token was revoked"
 
 
 def test_metrics_count_requests_by_member_action_and_status(ask, token_for):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -145,8 +146,6 @@ def test_while_the_team_is_away_the_copy_answers_and_events_arrive_later_once(
 
 
 def _moved(settings, url):
-    from dataclasses import replace
-
     return replace(settings, team_url=url)
 
 
@@ -178,6 +177,57 @@ def test_a_revoked_token_takes_the_copy_with_it(team_url, laptop, checkout, cloc
     responder._team._refreshed_at.clear()
     responder.refresh_copies()
     assert _texts(mine, SHOP) == []
+
+
+def test_a_token_revoked_while_the_laptop_slept_takes_the_copy_with_it(
+    team_url, laptop, checkout, clock, engine, members
+):
+    folder = checkout(REMOTE)
+    engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
+    mine, responder = laptop(team_url)
+    mine.remember("Mine alone.", str(folder))
+    responder.answer(_prompt(folder, "Which database is staging on?"), clock.now, 60_000)
+    responder.refresh_copies()
+    assert _texts(mine, SHOP)
+    members.revoke("mara")
+    again = Responder(mine)
+    assert again.answer(_prompt(folder, "Which database is it?"), clock.now, 60_000).body == b""
+    again.refresh_copies()
+    again.close()
+    assert _texts(mine, SHOP) == []
+    assert _texts(mine, str(folder)) == ["Mine alone."]
+
+
+def test_a_copy_that_a_new_token_does_not_name_is_removed(
+    team_url, laptop, checkout, clock, engine, token_for
+):
+    folder = checkout(REMOTE)
+    engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
+    mine, responder = laptop(team_url)
+    responder.answer(_prompt(folder, "Which database is staging on?"), clock.now, 60_000)
+    responder.refresh_copies()
+    assert _texts(mine, SHOP)
+    settings = replace(mine.settings, team_token=token_for("mara", "git.example.org/acme/blog"))
+    again = Responder(ContextEngine(mine.store, settings=settings, embedding_provider=HashEmbeddings()))
+    again.refresh_copies()
+    again.close()
+    assert _texts(mine, SHOP) == []
+
+
+def test_what_was_replaced_over_there_is_not_said_from_the_copy(team_server, laptop, checkout, clock, engine):
+    folder = checkout(REMOTE)
+    engine.remember("The staging database is MySQL 8.", SHOP, type="fact")
+    with team_server() as url:
+        _, responder = laptop(url)
+        responder.answer(_prompt(folder, "Let us look at the shop."), clock.now, 60_000)
+        responder.refresh_copies()
+        clock.now += timedelta(days=1)
+        engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
+        responder._team._refreshed_at.clear()
+        responder.refresh_copies()
+    said = responder.answer(_prompt(folder, "Which database is staging on?", "s2"), clock.now, 60_000).body
+    assert b"Postgres 16" in said
+    assert b"MySQL" not in said
 
 
 @pytest.mark.parametrize(

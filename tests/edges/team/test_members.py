@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -36,6 +37,19 @@ def test_what_one_process_revokes_another_refuses(members, home):
         members.revoke(member.id)
 
 
+def test_changes_by_many_processes_at_once_are_all_kept(members, home):
+    stolen = [members.add(f"thief{n}", "write", ("*",))[1] for n in range(10)]
+
+    def change(number):
+        mine = Members(home)  # as in a process of its own
+        return mine.revoke(f"thief{number}") if number < 10 else mine.add("mara", "read", ("*",))[1]
+
+    with ThreadPoolExecutor(10) as pool:
+        made = list(pool.map(change, sorted(range(20), key=lambda number: number % 10)))
+    assert [members.find(token).reason_to_refuse(NOW) for token in stolen] == ["the token was revoked"] * 10
+    assert all(members.find(token) for token in made if isinstance(token, str))
+
+
 def test_revoking_by_id_leaves_the_members_other_tokens(members):
     first, _ = members.add("mara", "write", ("acme/*",))
     _, second = members.add("mara", "read", ("acme/*",))
@@ -65,6 +79,11 @@ def test_a_right_includes_those_before_it_and_none_after(members, right):
         ("acme/shop", "acme/shop2", False),
         ("acme/shop", "ACME/shop", False),
         ("*", "anything", True),
+        ("acme/*/docs", "acme/shop/docs", True),
+        ("acme/shop[12]", "acme/shop[12]", True),
+        ("acme/shop[12]", "acme/shop1", False),
+        ("acme/shop?", "acme/shops", False),
+        ("acme/shop", "acme/shop\n", False),
     ],
 )
 def test_a_pattern_means_the_workspaces_it_matches_whole(members, pattern, workspace, sees):

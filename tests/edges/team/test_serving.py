@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 
 import httpx
 import pytest
@@ -22,12 +23,15 @@ from foreword.errors import ValidationError
 SECONDS = 120
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
+@pytest.fixture
+def certificate(tmp_path):
     """A certificate for 127.0.0.1 that signs itself, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make a certificate")
-    folder = tmp_path_factory.mktemp("tls")
+    return _make_certificate(tmp_path)
+
+
+def _make_certificate(folder):
     crt, key = folder / "team.crt", folder / "team.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -80,6 +84,36 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_before_the_token_is_se
     _, url = team_process
     with pytest.raises(TeamAway, match="certificate"):
         TeamLink(url, token_for("mara")).call("/v1/me")
+
+
+def test_a_renewed_certificate_is_used_once_it_is_told_and_a_broken_one_is_not(
+    team_process, token_for, certificate, home
+):
+    process, url = team_process
+    first = certificate[0].read_text()
+    certificate[1].write_text("no key")
+    process.send_signal(signal.SIGHUP)
+    _wait_for_log(home, "was not read again")
+    assert _served_certificate(url) == first
+    _make_certificate(certificate[0].parent)
+    process.send_signal(signal.SIGHUP)
+    _wait_for_log(home, "was read again")
+    assert _served_certificate(url) == certificate[0].read_text() != first
+    link = TeamLink(url, token_for("mara"), str(certificate[0]))
+    assert link.call("/v1/me")["name"] == "mara"
+    link.close()
+
+
+def _served_certificate(url):
+    host, port = url.removeprefix("https://").split(":")
+    return ssl.get_server_certificate((host, int(port)), timeout=SECONDS)
+
+
+def _wait_for_log(home, words):
+    until = time.monotonic() + 20
+    while words not in (home / "team" / "service.log").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,8 @@ def _check_backups(settings: Settings) -> Finding:
     """The number and size of all backups, and the date of the newest."""
     from foreword.store.backups import list_backups
 
+    if settings.store:
+        return Finding("backups", "the operator's: pg_dump, or continuous archiving, as docs/teams.md says")
     databases = settings.workspaces.glob(f"*/{_DATABASE}")
     found = [backup for database in databases for backup in list_backups(database)]
     if not found:

@@ -111,17 +111,18 @@ def purge(call: CliCall, yes: bool) -> int:
     stop_service(home)
     _remove_data_files(home)
     call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
-    if _uses_store_server():
-        show.note("what the server in the setting store keeps is still there; its operator removes that")
+    for name in _list_servers():
+        show.note(f"what the server in the setting {name} keeps is still there; its operator removes that")
     return 0
 
 
-def _uses_store_server() -> bool:
-    """Whether the settings name a server as the store; False if they cannot be read."""
+def _list_servers() -> list[str]:
+    """The settings that name a server which keeps something; none if they cannot be read."""
     try:
-        return bool(load_settings().store)
+        settings = load_settings()
     except ValidationError:
-        return False
+        return []
+    return [name for name in ("store", "vectors") if getattr(settings, name)]
 
 
 def _list_data_files(home: Path) -> Iterator[Path]:

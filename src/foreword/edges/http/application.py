@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.http")
 
 _THREADS = 8
+_ASKED_BY_WATCHERS = ("health", "ready")
+"""Endpoints that answer even if every thread waits for a store."""
 _WORKSPACE: TypeAdapter[str] = TypeAdapter(wire.Workspace)
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 _STATUSES = {UnknownId: 404, TemplateNotFound: 404, ValidationError: 400, StorageError: 503}
@@ -115,12 +117,15 @@ def _serve_path(
 ) -> ASGIApp:
     """The endpoints of one path as an ASGI application."""
 
+    def answer_call(scope: Scope, endpoint: Endpoint, call: EndpointCall) -> str:
+        return _call_endpoint(endpoint, call if permit is None else permit(scope, endpoint, call))
+
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = methods[scope["method"]]
         call = await _read_call(endpoint, Request(scope, receive))
-        if permit is not None:
-            call = permit(scope, endpoint, call)
-        content = await anyio.to_thread.run_sync(_call_endpoint, endpoint, call, limiter=threads)
+        # Also what permits it runs in a thread: it may ask a store that hangs.
+        limiter = None if endpoint.name in _ASKED_BY_WATCHERS else threads
+        content = await anyio.to_thread.run_sync(answer_call, scope, endpoint, call, limiter=limiter)
         media_type = "application/json" if endpoint.answer else _METRICS
         await Response(content, media_type=media_type)(scope, receive, send)
 

@@ -8,6 +8,7 @@ longer accepted, the copy does not answer and is deleted.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.jsonl import read_lines
 from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, find_team_workspace_name
+from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
@@ -61,6 +63,7 @@ class TeamCompanion:
         self._names: dict[str, tuple[float, str]] = {}
         self._last_used: dict[str, float] = {}
         self._refreshed_at: dict[str, float] = {}
+        self._copied_file = engine.settings.home / "run" / "team-copies.json"
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
         """The context for an event: the team's answer, or one from the copy if none comes in time."""
@@ -134,6 +137,7 @@ class TeamCompanion:
 
     def refresh_copies(self) -> None:
         """Update the copies of the workspaces in use, and delete those that the token no longer allows."""
+        self._remove_forbidden_copies()
         now = time.monotonic()
         due = [
             workspace
@@ -145,13 +149,49 @@ class TeamCompanion:
             try:
                 self._refresh_copy(workspace)
             except TeamRefusal as error:
-                _log.warning("a copy is removed", workspace=workspace, problem=str(error))
-                self._engine.store.batch([Delete(workspace, filters=Filters())])
+                self._remove_copy(workspace, str(error))
             except ForewordError as error:
                 _log.warning("a copy is not up to date", workspace=workspace, problem=str(error))
 
+    def _remove_forbidden_copies(self) -> None:
+        """Delete the copies that the token does not allow, also those that an earlier process has made."""
+        copied = self._read_copied()
+        if not copied:
+            return
+        try:
+            membership = self._membership.read()
+        except TeamRefusal as error:
+            forbidden, reason = copied, str(error)
+        except TeamAway:
+            return  # nobody can say now what the token allows
+        else:
+            forbidden = {one for one in copied if not membership.sees(one)}
+            reason = "the token does not name it"
+        for workspace in forbidden:
+            self._remove_copy(workspace, reason)
+
+    def _remove_copy(self, workspace: str, reason: str) -> None:
+        _log.warning("a copy is removed", workspace=workspace, problem=reason)
+        self._engine.store.batch([Delete(workspace, filters=Filters())])
+        self._write_copied(self._read_copied() - {workspace})
+
+    def _read_copied(self) -> set[str]:
+        """The workspaces of which this machine has a copy."""
+        try:
+            return set(json.loads(self._copied_file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return set()
+
+    def _write_copied(self, workspaces: set[str]) -> None:
+        make_private_folder(str(self._engine.settings.home), "run")
+        unfinished = self._copied_file.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(sorted(workspaces)), encoding="utf-8")
+        unfinished.replace(self._copied_file)
+
     def _refresh_copy(self, workspace: str) -> None:
         """Store what the copy of one workspace lacks, and delete what the team's service no longer has."""
+        if workspace not in (copied := self._read_copied()):
+            self._write_copied(copied | {workspace})
         for _ in range(_MAX_PAGES):
             known = [item.id for item in self._engine.store.scan(workspace)]
             answer = self._link.call("/v1/mirror", {"workspace": workspace, "known": known})

@@ -15,12 +15,12 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from foreword.errors import StorageError, ValidationError
 from foreword.log import get_logger
+from foreword.workspace import is_named_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Membership:
 
     def sees(self, workspace: str) -> bool:
         """Whether the token allows this workspace."""
-        return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
+        return is_named_by(workspace, self.workspaces)
 
 
 class TeamAway(StorageError):

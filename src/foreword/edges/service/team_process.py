@@ -1,7 +1,8 @@
 """The service of a team: HTTP with TLS for many machines, in the foreground, until it is stopped.
 
 On SIGTERM it reports that it is not ready, so that a balancer sends no more requests, finishes those in work,
-and ends. It has no socket for hooks: those of laptops come through their own services.
+and ends. On SIGHUP it reads its certificate again. It has no socket for hooks: those of laptops come through
+their own services.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class _TeamService:
         with contextlib.closing(await asyncio.to_thread(self._open_engine)) as engine:
             listening = _listen(self._options.host, self._options.port)
             server = self._build_server(engine, listening.getsockname()[1])
+            loop.add_signal_handler(signal.SIGHUP, self._read_certificate_again, server)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             self._ready = True
             self._announce(self._format_address(listening))
@@ -146,9 +148,22 @@ class _TeamService:
             ssl_certfile=self._options.certificate,
             ssl_keyfile=self._options.key,
         )
+        config.load()  # now, so that a signal finds the certificate
         server = uvicorn.Server(config)
         cast("Any", server).capture_signals = contextlib.nullcontext  # our own handlers let it drain first
         return server
+
+    def _read_certificate_again(self, server: uvicorn.Server) -> None:
+        """Use a renewed certificate for new connections; one that cannot be used is logged and left alone."""
+        if server.config.ssl is None:
+            return
+        try:
+            _check_options(self._options)
+        except ValidationError as error:
+            _log.error("the certificate was not read again: %s", error)
+            return
+        server.config.ssl.load_cert_chain(cast("Path", self._options.certificate), self._options.key)
+        _log.warning("the certificate was read again")
 
     def status(self) -> dict[str, Any]:
         """The state of the service and its memory, as values for JSON."""

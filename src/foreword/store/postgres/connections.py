@@ -6,6 +6,7 @@ closed when its deadline passes.
 
 from __future__ import annotations
 
+import re
 import select
 import threading
 import time
@@ -13,7 +14,6 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from foreword.errors import (
     MissingExtra,
@@ -29,6 +29,7 @@ from foreword.errors import (
 try:
     import psycopg
     from psycopg import errors as pg
+    from psycopg.conninfo import conninfo_to_dict
 except ImportError as error:  # pragma: no cover  (the tests have it)
     raise MissingExtra("psycopg", "postgres") from error
 
@@ -38,7 +39,21 @@ if TYPE_CHECKING:
 EF_SEARCH = 800
 """How many vectors an index of pgvector compares before it returns the nearest."""
 
-_CONNECT_SECONDS = 5
+_SETTINGS = {
+    "connect_timeout": 5,
+    # A server whose machine vanished is noticed after a minute, not after hours.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""How connections are made, unless the address says otherwise."""
+
+_OPTIONS = (
+    "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000 "
+    f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
+)
+_PASSWORD_OPTION = re.compile(r"[?&](ssl)?password=.*", re.DOTALL)
 _IDLE_SECONDS_BEFORE_CHECK = 1.0
 """A connection that was idle for longer is tested before it is used."""
 
@@ -82,12 +97,25 @@ class Connection(psycopg.Connection[Any]):
 
 
 def hide_password(url: str) -> str:
-    """The address without its password, to be shown or logged."""
-    parts = urlsplit(url)
-    if not parts.password:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}", query=""))
+    """The address without its password, to be shown or logged; also if the password has stray signs in it."""
+    scheme, _, rest = _PASSWORD_OPTION.sub("", url).partition("://")
+    user, at, host = rest.rpartition("@")
+    name, colon, _ = user.partition(":")
+    hidden = f"{name}:***" if colon else name
+    return f"{scheme}://{hidden}{at}{host.partition('?')[0] if colon else host}"
+
+
+def _read_url(url: str) -> dict[str, Any]:
+    """The settings of a connection that an address gives, and ours for what it does not say."""
+    try:
+        given = conninfo_to_dict(url)
+        [int(port) for port in str(given.get("port", 0)).split(",") if port]  # several hosts have several
+    except (psycopg.ProgrammingError, ValueError):  # their messages repeat the password
+        raise ValidationError(
+            f"the address {hide_password(url)} cannot be read; in a password, "
+            "write / as %2F, # as %23, ? as %3F, @ as %40, % as %25, and a blank as %20"
+        ) from None
+    return {**_SETTINGS, **given, "options": f"{given.get('options', '')} {_OPTIONS}".strip()}
 
 
 class Pool:
@@ -95,7 +123,7 @@ class Pool:
 
     def __init__(self, url: str, schema: str, size: int) -> None:
         self.shown_url = hide_password(url)
-        self._url = url
+        self._settings = _read_url(url)
         self._schema = schema
         self._idle: list[Connection] = []
         self._places = threading.Semaphore(size)
@@ -119,13 +147,7 @@ class Pool:
 
     def connect(self) -> Connection:
         """A new connection outside the pool, which the caller closes."""
-        options = (
-            "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000 "
-            f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
-        )
-        connection = Connection.connect(
-            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, options=options
-        )
+        connection = Connection.connect(autocommit=True, **self._settings)
         connection.execute("SELECT set_config('search_path', %s, false)", (f'"{self._schema}", public',))
         connection.prepare_threshold = 3
         return connection

@@ -30,25 +30,40 @@ def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
     changes = tx.execute(
         "SELECT no, change FROM outbox WHERE ws = ? ORDER BY no LIMIT ?", tx.ws, op.limit
     ).fetchall()
-    points = tx.execute(
+    return Outbox(_tenant_name(tx), tuple(changes), _read_points(tx, [number for number, _ in changes]))
+
+
+def _read_points(tx: Transaction, numbers: list[int]) -> tuple[Point, ...]:
+    """The present vectors of these items."""
+    rows = tx.execute(
         f"SELECT {_POINT} FROM vectors v JOIN items i USING(ws, no) JOIN generations g USING(generation) "
         "WHERE v.ws = ? AND v.no = ANY(?)",
-        *(tx.ws, [number for number, _ in changes]),
+        *(tx.ws, numbers),
     )
-    return Outbox(_tenant_name(tx), tuple(changes), tuple(Point(*row) for row in points))
+    return tuple(Point(*row) for row in rows)
 
 
 def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
-    """Remove changes that were sent. Returns how many were removed."""
-    return tx.execute(
+    """Remove changes that were sent; outdated ones are added again. Returns how many were removed."""
+    numbers = [number for number, _ in op.changes]
+    rows = tx.execute(
         "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
-        "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change",
-        *(
-            number_array_literal(n for n, _ in op.changes),
-            number_array_literal(c for _, c in op.changes),
-            tx.ws,
-        ),
-    ).rowcount
+        "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change RETURNING o.no",
+        *(number_array_literal(numbers), number_array_literal(c for _, c in op.changes), tx.ws),
+    )
+    removed = {number for (number,) in rows}
+    if len(removed) < len(numbers) and (outdated := op.find_outdated(removed, _read_points(tx, numbers))):
+        _add_to_outbox(tx, outdated)
+    return len(removed)
+
+
+def _add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+    """Note that these items have changed and have to be sent to the vector server."""
+    tx.execute(
+        "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
+        "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
+        *(tx.ws, number_array_literal(sorted(set(numbers)))),
+    )
 
 
 def _tenant_name(tx: Transaction) -> str:
@@ -66,11 +81,7 @@ class TransactionBesideQdrant(Transaction):
 
     def add_to_outbox(self, numbers: Iterable[int]) -> None:
         """Note that these items have changed and have to be sent to the vector server."""
-        self.execute(
-            "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
-            "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
-            *(self.ws, number_array_literal(sorted(set(numbers)))),
-        )
+        _add_to_outbox(self, numbers)
 
     def unsent_and_passing_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
         """The newest items in the outbox, at most `limit`, and those of them that pass the filters."""

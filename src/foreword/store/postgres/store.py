@@ -16,7 +16,7 @@ import uuid
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.errors import ForewordError, StorageError, StorePaused
 from foreword.log import get_logger
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from foreword.store.vector_part import VectorPart
 
 _log = get_logger("foreword.store")
+
+_T = TypeVar("_T")
 
 _MAX_CONNECTIONS = 16
 _GRACE_SECONDS = 0.05
@@ -145,21 +147,23 @@ class PostgresStore(Store):
             return [_findings_of_late_search(operation) for operation in operations]
         with translate_errors(self.shown_url):
             try:
-                return self._run_until_done(attempt)
+                return self._run_until_done(
+                    lambda connection: self._run_in_transaction(connection, attempt), attempt.deadline
+                )
             except ServerSilent:
                 if attempt.deadline is None:
                     raise
                 return [_findings_of_late_search(operation) for operation in operations]
 
-    def _run_until_done(self, attempt: _Attempt) -> list[Any]:
-        """Carry out a batch; if the connection is lost, try again until its time is over."""
-        give_up = attempt.deadline or time.monotonic() + self._limits.busy_seconds
+    def _run_until_done(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
+        """Use a connection; if it is lost, try again with another until the time is over."""
+        give_up = deadline or time.monotonic() + self._limits.busy_seconds
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                with self._pool.borrow(_add_grace_period(attempt.deadline)) as connection:
+                with self._pool.borrow(_add_grace_period(deadline)) as connection:
                     self._make_tables_once(connection)
-                    return self._run_in_transaction(connection, attempt)
+                    return run(connection)
             except CONNECTION_LOST as error:
                 if not self._is_worth_another_try(error) or time.monotonic() + pause > give_up:
                     raise
@@ -290,10 +294,10 @@ class PostgresStore(Store):
 
     def workspaces(self) -> list[str]:
         """The names of the workspaces that hold something, sorted."""
-        with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._make_tables_once(connection)
-            rows = connection.execute("SELECT name FROM workspaces WHERE holds")
-            return sorted(name for (name,) in rows)
+        query = "SELECT name FROM workspaces WHERE holds"
+        with translate_errors(self.shown_url):
+            rows = self._run_until_done(lambda connection: connection.execute(query).fetchall())
+        return sorted(name for (name,) in rows)
 
     def close(self) -> None:
         """Finish what was posted and close every connection."""
@@ -316,13 +320,13 @@ class PostgresStore(Store):
 
     def examine(self) -> ServerState:
         """The versions of the server, and whether row-level security applies to our user."""
-        with translate_errors(self.shown_url), self._pool.borrow() as connection:
-            self._make_tables_once(connection)
-            row: Any = connection.execute(
-                "SELECT current_setting('server_version'), "
-                "(SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
-                "(SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user)"
-            ).fetchone()
+        query = (
+            "SELECT current_setting('server_version'), "
+            "(SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
+            "(SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user)"
+        )
+        with translate_errors(self.shown_url):
+            row: Any = self._run_until_done(lambda connection: connection.execute(query).fetchone())
         return ServerState(*row)
 
     # What others have stored

@@ -149,16 +149,18 @@ class TeamGate:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
         member = self._members.find(read_bearer_token(scope))
-        why = "the token is missing or nobody's" if member is None else ""
-        why = why or (member.reason_to_refuse(datetime.now(UTC)) if member else "")
+        if member is None:
+            why = "the token is missing or nobody's"
+        else:
+            state["member"] = member  # the audit names whose token it was, also if it is refused
+            why = member.reason_to_refuse(datetime.now(UTC))
         if member is None or why:
             if self._failures.seconds_to_wait(address):
                 return Refusal(429, "too_many_failures", "too many wrong tokens came from this address")
             state["refused"] = why
             message = f"{why}; send the header Authorization: Bearer TOKEN with one from: foreword team add"
             return Refusal(401, "unauthorized", message, ((b"www-authenticate", b"Bearer"),))
-        state["member"] = member
-        if wait := self._rates.seconds_to_wait(member.id):
+        if wait := self._rates.seconds_to_wait(member.name):
             seconds = str(max(1, math.ceil(wait))).encode()
             message = f"{member.name} asks too often; wait {seconds.decode()} s"
             return Refusal(429, "too_often", message, ((b"retry-after", seconds),))
@@ -188,6 +190,7 @@ class Permissions:
         self._count_items = count_items
         self._max_items = limits.items
         self._counts: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
 
     def permit(self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall) -> EndpointCall:
         """The call with its caller; raises 403 if the token does not allow it, 507 at the quota."""
@@ -213,10 +216,11 @@ class Permissions:
         """
         if not self._max_items:
             return False
-        now = time.monotonic()
-        at, count = self._counts.get(workspace, (-math.inf, 0))
-        if now - at > _COUNT_SECONDS or count >= self._max_items:
-            count = self._count_items(workspace)
-            at = now
-        self._counts[workspace] = (at, count + 1)
-        return count >= self._max_items
+        with self._lock:
+            now = time.monotonic()
+            at, count = self._counts.get(workspace, (-math.inf, 0))
+            if now - at > _COUNT_SECONDS or count >= self._max_items:
+                count = self._count_items(workspace)
+                at = now
+            self._counts[workspace] = (at, count + 1)
+            return count >= self._max_items

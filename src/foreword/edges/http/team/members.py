@@ -7,6 +7,7 @@ nothing of requests.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -14,15 +15,17 @@ import os
 import re
 import secrets
 import threading
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import StorageError, UnknownId, ValidationError
+from foreword.workspace import is_named_by
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 Right = Literal["read", "write", "admin"]
@@ -55,7 +58,7 @@ class Member:
 
     def sees(self, workspace: str) -> bool:
         """Whether the token allows this workspace."""
-        return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
+        return is_named_by(workspace, self.workspaces)
 
     def reason_to_refuse(self, now: datetime) -> str:
         """Why the token is not accepted at a time; empty if it is."""
@@ -101,7 +104,7 @@ class Members:
         id_, secret = secrets.token_hex(6), secrets.token_hex(32)
         ends = "" if expires is None else expires.astimezone(UTC).isoformat(timespec="seconds")
         member = Member(id_, name, right, workspaces, _now_as_text(), ends)
-        with self._lock:
+        with self._lock, self._lock_out_other_processes():
             members = dict(self._load())
             members[id_] = (member, _hash_secret(secret))
             self._save(members)
@@ -109,7 +112,7 @@ class Members:
 
     def revoke(self, who: str) -> list[Member]:
         """Revoke a token by its id, or all tokens of a member by name; UnknownId if there is none."""
-        with self._lock:
+        with self._lock, self._lock_out_other_processes():
             members = dict(self._load())
             meant = [
                 one for one, _ in members.values() if who in (one.id, one.name) and not one.revoked
@@ -141,8 +144,16 @@ class Members:
         self._stamp, self._by_id = stamp, members
         return members
 
-    def _save(self, members: dict[str, tuple[Member, str]]) -> None:
+    @contextmanager
+    def _lock_out_other_processes(self) -> Iterator[None]:
+        """Hold the lock on changes: a token made meanwhile must not bring back one that was revoked."""
         make_private_folder(str(self._home), "team")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+        with os.fdopen(os.open(self.path.with_suffix(".lock"), flags, 0o600), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _save(self, members: dict[str, tuple[Member, str]]) -> None:
         entries = [{**asdict(member), "hash": digest} for member, digest in members.values()]
         unfinished = self.path.with_suffix(".tmp")
         file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
