@@ -48,7 +48,7 @@ from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, P
 from foreword.text.question import question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.text.words import content_words
-from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, content_hash
+from foreword.types import Filters, Item, Query, Relation, SearchResult, Source, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker, Space, TimeSpace, TokenSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
-    from foreword.types import DialogueSummarizer, FindReplacing, Kind
+    from foreword.types import DialogueSummarizer, FindReplacing, Kind, Receipt
 
 _log = get_logger("foreword")
 _BATCH = 500
@@ -294,7 +294,9 @@ class ContextEngine:
             if on_error != "empty":
                 raise
             _log.warning("no context could be built", workspace=workspace, error=str(error))
-            return _empty_context(redact(str(query)), workspace, self.clock(), error)
+            from foreword.recipes.chat import empty_context
+
+            return empty_context(redact(str(query)), workspace, self.clock(), error)
 
     def build_context_by_vector(
         self,
@@ -315,15 +317,11 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextPreview:
         """What `build_context` would give, with its scores; nothing is recorded."""
-        from foreword.recipes.chat import ContextPreview, ContextResult
+        from foreword.recipes.chat import preview_result
 
         chosen = _merge_options(ContextOptions, options, changes)
-        result = self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
-        return ContextPreview(
-            **{name: getattr(result, name) for name in ContextResult.__dataclass_fields__},
-            memory_ids=tuple(memory.memory.id for memory in result.memories),
-            ranking_scores={memory.memory.id: memory.rank or 0.0 for memory in result.memories},
-            budget_used=100 * result.token_count / result.receipt.budget,
+        return preview_result(
+            self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
         )
 
     def draft(
@@ -547,13 +545,3 @@ def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapp
             f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"
         )
     return replace(options, **changes) if options is not None else kind(**changes)
-
-
-def _empty_context(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
-    from foreword.recipes.chat import ContextResult
-
-    receipt = Receipt(
-        id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
-        notes=(Note("engine", str(error)),),
-    )  # fmt: skip
-    return ContextResult("", 0, (), truncated=False, template="", receipt=receipt)

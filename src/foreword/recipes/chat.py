@@ -27,15 +27,16 @@ from foreword.recall.related import (
 )
 from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.progress import tell_progress
-from foreword.types import DroppedResult
+from foreword.types import DroppedResult, Note, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from foreword.compose.templates import ContextTemplate
     from foreword.pipeline import SearchDraft, Stage
     from foreword.recall.rank import RankingFunction
-    from foreword.types import Receipt, SearchResult
+    from foreword.types import SearchResult
 
 _RANKED_TOO_LOW = ("below floor", "over limit")
 """Reasons of drop after which a result may still be added by a relation, since its text is not at fault."""
@@ -60,6 +61,25 @@ class ContextPreview(ContextResult):
     memory_ids: tuple[str, ...] = ()
     ranking_scores: Mapping[str, float] = field(default_factory=dict)
     budget_used: float = 0.0
+
+
+def preview_result(result: ContextResult) -> ContextPreview:
+    """A result with the numbers behind it."""
+    return ContextPreview(
+        **{name: getattr(result, name) for name in ContextResult.__dataclass_fields__},
+        memory_ids=tuple(memory.memory.id for memory in result.memories),
+        ranking_scores={memory.memory.id: memory.rank or 0.0 for memory in result.memories},
+        budget_used=100 * result.token_count / result.receipt.budget,
+    )
+
+
+def empty_context(query: str, workspace: str, now: datetime, error: Exception) -> ContextResult:
+    """A context without text; its receipt says why there is none."""
+    receipt = Receipt(
+        id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
+        notes=(Note("engine", str(error)),),
+    )  # fmt: skip
+    return ContextResult("", 0, (), truncated=False, template="", receipt=receipt)
 
 
 def chat_stages(
