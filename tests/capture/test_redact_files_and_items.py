@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foreword.capture.folder.file_items import cut_file
 from foreword.capture.folder.walk import SourceFile
 from foreword.capture.item_checks import have_no_secrets, redact_item
-from foreword.capture.redact import redact_file_text
+from foreword.capture.redact import redact, redact_file_text
 from foreword.types import Item
 
 
@@ -109,3 +109,18 @@ def test_a_key_over_many_lines_leaves_its_lines_behind():
     assert body[:20] not in kept
     assert kept.split("\n")[-1] == text.rsplit("\n", maxsplit=1)[-1] == "after"
     assert kept.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tmp/pytest-of-root/pytest-1286/shop",
+        "/home/ubuntu/build-2024",
+        "/srv/admin/site-2024/app.py",
+        "~/admin/notes-2024",
+        "C:\\Users\\admin/repo-1234",
+    ],
+)
+def test_a_folder_below_that_of_a_user_is_no_password(path):
+    assert redact(path) == path
+    assert redact("root/otter-1988") != "root/otter-1988"
