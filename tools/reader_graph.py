@@ -67,22 +67,40 @@ def add_requests(reader: Path, weights: Weights, out: Path) -> None:
     reader's, which must have been kept in training.
     """
     known = onnx.load(str(reader)).graph
-    nodes, constants = list(known.node), list(known.initializer)
-    start = 1 + next(at for at, node in enumerate(nodes) if node.op_type == "LayerNormalization")
-    used_by_both = {name for node in nodes[:start] for name in node.input}
-    graph = _Graph(nodes, constants)
-    logits = graph.add("Concat", *_OUTPUTS, axis=1)
-    reading = _make_branch("reading", graph.nodes[start:], constants, used_by_both, logits)
+    graph = _Graph(list(known.node), list(known.initializer))
+    embedded = known.node[_count_embedding_nodes(known) - 1].output[0]
     done, known_constants = len(graph.nodes), len(graph.constants)
     shapes = _Shapes(graph, graph.add("Shape", "statements", start=0, end=1))
     mask = _make_attention_mask(graph, shapes)
-    pooled = _pool_first_tokens(graph, weights, 0, nodes[start - 1].output[0], shapes, mask)
+    pooled = _pool_first_tokens(graph, weights, 0, embedded, shapes, mask)
     asks = _multiply_floats(graph, weights, pooled, "helps")
     hearing = _make_branch("hearing", graph.nodes[done:], graph.constants[known_constants:], set(), asks)
+    _save_with_requests(known, hearing, out)
+
+
+def keep_requests(reader: Path, older: Path, out: Path) -> None:
+    """Write the graph of a reader with the layers for requests of an older one, with the same embedding."""
+    choice = next(node for node in onnx.load(str(older)).graph.node if node.op_type == "If")
+    hearing = next(attribute.g for attribute in choice.attribute if attribute.name == "then_branch")
+    _save_with_requests(onnx.load(str(reader)).graph, hearing, out)
+
+
+def _save_with_requests(reader: onnx.GraphProto, hearing: onnx.GraphProto, out: Path) -> None:
+    """Write a graph that embeds the tokens and then does what the reader does, or what hears requests."""
+    start = _count_embedding_nodes(reader)
+    used_by_both = {name for node in reader.node[:start] for name in node.input}
+    graph = _Graph(list(reader.node), list(reader.initializer))
+    logits = graph.add("Concat", *_OUTPUTS, axis=1)
+    reading = _make_branch("reading", graph.nodes[start:], reader.initializer, used_by_both, logits)
     choose = helper.make_node("If", [_REQUESTS], ["logits"], then_branch=hearing, else_branch=reading)
-    shared = _Graph([*nodes[:start], choose], [one for one in constants if one.name in used_by_both])
+    shared = [one for one in reader.initializer if one.name in used_by_both]
     asked = helper.make_tensor_value_info(_REQUESTS, TensorProto.BOOL, [])
-    _save(shared, [*known.input, asked], [_logits_of("logits")], out)
+    _save(_Graph([*reader.node[:start], choose], shared), [*reader.input, asked], [_logits_of("logits")], out)
+
+
+def _count_embedding_nodes(reader: onnx.GraphProto) -> int:
+    """How many nodes embed the tokens: they come first, and end with the first normalisation."""
+    return 1 + next(at for at, node in enumerate(reader.node) if node.op_type == "LayerNormalization")
 
 
 def _make_branch(

@@ -39,6 +39,9 @@ _NEW_HEADS = ("types", "relations")
 """Heads that no published model has; they learn five times as fast."""
 
 _NEW_HEADS_FASTER = 5
+_SHARED_PARTS = ("words", "positions", "segments", "norm", "pool")
+"""What layers that are added to a reader take over from it, beside some of its layers."""
+
 _TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 192, 256, 768
 _LENGTH_JITTER = 8
 """By how many tokens the rows of a batch may differ in length, so that batches are random."""
@@ -181,24 +184,33 @@ def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float
     return train(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
 
 
-def teach_student(
-    teachers: Sequence[CrossEncoder],
-    lessons: Lessons,
-    kept: Sequence[int],
-    wide: int,
-    glance_after: int,
-    epochs: int,
-    rate: float,
-) -> CrossEncoder:
-    """A student of some layers of the first teacher, narrower and one-way, trained to judge as all do."""
-    chance = _seed_random(_STUDENT_SEED)
+def shrink_teacher(teacher: CrossEncoder, kept: Sequence[int], wide: int, glance_after: int) -> CrossEncoder:
+    """A student with some layers of a teacher, narrower and one-way."""
+    _seed_random(_STUDENT_SEED)
     model = CrossEncoder(len(kept), wide, one_way=True, glance_after=glance_after)
-    state = teachers[0].state_dict()
+    state = teacher.state_dict()
     model.load_state_dict({n: v for n, v in state.items() if not n.startswith("layers.")}, strict=False)
     for layer, source in zip(model.layers, kept, strict=True):
-        layer.load_state_dict(narrow_layer(teachers[0].layers[source].state_dict(), wide))
-    tasks = _student_tasks(teachers, lessons, chance)
-    return train("student", model, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+        layer.load_state_dict(narrow_layer(teacher.layers[source].state_dict(), wide))
+    return model
+
+
+def teach_student(
+    student: CrossEncoder, teachers: Sequence[CrossEncoder], lessons: Lessons, epochs: int, rate: float
+) -> CrossEncoder:
+    """The student, trained to judge as all teachers do on average."""
+    tasks = _student_tasks(teachers, lessons, _seed_random(_STUDENT_SEED))
+    return train("student", student, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
+
+
+def continue_reader(weights: Weights, glance_after: int) -> CrossEncoder:
+    """A student that is a finished reader, whose embedding of tokens will not be trained."""
+    _seed_random(_STUDENT_SEED)
+    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
+    wide = weights["layers.0.widened.bias"].shape[0]
+    model = CrossEncoder(layers, wide, one_way=True, glance_after=glance_after)
+    model.load_state_dict(_to_torch(weights), strict=False)
+    return _keep_embedding(model)
 
 
 def begin_from_reader(weights: Weights, kept: Sequence[int], seed: int) -> CrossEncoder:
@@ -206,12 +218,17 @@ def begin_from_reader(weights: Weights, kept: Sequence[int], seed: int) -> Cross
     _seed_random(seed)
     wide = weights["layers.0.widened.bias"].shape[0]
     model = CrossEncoder(len(kept), wide, one_way=True)
-    state = {name: values for name, values in weights.items() if not name.startswith("layers.")}
+    state = {name: weights[name] for name in weights if name.split(".")[0] in _SHARED_PARTS}
     for at, source in enumerate(kept):
         start = f"layers.{source}."
         own = {name.removeprefix(start): v for name, v in weights.items() if name.startswith(start)}
         state |= {f"layers.{at}.{name}": values for name, values in own.items()}
     model.load_state_dict(_to_torch(state), strict=False)
+    return _keep_embedding(model)
+
+
+def _keep_embedding(model: CrossEncoder) -> CrossEncoder:
+    """The model, ready for training of all but its embedding of tokens."""
     for part in (model.words, model.positions, model.segments, model.norm):
         part.requires_grad_(requires_grad=False)
     return model.to(_DEVICE)

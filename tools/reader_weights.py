@@ -105,9 +105,13 @@ def _find_matrices(graph: onnx.GraphProto) -> dict[str, str]:
 # The reader -----------------------------------------------------------------------------------------------
 
 
+READER_HEADS = ("glance_pool", "glance", "pool", "helps", "relations")
+"""The parts of the reader that multiply in floats, in the order of its graph."""
+
+
 def read_reader(path: Path) -> Weights:
-    """The weights of the embedding, the layers and the pool of a graph that `reader_graph` wrote."""
-    graph = onnx.load(str(path)).graph
+    """The weights of a graph that `reader_graph` wrote, without the layers for requests."""
+    graph = _drop_requests(onnx.load(str(path)).graph)
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     users = {name: node for node in reversed(graph.node) for name in node.input}
     makers = {name: node for node in graph.node for name in node.output}
@@ -125,8 +129,21 @@ def read_reader(path: Path) -> Weights:
         biases = np.split(stored[users[scaled.output[0]].input[1]], len(parts))
         for part, matrix, bias in zip(parts, matrices, biases, strict=True):
             weights |= {f"{part}.weight": matrix.T.copy(), f"{part}.bias": bias}
-    pool = [node for node in graph.node if node.op_type == "Gemm"][2]  # after the two of the glance
-    return weights | {"pool.weight": stored[pool.input[1]], "pool.bias": stored[pool.input[2]]}
+    heads = [node for node in graph.node if node.op_type == "Gemm"]
+    for part, node in zip(READER_HEADS, heads, strict=True):
+        weights |= {f"{part}.weight": stored[node.input[1]], f"{part}.bias": stored[node.input[2]]}
+    return weights
+
+
+def _drop_requests(graph: onnx.GraphProto) -> onnx.GraphProto:
+    """The graph with what it does for statements alone, if it has layers for requests beside that."""
+    choice = next((node for node in graph.node if node.op_type == "If"), None)
+    if choice is None:
+        return graph
+    reading = next(attribute.g for attribute in choice.attribute if attribute.name == "else_branch")
+    nodes = [*(node for node in graph.node if node is not choice), *reading.node]
+    constants = [*graph.initializer, *reading.initializer]
+    return onnx.helper.make_graph(nodes, graph.name, graph.input, reading.output, constants)
 
 
 def _read_embedding(

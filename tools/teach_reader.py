@@ -1,13 +1,14 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT \
-        --test h9 --test h16 --test p3 --test p10 --test h25 --out reader.onnx
+        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT [--continue READER] \
+        --test h9 --test h16 --test h31 --test p3 --test p10 --test p13 --test h25 --out reader.onnx
 
 Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
 trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
 published model in int8, then a student with fewer and narrower layers, which reads a prompt once for all
-statements and learns from the mean of the teachers. The student is refined with the labels of statements that
+statements and learns from the mean of the teachers; it begins with layers of the first teacher, or continues
+a finished reader. The student is refined with the labels of statements that
 are near in meaning, as the engine compares them, and written in int8. A base that is named twice is trained
 twice, with different seeds.
 
@@ -111,12 +112,16 @@ def main() -> None:
         for seed, base in enumerate(asked.base or [_CROSS_ENCODER])
     ]
     print_report("teachers", test, lambda rows, head: teaching.judge(teachers, rows, head))
-    student = teaching.teach_student(
-        teachers, taught, _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER, asked.student_epochs, _STUDENT_RATE
-    )
+    if asked.continued is None:
+        student = teaching.shrink_teacher(teachers[0], _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER)
+    else:
+        student = teaching.continue_reader(weights.read_reader(asked.continued), _GLANCE_AFTER)
+    student = teaching.teach_student(student, teachers, taught, asked.student_epochs, _STUDENT_RATE)
     student = teaching.refine(student, taught, _REFINING_EPOCHS, _REFINING_RATE)
     print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
     graph.write_model(teaching.export_weights(student), _GLANCE_AFTER, asked.out)
+    if asked.continued is not None:
+        graph.keep_requests(asked.out, asked.continued, asked.out)
     _print(f"{asked.out}: {asked.out.stat().st_size:,} bytes")
 
 
@@ -129,6 +134,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--base", type=Path, action="append", help=base)
     test = "a file that is not taught but tested on, as h9; may be given more than once"
     parser.add_argument("--test", action="append", required=True, help=test)
+    continued = "a finished reader that the student continues, with its embedding and layers for requests"
+    parser.add_argument("--continue", type=Path, dest="continued", help=continued)
     parser.add_argument("--out", type=Path, required=True, help="the file for the student's weights")
     parser.add_argument("--teacher-epochs", type=int, default=_TEACHER_EPOCHS)
     parser.add_argument("--student-epochs", type=int, default=_STUDENT_EPOCHS)
