@@ -156,6 +156,37 @@ def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, toke
         assert _call(client, token, "search").status_code == 200
 
 
+def test_what_is_being_written_counts_towards_the_quota(team_server, token_for, engine, monkeypatch):
+    headers = {"Authorization": f"Bearer {token_for('mara')}"}
+    is_writing, goes_on, remember = threading.Semaphore(0), threading.Event(), engine.remember
+
+    def remember_late(*arguments, **options):
+        is_writing.release()
+        assert goes_on.wait(60)
+        return remember(*arguments, **options)
+
+    monkeypatch.setattr(engine, "remember", remember_late)
+    with team_server(Limits(1000, 1000, items=2)) as url, ThreadPoolExecutor(2) as pool:
+
+        def post(number):
+            body = {"workspace": "acme/shop", "text": f"Fact number {number}."}
+            return httpx.post(f"{url}/v1/remember", json=body, headers=headers, timeout=60).status_code
+
+        written = [pool.submit(post, number) for number in range(2)]
+        try:
+            assert all(is_writing.acquire(timeout=60) for _ in written)
+            assert post(3) == 507
+        finally:
+            goes_on.set()
+        assert [one.result() for one in written] == [200, 200]
+        assert engine.count("acme/shop").items == 2
+
+
+def test_a_request_that_is_wrong_is_in_the_audit_with_its_action(ask, token_for, home):
+    ask(token_for("mara", "acme/*"), "POST", "/v1/search", {"workspace": "acme/shop", "query": 7})
+    assert [(line["action"], line["status"]) for line in Audit(home).read()] == [("search", 400)]
+
+
 def test_a_store_that_hangs_keeps_nobody_from_asking_how_the_service_is(
     team_server, token_for, engine, monkeypatch
 ):
