@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from foreword.store.base import Operation
     from foreword.store.exchange import Outbox, Point
+    from foreword.store.purged_tenants import PurgedTenants
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, VectorProbe
 
@@ -95,8 +96,9 @@ class QdrantRows(Protocol):
 class QdrantVectors(VectorPart[QdrantRows]):
     """Vectors on a Qdrant server: `qdrant://[key@]host:port`, or `qdrants://…` for TLS."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, purged: PurgedTenants | None = None) -> None:
         self.shown_url, key = _read_url(url)
+        self._purged = purged
         self._client = QdrantClient(
             url=self.shown_url.replace("qdrant", "http", 1),
             api_key=key or None,
@@ -110,7 +112,16 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
         """Give the function that carries out operations in the store to which this part belongs."""
-        self._sender = _Sender(run, self._send)
+        self._sender = _Sender(run, self._send, self.remove_purged_tenants)
+        if self._purged is not None and self._purged.of_server(self.shown_url):
+            self._sender.request_sending("")
+
+    def remove_purged_tenants(self) -> None:
+        """Delete the points of workspaces that were purged; `StoreAway` if the server does not answer."""
+        if self._purged is not None:
+            for tenant in self._purged.of_server(self.shown_url):
+                self._delete_tenant(tenant)
+                self._purged.remove(tenant)
 
     def read_server_version(self) -> str:
         """The version of the server; raises `StoreAway` if it does not answer."""
@@ -245,13 +256,17 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def rebuild(self, tx: QdrantRows) -> None:
         """Delete every point of the workspace, and add all items that have vectors to the outbox."""
+        self._delete_tenant(tx.tenant_name())
+        tx.add_to_outbox(tx.numbers_with_vectors())
+
+    def _delete_tenant(self, tenant: str) -> None:
+        """Delete every point of a workspace; raises `StoreAway` if the server does not answer."""
+        condition = models.Filter(must=[_field_equals("tenant", tenant)])
         try:
             for collection in self._list_collections():
-                condition = models.Filter(must=[_field_equals("tenant", tx.tenant_name())])
                 self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
         except (ApiException, OSError) as error:
             raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
-        tx.add_to_outbox(tx.numbers_with_vectors())
 
     # After a commit
 
@@ -337,10 +352,18 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
 
 class _Sender:
-    """A thread that sends the outboxes of workspaces one after the other, and tries again after failures."""
+    """A thread that sends the outboxes of workspaces one after the other, and tries again after failures.
 
-    def __init__(self, run: Callable[[Operation[Any]], Any], send: Callable[[Outbox], None]) -> None:
-        self._run, self._send = run, send
+    What was purged is removed first; a workspace with an empty name stands for that alone.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Operation[Any]], Any],
+        send: Callable[[Outbox], None],
+        remove_purged: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._run, self._send, self._remove_purged = run, send, remove_purged
         self._waiting_workspaces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._queued: set[str] = set()
         self._being_sent: str | None = None
@@ -386,7 +409,9 @@ class _Sender:
                 with self._changed:
                     self._queued.discard(workspace)  # a change from now on queues the workspace again
                     self._being_sent = workspace
-                self._send_whole_outbox(workspace)
+                self._remove_purged()
+                if workspace:
+                    self._send_whole_outbox(workspace)
                 pause = 0.1
             except (ApiException, OSError, ForewordError) as error:
                 _log.warning("vectors not sent", workspace=workspace, error=type(error).__name__)
