@@ -1,13 +1,19 @@
-"""A team's service on real servers that hang, restart or lose what they had."""
+"""Services on real servers that hang, restart or lose what they had."""
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
 
 import httpx
 import pytest
 
+from foreword.config import Settings
 from foreword.edges.http.team.members import Members
+from foreword.edges.service.responder import Responder
+from foreword.engine.context_engine import ContextEngine
 
 SHOP = "git.example.org/acme/shop"
 AWAY = {502, 503}
@@ -86,3 +92,20 @@ def test_prompts_are_answered_while_writes_wait_for_postgres_in_every_thread(ser
             postgres.thaw()
         assert {answer.status_code for answer in answers} <= AWAY
         assert {one.result().status_code for one in kept} == {200}
+
+
+def test_a_laptops_own_service_answers_while_its_postgres_hangs(postgres, home, tmp_path):
+    settings = Settings(home=home, store=postgres.url, embedding="none", reader="none")
+    start = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path), "source": "startup"}
+    with ContextEngine(settings=settings) as engine:
+        responder = Responder(engine)
+        answer = partial(responder.answer, json.dumps(start).encode(), datetime.now(UTC))
+        answer(60_000)
+        postgres.freeze()
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                reply = pool.submit(answer, 400).result(60)
+            finally:
+                postgres.thaw()
+        assert b"Foreword is off" in reply.body
+        responder.close()

@@ -92,6 +92,19 @@ def test_a_token_that_is_revoked_is_refused_by_the_next_request(client, token_fo
     assert _call(client, token, "search").status_code == 401
 
 
+def test_while_the_list_of_members_cannot_be_read_nobody_is_let_in_and_the_audit_says_so(
+    client, token_for, members, home
+):
+    token = token_for("mara")
+    whole = members.path.read_text()
+    members.path.write_text(whole[: len(whole) // 2])  # as while it is being copied
+    answer = _call(client, token, "search")
+    assert (answer.status_code, str(home) in answer.text) == (503, False)
+    members.path.write_text(whole)
+    assert _call(client, token, "search").status_code == 200
+    assert [line["status"] for line in Audit(home).read()] == [503, 200]
+
+
 def test_the_list_of_workspaces_is_what_the_token_names(ask, token_for):
     root = token_for("root", right="admin")
     for workspace in ("acme/shop", "other/blog"):

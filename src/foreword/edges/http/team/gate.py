@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from foreword.edges.http.guard import Refusal, read_bearer_token
+from foreword.errors import StorageError
+from foreword.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableMapping
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from foreword.edges.http.endpoints import Endpoint, EndpointCall
     from foreword.edges.http.team.audit import Audit
     from foreword.edges.http.team.members import Member, Members, Right
+
+_log = get_logger("foreword.team")
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 _RIGHTS: dict[str, Right] = {
@@ -154,7 +158,11 @@ class TeamGate:
     def _find_refusal(self, scope: Scope, state: dict[str, Any]) -> Refusal | None:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
-        member = self._members.find(read_bearer_token(scope))
+        try:
+            member = self._members.find(read_bearer_token(scope))
+        except StorageError as error:
+            _log.warning("nobody is let in", problem=str(error))
+            return Refusal(503, error.type, "the service cannot read its list of members; tell its operator")
         if member is None:
             why = "the token is missing or nobody's"
         else:
