@@ -17,7 +17,8 @@ from foreword.engine.defaults import default_store as open_default_store
 from foreword.errors import ValidationError
 from foreword.store import base, exchange
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
-from foreword.store.qdrant import QdrantVectors, _Sender
+from foreword.store.outbox_sender import OutboxSender
+from foreword.store.qdrant import QdrantVectors
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, VectorProbe
@@ -196,7 +197,7 @@ def test_a_flush_waits_for_what_is_being_sent():
         is_sending.set()
         assert may_end.wait(60)
 
-    sender = _Sender(run, send)
+    sender = OutboxSender(run, send)
     sender.request_sending(HERE)
     assert is_sending.wait(60)
     assert not sender.flush(HERE, 0.0)
@@ -231,15 +232,12 @@ def test_of_a_long_outbox_nothing_outdated_is_found(store, monkeypatch):
     assert "i7" not in {name for name, _ in found.lists["vectors"]}
 
 
-def test_a_running_store_sends_to_a_server_that_lost_its_disk(store, server):
+def test_a_running_store_sends_everything_to_a_server_that_lost_its_disk(store, server):
     _fill(store)
     _wait_until_sent(store)
     _drop_collections(server)
     store.put(HERE, [item("Ada saw the lighthouse", id="new")])
     store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("new", "h", axis(7)),)))
-    _wait_until_sent(store)
-    assert len(_points(server)) == 1
-    store.run(exchange.RebuildVectors(HERE))
     _wait_until_sent(store)
     assert store.check(HERE) == ()
     assert len(_points(server)) == 7
@@ -289,11 +287,22 @@ def test_vectors_that_the_server_never_got_are_noted_in_a_search(store, server):
     _wait_until_sent(store)
     assert not store.search(base.Search(HERE, (PROBE,))).notes
     _drop_collections(server)
+    found = store.search(base.Search(HERE, (PROBE,), Filters(kinds=("memory",))))
+    assert "they are being sent again" in str(found.notes)
+    _wait_until_sent(store)
     found = store.search(base.Search(HERE, (PROBE,)))
-    assert "foreword doctor --repair" in str(found.notes)
-    store.run(exchange.RebuildVectors(HERE))
-    found = store.search(base.Search(HERE, (PROBE,)))  # from the rows, whether or not they are sent by now
-    assert len(found.lists["vectors"]) == 6
+    assert (len(found.lists["vectors"]), found.notes) == (6, ())
+    assert len(_points(server)) == 6
+
+
+def test_a_store_that_gets_a_server_later_sends_what_it_has_with_its_next_change(tmp_path, server):
+    with SqliteStore(tmp_path / "data", views) as alone:
+        _fill(alone)
+    with SqliteStore(tmp_path / "data", views, vectors=QdrantVectors(server.url)) as store:
+        store.run(base.Amend(HERE, "i1", confidence=0.5))
+        _wait_until_sent(store)
+        assert len(_points(server)) == 6
+        assert store.check(HERE) == ()
 
 
 # Purging
