@@ -22,7 +22,7 @@ from foreword.store.conformance.suite import DIGEST, HERE, axis, item, views
 from foreword.store.postgres.store import PostgresStore
 from foreword.store.qdrant import QdrantVectors
 from foreword.types import Filters
-from foreword_measure.servers import PostgresServer, QdrantServer, find_free_port
+from foreword_measure.servers import PostgresServer, QdrantServer
 
 CLIENT = """
 import sys
@@ -94,32 +94,6 @@ class Client:
         self._start()
 
 
-class TeamService:
-    """`foreword serve --team` on the two servers, in a process of its own."""
-
-    def __init__(self, home, postgres, qdrant):
-        self._port = find_free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
-        self._environment = os.environ | {
-            "FOREWORD_HOME": str(home), "FOREWORD_STORE": postgres.url, "FOREWORD_VECTORS": qdrant.url,
-            "FOREWORD_EMBEDDING": "none", "FOREWORD_READER": "none",
-        }  # fmt: skip
-        self.start()
-
-    def start(self):
-        command = [sys.executable, "-m", "foreword", "serve", "--team", "--port", str(self._port)]
-        self._process = subprocess.Popen(
-            [*command, "--max-rate", "10000"], env=self._environment, stderr=subprocess.PIPE, text=True
-        )
-        line = self._process.stderr.readline()
-        assert self.url in line, line + self._process.stderr.read()
-
-    def kill(self):
-        self._process.kill()
-        self._process.wait()
-        self._process.stderr.close()
-
-
 def _kill_victims(kills, seed, clients, servers):
     """Kill servers and clients in turn at random moments; returns how often each was killed."""
     choice = random.Random(seed)
@@ -165,10 +139,10 @@ def _check_kills_of_stores(kills, seed, report_fault):
             assert store.check(HERE) == ()
 
 
-def _check_kills_of_service(kills, seed, report_fault, home):
+def _check_kills_of_service(kills, seed, report_fault, home, start_team_service):
     token = Members(home).add("mara", "write", ("acme/*",), None)[1]
     with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
-        service = TeamService(home, postgres, qdrant)
+        service = start_team_service(postgres, qdrant)
         servers = {"service": service, "postgres": postgres, "qdrant": qdrant}
         try:
             clients = [Client(MEMBER, f"c{number}", service.url, token, "acme/shop") for number in range(3)]
@@ -214,8 +188,8 @@ def test_a_few_kills_lose_nothing(report_fault):
     _check_kills_of_stores(6, 1, report_fault)
 
 
-def test_a_few_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home):
-    _check_kills_of_service(8, 2, report_fault, home)
+def test_a_few_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home, start_team_service):
+    _check_kills_of_service(8, 2, report_fault, home, start_team_service)
 
 
 @pytest.mark.soak
@@ -226,5 +200,5 @@ def test_two_hundred_kills_lose_nothing(report_fault):
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_two_hundred_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home):
-    _check_kills_of_service(200, random.randrange(1 << 30), report_fault, home)
+def test_two_hundred_kills_of_a_teams_service_lose_and_double_nothing(report_fault, home, start_team_service):
+    _check_kills_of_service(200, random.randrange(1 << 30), report_fault, home, start_team_service)

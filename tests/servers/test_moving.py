@@ -98,6 +98,20 @@ def test_a_move_that_was_cut_off_goes_on_and_writes_nothing_twice(stores, monkey
     assert len(puts) == 4
 
 
+def test_what_was_changed_since_it_was_copied_is_changed_in_the_copy(stores):
+    sqlite, team, back = stores
+    _fill(sqlite)
+    for source, target in ((sqlite, team), (team, back)):
+        assert copy_workspace(source, target, HERE).is_same
+        source.put(HERE, [item(f"newer in {type(source).__name__}", id=f"to {type(target).__name__}")])
+        newest = f"to {type(target).__name__}"
+        source.run(base.Amend(HERE, "i5", 0.2, 0.7, superseded_by=newest, metadata={"why": "changed"}))
+        source.run(base.Amend(HERE, "full", superseded_by=""))
+        proof = copy_workspace(source, target, HERE)
+        assert proof.is_same, proof.differences
+        assert target.get(HERE, "i5")[0].superseded_by == newest
+
+
 def test_what_differs_is_named(stores):
     sqlite, team, _ = stores
     _fill(sqlite, count=10)

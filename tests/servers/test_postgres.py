@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
 import time
 
@@ -9,6 +11,7 @@ import psycopg
 import pytest
 
 from foreword.config import Settings, load_settings
+from foreword.deadlines import hold_deadline
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import open_store
 from foreword.errors import StoreAway, StoreTooNew, ValidationError
@@ -137,6 +140,40 @@ def test_a_server_that_hangs_costs_a_search_its_deadline_and_no_more(store, post
     finally:
         postgres.thaw()
     assert store.search(base.Search(HERE, PROBES)).notes == ()
+
+
+def test_every_read_and_write_ends_at_the_deadline_of_its_caller(store, postgres):
+    _fill(store, HERE)
+    calls = [
+        lambda: store.get(HERE, "i0"),
+        lambda: store.recent(HERE),
+        lambda: store.shown_ids(HERE, "session"),
+        lambda: store.put(HERE, [item("late", id="late")]),
+        store.workspaces,
+    ]
+    postgres.freeze()
+    try:
+        store.post(base.ClearShown(HERE, "session"))
+        for call in calls:
+            with hold_deadline(time.monotonic() + 0.2), pytest.raises(StoreAway):
+                call()
+    finally:
+        postgres.thaw()
+    assert [one.id for one in store.recent(HERE, limit=1)]  # and later calls have no deadline
+
+
+def test_a_deadline_holds_in_a_process_with_many_open_files(store):
+    _fill(store, HERE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    store._pool.drop_idle()
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert store.search(base.Search(HERE, PROBES, expires=time.monotonic() + 60)).notes == ()
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_slow_statement_is_stopped_by_the_server_and_the_rest_is_answered_late(store, monkeypatch):

@@ -8,13 +8,17 @@ import time
 import urllib.request
 
 import pytest
+from click.testing import CliRunner
 
 from foreword.config import Settings
+from foreword.edges.cli.main import main
 from foreword.engine.context_engine import ContextEngine
+from foreword.engine.defaults import default_store as open_default_store
 from foreword.errors import ValidationError
 from foreword.store import base, exchange
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
-from foreword.store.qdrant import QdrantVectors, _Sender
+from foreword.store.outbox_sender import OutboxSender
+from foreword.store.qdrant import QdrantVectors
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, VectorProbe
@@ -193,7 +197,7 @@ def test_a_flush_waits_for_what_is_being_sent():
         is_sending.set()
         assert may_end.wait(60)
 
-    sender = _Sender(run, send)
+    sender = OutboxSender(run, send)
     sender.request_sending(HERE)
     assert is_sending.wait(60)
     assert not sender.flush(HERE, 0.0)
@@ -228,15 +232,12 @@ def test_of_a_long_outbox_nothing_outdated_is_found(store, monkeypatch):
     assert "i7" not in {name for name, _ in found.lists["vectors"]}
 
 
-def test_a_running_store_sends_to_a_server_that_lost_its_disk(store, server):
+def test_a_running_store_sends_everything_to_a_server_that_lost_its_disk(store, server):
     _fill(store)
     _wait_until_sent(store)
     _drop_collections(server)
     store.put(HERE, [item("Ada saw the lighthouse", id="new")])
     store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("new", "h", axis(7)),)))
-    _wait_until_sent(store)
-    assert len(_points(server)) == 1
-    store.run(exchange.RebuildVectors(HERE))
     _wait_until_sent(store)
     assert store.check(HERE) == ()
     assert len(_points(server)) == 7
@@ -286,8 +287,68 @@ def test_vectors_that_the_server_never_got_are_noted_in_a_search(store, server):
     _wait_until_sent(store)
     assert not store.search(base.Search(HERE, (PROBE,))).notes
     _drop_collections(server)
+    found = store.search(base.Search(HERE, (PROBE,), Filters(kinds=("memory",))))
+    assert "they are being sent again" in str(found.notes)
+    _wait_until_sent(store)
     found = store.search(base.Search(HERE, (PROBE,)))
-    assert "foreword doctor --repair" in str(found.notes)
-    store.run(exchange.RebuildVectors(HERE))
-    found = store.search(base.Search(HERE, (PROBE,)))  # from the rows, whether or not they are sent by now
-    assert len(found.lists["vectors"]) == 6
+    assert (len(found.lists["vectors"]), found.notes) == (6, ())
+    assert len(_points(server)) == 6
+
+
+def test_a_store_that_gets_a_server_later_sends_what_it_has_with_its_next_change(tmp_path, server):
+    with SqliteStore(tmp_path / "data", views) as alone:
+        _fill(alone)
+    with SqliteStore(tmp_path / "data", views, vectors=QdrantVectors(server.url)) as store:
+        store.run(base.Amend(HERE, "i1", confidence=0.5))
+        _wait_until_sent(store)
+        assert len(_points(server)) == 6
+        assert store.check(HERE) == ()
+
+
+# Purging
+
+
+@pytest.fixture
+def purged_home(home, server, monkeypatch):
+    """A home with a workspace whose vectors the server has; and the server has those of another store."""
+    monkeypatch.setenv("FOREWORD_VECTORS", server.url)
+    settings = Settings(home=home, vectors=server.url, late_interaction="none", reader="none")
+    with ContextEngine(embedding_provider=HashEmbeddings(), settings=settings) as engine:
+        engine.remember("The harbour master is Ada.", "shop")
+        engine.embed_pending("shop")
+        _wait_until_sent(engine.store, "shop")
+    assert len(_points(server)) > 0
+    return home
+
+
+def _purge():
+    ran = CliRunner().invoke(main, ["purge", "--yes"])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def test_a_purge_leaves_nothing_on_the_server_but_what_others_have(purged_home, server, store):
+    _fill(store)
+    _wait_until_sent(store)
+    assert "as soon as" not in _purge()
+    assert len(_points(server)) == 6
+    assert list(purged_home.iterdir()) == []
+    assert store.check(HERE) == ()
+
+
+def test_a_purge_while_the_server_is_away_is_made_good_when_a_store_is_next_opened(purged_home, server):
+    server.kill()
+    assert "as soon as it answers" in _purge()
+    assert not [path for path in purged_home.rglob("*") if b"shop" in bytes(path)]
+    server.start()
+    assert len(_points(server)) > 0
+    with open_default_store(Settings(home=purged_home, vectors=server.url)) as opened:
+        assert opened.vector_server.flush("", 30)
+    assert _points(server) == []
+    assert list(purged_home.iterdir()) == []
+
+
+def test_a_purge_says_which_database_could_not_name_its_vectors(purged_home, server):
+    (path,) = purged_home.glob("workspaces/*/memory.db")
+    path.write_bytes(b"not a database" * 1000)
+    assert "may still have its vectors" in _purge().replace("\n", " ")

@@ -34,6 +34,9 @@ def test_every_store_is_filled_once_and_measured_from_what_was_kept(data):
         numbers = [cell for row in table.rows for cell in row if isinstance(cell, int | float)]
         assert all(map(math.isfinite, numbers))
     for measured in report.data["scale"].values():
+        assert {clients: times["without_vectors"] for clients, times in measured["clients"].items()} == {
+            "1": 0, "4": 0, "16": 0, "64": 0,
+        }  # fmt: skip
         assert measured["recall"] == {"everything": 1.0, "one kind": 1.0, "vectors": SIZE}
         assert measured["disk_bytes"] > 0
         assert (measured["server_bytes"] > 0) == (measured["engine"] != "SQLite")
@@ -60,6 +63,15 @@ def test_what_cannot_be_kept_or_has_no_room_is_refused(tmp_path):
         bench(("search",), (SIZE,), stores=("sqlite",))
     with pytest.raises(ValidationError, match="name fewer sizes"):
         bench(("scale",), (10**12,), data=tmp_path)
+
+
+def test_growth_is_told_for_ten_times_the_items(tmp_path):
+    report = bench(("scale",), (50, 500), data=tmp_path, stores=("sqlite",))
+    table = next(table for table in report.tables if table.title == "How each grows")
+    assert table.columns[2:] == ("50", "500", "times, for ten times the items")
+    disk = next(row for row in table.rows if row[1] == "disk MB")
+    measured = [facts["disk_bytes"] for facts in report.data["scale"].values()]
+    assert disk[-1] == round(measured[1] / measured[0], 2)
 
 
 def test_only_the_stores_that_are_named_are_looked_at(tmp_path):

@@ -8,6 +8,7 @@ filled by one process and measured by another (`scale_data`).
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,7 +29,7 @@ from foreword_measure.speed.parts import run_task, send, target_verdict
 from foreword_measure.speed.scale_data import ENGINES, STORES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from foreword.engine.context_engine import ContextEngine
@@ -81,9 +82,8 @@ def measure(
             asked = {} if only_fill else _run_in_process(home, "ask", size, place, f"{label}: ask", progress)
             found[f"{engine} {size}"] = {"engine": engine, "size": size, **filled, **asked}
     facts = list(found.values())
-    if only_fill:
-        return [_filling_table(facts)], found
-    return [_filling_table(facts), _sizes_table(facts), _asking_table(facts), _clients_table(facts)], found
+    make_tables = (_filling_table, _sizes_table, _asking_table, _clients_table, _growth_table)
+    return [make_table(facts) for make_table in make_tables[: 1 if only_fill else None]], found
 
 
 def _run_in_process(
@@ -161,6 +161,7 @@ def _ask_one_by_one(
         "search, one session": lambda text: engine.search(text, WORKSPACE, session=session),
         "search, one kind": lambda text: engine.search(text, WORKSPACE, kinds=("turn",)),
         "build_context": lambda text: engine.build_context(text, WORKSPACE),
+        "build_context, one session": lambda text: engine.build_context(text, WORKSPACE, session=session),
         "build_context, one kind": lambda text: engine.build_context(text, WORKSPACE, kinds=("turn",)),
     }
     found = {}
@@ -174,16 +175,22 @@ def _ask_one_by_one(
 def _ask_at_once(
     engine: ContextEngine, questions: Sequence[Question], clients: int, each: int
 ) -> dict[str, float]:
-    """The times of contexts built by several clients at once, and how many contexts a second were built."""
-    texts = [question.text for question in islice(cycle(questions), clients * each)]
+    """The times of contexts built by several clients at once, and how many contexts a second were built.
 
-    def build(text: str) -> float:
-        return milliseconds(lambda: engine.build_context(text, WORKSPACE))
+    Contexts for which no vectors were compared are counted: a server that fails would else look fast.
+    """
+    texts = [question.text for question in islice(cycle(questions), clients * each)]
+    blind: list[str] = []
+
+    def build(text: str) -> None:
+        notes = engine.build_context(text, WORKSPACE).receipt.notes
+        blind.extend(note.message for note in notes if note.part == DenseSpace.name)
 
     began = time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
-        taken = list(pool.map(build, texts))
-    return spread(taken).as_dict() | {"per_second": len(texts) / (time.perf_counter() - began)}
+        taken = list(pool.map(lambda text: milliseconds(partial(build, text)), texts))
+    rate = len(texts) / (time.perf_counter() - began)
+    return spread(taken).as_dict() | {"per_second": rate, "without_vectors": len(blind)}
 
 
 def _measure_recall(
@@ -288,9 +295,45 @@ def _clients_table(facts: Sequence[dict[str, Any]]) -> Table:
             int(clients),
             *(round(times[key], 1) for key in ("p50", "p99")),
             round(times["per_second"]),
+            round(times["without_vectors"]),
         )
         for one in facts
         for clients, times in one["clients"].items()
     ]
-    columns = ("store", "items", "clients", "p50", "p99", "contexts/s")
+    columns = ("store", "items", "clients", "p50", "p99", "contexts/s", "without vectors")
     return Table("build_context by several clients at once, milliseconds", columns, tuple(rows))
+
+
+_GROWING: dict[str, Callable[[dict[str, Any]], float]] = {
+    "search, p50 ms": lambda one: float(one["asked"]["search"]["p50"]),
+    "build_context, p50 ms": lambda one: float(one["asked"]["build_context"]["p50"]),
+    "build_context, one kind, p50 ms": lambda one: float(one["asked"]["build_context, one kind"]["p50"]),
+    "build_context, 16 clients, p50 ms": lambda one: float(one["clients"]["16"]["p50"]),
+    "written items/s": lambda one: float(one["stored_per_second"]),
+    "memory, own and servers, MB": lambda one: float(one["process_bytes"] + one["server_bytes"]) / _MB,
+    "disk MB": lambda one: float(one["disk_bytes"]) / _MB,
+}
+"""What may grow with the number of items."""
+
+
+def _growth_table(facts: Sequence[dict[str, Any]]) -> Table:
+    """How each number grows from one size to the next; a size that a store was not measured at is empty."""
+    sizes = sorted({one["size"] for one in facts})
+    rows: list[tuple[Cell, ...]] = []
+    for engine in dict.fromkeys(one["engine"] for one in facts):
+        by_size = {one["size"]: one for one in facts if one["engine"] == engine}
+        for name, read in _GROWING.items():
+            values = {size: read(one) for size, one in by_size.items()}
+            cells = (round(values[size], 1) if size in values else None for size in sizes)
+            rows.append((engine, name, *cells, _growth_for_ten_times_the_items(values)))
+    columns = ("store", "what", *(f"{size:,}" for size in sizes), "times, for ten times the items")
+    return Table("How each grows", columns, tuple(rows))
+
+
+def _growth_for_ten_times_the_items(values: Mapping[int, float]) -> float | None:
+    """By how much a number is multiplied when there are ten times as many items; None from one size."""
+    if len(values) < 2 or min(values.values()) <= 0:
+        return None
+    least, most = min(values), max(values)
+    decades = math.log10(most / least)
+    return round(math.exp(math.log(values[most] / values[least]) / decades), 2)

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from foreword.deadlines import current_deadline, earliest
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
 from foreword.store import base, browsing, exchange
@@ -28,10 +29,17 @@ def run_by_workspace(
     for place, operation in enumerate(operations):
         places.setdefault(check_workspace(operation.workspace), []).append(place)
     for workspace, group in places.items():
-        group_results = run(workspace, [operations[place] for place in group])
+        group_results = run(workspace, [_limit_to_deadline(operations[place]) for place in group])
         for place, result in zip(group, group_results, strict=True):
             results[place] = result
     return results
+
+
+def _limit_to_deadline(operation: base.Operation[Any]) -> base.Operation[Any]:
+    """The operation; a search ends when its caller's deadline passes, if that is earlier than its own."""
+    if not isinstance(operation, base.Search):
+        return operation
+    return replace(operation, expires=earliest(operation.expires, current_deadline()))
 
 
 def stores_words(operation: base.Operation[Any]) -> bool:

@@ -147,6 +147,19 @@ class WorkspaceDatabase:
         finally:
             db.close()
 
+    @staticmethod
+    def read_tenant_name(path: Path, limits: Limits) -> str:
+        """The name of a database's workspace on vector servers; empty if it was never sent to one."""
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            db.set_busy_handler(_LockWaiter(limits.busy_seconds))
+            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchall():
+                return ""
+            facts: dict[Any, Any] = dict(db.execute("SELECT key, value FROM facts").fetchall())  # type: ignore[arg-type]
+            return outbox.make_tenant_name(facts.get("store"), facts.get("workspace", ""))
+        finally:
+            db.close()
+
     def batch(self, ops: list[base.Operation[Any]]) -> list[Any]:
         """Carry out operations in one transaction or, if none writes, in one snapshot."""
         if any(isinstance(op, base.Write | base.Check) for op in ops):  # full-text engines check by an INSERT

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.store.base import Get, ListRelations, Put, PutReceipt, PutRelations, Scan
+from foreword.store.base import Amend, Get, ListRelations, Put, PutReceipt, PutRelations, Scan
 from foreword.store.exchange import Attached, GetAttached, ListReceipts, PutAttached
 from foreword.store.rows import item_to_row, receipt_to_json, to_microseconds
 
@@ -53,10 +53,13 @@ def copy_workspace(
 ) -> Proof:
     """Copy a workspace and compare both stores; what only the target has stays and counts as a difference."""
     done = 0
+    outdated: list[str] = []
     for items in _iterate_pages(source, workspace):
-        _copy_missing_items(source, target, workspace, items)
+        outdated += _copy_missing_items(source, target, workspace, items)
         done += len(items)
         progress(done)
+    for start in range(0, len(outdated), _PAGE):  # now that what replaces them is there
+        _amend_items(source, target, workspace, tuple(outdated[start : start + _PAGE]))
     _copy_missing_relations(source, target, workspace)
     states = tuple(source.files(workspace).values())
     if states and target.files(workspace) != source.files(workspace):
@@ -76,14 +79,32 @@ def _iterate_pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
         after = items[-1].id
 
 
-def _copy_missing_items(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
-    """Copy a page of items, and what is stored beside them, unless the target has them all."""
+def _copy_missing_items(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> list[str]:
+    """Copy a page of items, and what is stored beside them, unless the target has them all.
+
+    Returns the ids of those that were changed since the target got them.
+    """
     ids = tuple(item.id for item in items)
     attached = source.run(GetAttached(workspace, ids))
-    if target.run(Get(workspace, ids)) != items:
+    there = target.run(Get(workspace, ids))
+    if there != items:
         target.run(Put(workspace, items))
     if target.run(GetAttached(workspace, ids)) != attached:
         target.run(PutAttached(workspace, attached))
+    return [item.id for item, copy in zip(items, there, strict=True) if copy not in (None, item)]
+
+
+def _amend_items(source: Store, target: Store, workspace: str, ids: tuple[str, ...]) -> None:
+    """Change what the target knows about items to what the source knows now."""
+    target.batch(
+        [
+            Amend(
+                workspace, item.id, item.confidence, item.importance, item.superseded_by or "", item.metadata
+            )
+            for item in source.run(Get(workspace, ids))
+            if item is not None
+        ]
+    )
 
 
 def _copy_missing_relations(source: Store, target: Store, workspace: str) -> None:

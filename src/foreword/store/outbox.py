@@ -53,8 +53,12 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
 
 def tenant_name(tx: Transaction) -> str:
     """The name of this workspace on a vector server that many machines use; empty before the first change."""
-    store = tx.select_value("SELECT value FROM facts WHERE key = 'store'") or ""
-    return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest() if store else ""
+    return make_tenant_name(tx.select_value("SELECT value FROM facts WHERE key = 'store'"), tx.workspace)
+
+
+def make_tenant_name(store: str | None, workspace: str) -> str:
+    """The name of a workspace on a vector server, by the random name of its store; empty without one."""
+    return hashlib.blake2b(f"{store}\0{workspace}".encode(), digest_size=16).hexdigest() if store else ""
 
 
 def add_to_outbox(tx: Transaction, numbers: Iterable[int]) -> None:

@@ -9,22 +9,20 @@ sent yet are compared from the rows. Only numbers, codes and the fields of filte
 from __future__ import annotations
 
 import hashlib
-import queue
-import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from foreword.errors import ForewordError, MissingExtra, StoreAway, ValidationError
-from foreword.log import get_logger
+from foreword.errors import MissingExtra, StoreAway, ValidationError
 from foreword.store.base import EVERYTHING, Problem
-from foreword.store.exchange import ClearOutbox, ReadOutbox
+from foreword.store.outbox_sender import BATCH, OutboxSender
 from foreword.store.rows import to_microseconds
 from foreword.store.vector_part import NearestCosines, VectorPart
 
@@ -39,18 +37,17 @@ if TYPE_CHECKING:
 
     from foreword.store.base import Operation
     from foreword.store.exchange import Outbox, Point
+    from foreword.store.purged_tenants import PurgedTenants
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, VectorProbe
 
-_log = get_logger("foreword.vectors")
+_T = TypeVar("_T")
 
 _PORT = 6333
-_BATCH = 512
 _TIMEOUT_SECONDS = 30
 _SECONDS_TO_LEAVE_ALONE = 1.0
 """How long after a failure searches do not ask Qdrant again: each would wait in vain."""
 
-_LONGEST_PAUSE_SECONDS = 10.0
 _MAX_UNSENT_COMPARED = 5000
 _ALL = (1 << 31) - 1
 _KEYWORD, _INTEGER = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
@@ -95,8 +92,9 @@ class QdrantRows(Protocol):
 class QdrantVectors(VectorPart[QdrantRows]):
     """Vectors on a Qdrant server: `qdrant://[key@]host:port`, or `qdrants://…` for TLS."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, purged: PurgedTenants | None = None) -> None:
         self.shown_url, key = _read_url(url)
+        self._purged = purged
         self._client = QdrantClient(
             url=self.shown_url.replace("qdrant", "http", 1),
             api_key=key or None,
@@ -106,18 +104,25 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._known_collections: set[str] = set()
         self._away_until = 0.0
         self._query_threads = ThreadPoolExecutor(4, "foreword-qdrant")
-        self._sender: _Sender | None = None
+        self._sender: OutboxSender | None = None
 
     def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
         """Give the function that carries out operations in the store to which this part belongs."""
-        self._sender = _Sender(run, self._send)
+        self._sender = OutboxSender(run, self._send, self._has_points, self.remove_purged_tenants)
+        if self._purged is not None and self._purged.of_server(self.shown_url):
+            self._sender.request_sending("")
+
+    def remove_purged_tenants(self) -> None:
+        """Delete the points of workspaces that were purged; `StoreAway` if the server does not answer."""
+        if self._purged is not None:
+            for tenant in self._purged.of_server(self.shown_url):
+                self._delete_tenant(tenant)
+                self._purged.remove(tenant)
 
     def read_server_version(self) -> str:
         """The version of the server; raises `StoreAway` if it does not answer."""
-        try:
+        with self._translate_errors():
             return str(self._client.info().version)
-        except (ApiException, OSError) as error:
-            raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
 
     # Inside a transaction of the store
 
@@ -153,18 +158,20 @@ class QdrantVectors(VectorPart[QdrantRows]):
         sent = self._ask_before_deadline(
             lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
-        if not sent and filters == EVERYTHING and self._lacks_vectors(tx, probe, unsent):
-            raise StoreAway(f"{self.shown_url} lacks the vectors; to send them: foreword doctor --repair")
+        may_lack = sent is None or (not sent and filters == EVERYTHING)
+        if may_lack and self._lacks_vectors(tx, probe, unsent):
+            self.after_commit(tx.workspace)
+            raise StoreAway(f"{self.shown_url} lacks the vectors; they are being sent again")
         if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may have outdated vectors
-            unsent |= tx.unsent_among(sent)
-        return [number for number in sent if number not in unsent] + passing
+            unsent |= tx.unsent_among(sent or [])
+        return [number for number in sent or [] if number not in unsent] + passing
 
     def _lacks_vectors(self, tx: QdrantRows, probe: VectorProbe, unsent: set[int]) -> bool:
         """Whether the rows have vectors that should have been sent, but never were or are lost."""
         sent = (number for number in tx.numbers_with_vectors() if number not in unsent)
-        return bool(tx.codes_of_items(probe.space, probe.digest, islice(sent, _BATCH)))
+        return bool(tx.codes_of_items(probe.space, probe.digest, islice(sent, BATCH)))
 
-    def _ask_before_deadline(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
+    def _ask_before_deadline(self, question: Callable[[], _T], expires: float | None) -> _T:
         """The answer of Qdrant to a question; raises `StoreAway` if none comes before the deadline."""
         if time.monotonic() < self._away_until:
             raise StoreAway(f"{self.shown_url} is away; items are found without their vectors")
@@ -180,8 +187,8 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def _query_nearest(
         self, collection: str, vector: list[float], condition: models.Filter, limit: int
-    ) -> list[int]:
-        """The item numbers of the nearest points; none if the collection does not exist."""
+    ) -> list[int] | None:
+        """The item numbers of the nearest points; None if the collection does not exist."""
         try:
             found = self._client.query_points(
                 collection,
@@ -196,7 +203,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
             )
         except UnexpectedResponse as error:
             if error.status_code == 404:
-                return []
+                return None
             raise
         return [int((point.payload or {})["number"]) for point in found.points]
 
@@ -245,13 +252,15 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def rebuild(self, tx: QdrantRows) -> None:
         """Delete every point of the workspace, and add all items that have vectors to the outbox."""
-        try:
-            for collection in self._list_collections():
-                condition = models.Filter(must=[_field_equals("tenant", tx.tenant_name())])
-                self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
-        except (ApiException, OSError) as error:
-            raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
+        self._delete_tenant(tx.tenant_name())
         tx.add_to_outbox(tx.numbers_with_vectors())
+
+    def _delete_tenant(self, tenant: str) -> None:
+        """Delete every point of a workspace; raises `StoreAway` if the server does not answer."""
+        condition = models.Filter(must=[_field_equals("tenant", tenant)])
+        with self._translate_errors():
+            for collection in self._list_collections():
+                self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
 
     # After a commit
 
@@ -271,8 +280,30 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._query_threads.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
+    def _has_points(self, tenant: str) -> bool:
+        """Whether Qdrant has a point of a workspace."""
+        condition = models.Filter(must=[_field_equals("tenant", tenant)])
+        with self._translate_errors():
+            return any(
+                self._client.scroll(collection, condition, limit=1, with_payload=False)[0]
+                for collection in self._list_collections()
+            )
+
     def _send(self, outbox: Outbox) -> None:
         """Send the points of changed items to Qdrant, and delete their outdated points there."""
+        with self._translate_errors():
+            self._send_to_collections(outbox)
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        """In the block, errors of the client become `StoreAway`."""
+        try:
+            yield
+        except (ApiException, OSError) as error:
+            raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
+
+    def _send_to_collections(self, outbox: Outbox) -> None:
+        """Send points as `_send` does; errors of the client are raised."""
         numbers = [number for number, _ in outbox.changes]
         by_collection: dict[str, list[Point]] = {}
         for point in outbox.points:
@@ -334,76 +365,6 @@ class QdrantVectors(VectorPart[QdrantRows]):
         }
         for field, index in indexes.items():
             self._client.create_payload_index(name, field, index, wait=True)
-
-
-class _Sender:
-    """A thread that sends the outboxes of workspaces one after the other, and tries again after failures."""
-
-    def __init__(self, run: Callable[[Operation[Any]], Any], send: Callable[[Outbox], None]) -> None:
-        self._run, self._send = run, send
-        self._waiting_workspaces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._queued: set[str] = set()
-        self._being_sent: str | None = None
-        self._changed = threading.Condition()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def request_sending(self, workspace: str) -> None:
-        """Have a workspace's outbox sent soon."""
-        with self._changed:
-            if workspace in self._queued or self._closing.is_set():
-                return
-            self._queued.add(workspace)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._send_until_closed, name="foreword-sender", daemon=True
-                )
-                self._thread.start()
-        self._waiting_workspaces.put(workspace)
-
-    def flush(self, workspace: str, seconds: float) -> bool:
-        """Send a workspace's outbox and wait for it; False if that takes longer than `seconds`."""
-        self.request_sending(workspace)
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: workspace not in self._queued and workspace != self._being_sent, seconds
-            )
-
-    def close(self) -> None:
-        """Try once more to send the outboxes that wait, and stop the thread."""
-        with self._changed:
-            self._closing.set()
-            thread = self._thread
-        if thread is not None:
-            self._waiting_workspaces.put(None)
-            thread.join()
-
-    def _send_until_closed(self) -> None:
-        """Send the outboxes that wait until the sender is closed; after a failure, pause and try again."""
-        pause = 0.1
-        while (workspace := self._waiting_workspaces.get()) is not None:
-            try:
-                with self._changed:
-                    self._queued.discard(workspace)  # a change from now on queues the workspace again
-                    self._being_sent = workspace
-                self._send_whole_outbox(workspace)
-                pause = 0.1
-            except (ApiException, OSError, ForewordError) as error:
-                _log.warning("vectors not sent", workspace=workspace, error=type(error).__name__)
-                with self._changed:
-                    self._queued.add(workspace)
-                if not self._closing.wait(pause):
-                    self._waiting_workspaces.put(workspace)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-            with self._changed:
-                self._being_sent = None
-                self._changed.notify_all()
-
-    def _send_whole_outbox(self, workspace: str) -> None:
-        """Send a workspace's outbox in batches until it is empty."""
-        while (outbox := self._run(ReadOutbox(workspace, _BATCH))).changes:
-            self._send(outbox)
-            self._run(ClearOutbox(workspace, outbox.changes, outbox.points))
 
 
 def _read_url(url: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from foreword.store.owner_files import create_private_file, make_durable_folder
 from foreword.types import Item, Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -96,6 +96,18 @@ class SqliteStore(Store):
             with translate_errors(path):
                 names.append(WorkspaceDatabase.read_workspace_name(path, self._limits))
         return sorted(name for name in names if name is not None)
+
+    def list_tenants(self) -> Iterator[tuple[Path, str | None]]:
+        """Every database, and the name of its workspace on vector servers: empty if it has none there.
+
+        None if the database cannot be read.
+        """
+        for path in sorted(self.folder.glob(f"*/{_DATABASE}")):
+            try:
+                with translate_errors(path):
+                    yield path, WorkspaceDatabase.read_tenant_name(path, self._limits)
+            except StorageError:
+                yield path, None
 
     def close(self) -> None:
         """Finish what is queued and close every database."""

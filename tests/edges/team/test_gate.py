@@ -92,6 +92,19 @@ def test_a_token_that_is_revoked_is_refused_by_the_next_request(client, token_fo
     assert _call(client, token, "search").status_code == 401
 
 
+def test_while_the_list_of_members_cannot_be_read_nobody_is_let_in_and_the_audit_says_so(
+    client, token_for, members, home
+):
+    token = token_for("mara")
+    whole = members.path.read_text()
+    members.path.write_text(whole[: len(whole) // 2])  # as while it is being copied
+    answer = _call(client, token, "search")
+    assert (answer.status_code, str(home) in answer.text) == (503, False)
+    members.path.write_text(whole)
+    assert _call(client, token, "search").status_code == 200
+    assert [line["status"] for line in Audit(home).read()] == [503, 200]
+
+
 def test_the_list_of_workspaces_is_what_the_token_names(ask, token_for):
     root = token_for("root", right="admin")
     for workspace in ("acme/shop", "other/blog"):
@@ -154,6 +167,37 @@ def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, toke
             body = {"workspace": "acme/shop", "text": f"Fact number {number}."}
             assert client.post("/v1/remember", json=body, headers=headers).status_code == status
         assert _call(client, token, "search").status_code == 200
+
+
+def test_what_is_being_written_counts_towards_the_quota(team_server, token_for, engine, monkeypatch):
+    headers = {"Authorization": f"Bearer {token_for('mara')}"}
+    is_writing, goes_on, remember = threading.Semaphore(0), threading.Event(), engine.remember
+
+    def remember_late(*arguments, **options):
+        is_writing.release()
+        assert goes_on.wait(60)
+        return remember(*arguments, **options)
+
+    monkeypatch.setattr(engine, "remember", remember_late)
+    with team_server(Limits(1000, 1000, items=2)) as url, ThreadPoolExecutor(2) as pool:
+
+        def post(number):
+            body = {"workspace": "acme/shop", "text": f"Fact number {number}."}
+            return httpx.post(f"{url}/v1/remember", json=body, headers=headers, timeout=60).status_code
+
+        written = [pool.submit(post, number) for number in range(2)]
+        try:
+            assert all(is_writing.acquire(timeout=60) for _ in written)
+            assert post(3) == 507
+        finally:
+            goes_on.set()
+        assert [one.result() for one in written] == [200, 200]
+        assert engine.count("acme/shop").items == 2
+
+
+def test_a_request_that_is_wrong_is_in_the_audit_with_its_action(ask, token_for, home):
+    ask(token_for("mara", "acme/*"), "POST", "/v1/search", {"workspace": "acme/shop", "query": 7})
+    assert [(line["action"], line["status"]) for line in Audit(home).read()] == [("search", 400)]
 
 
 def test_a_store_that_hangs_keeps_nobody_from_asking_how_the_service_is(

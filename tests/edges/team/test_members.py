@@ -84,6 +84,11 @@ def test_a_right_includes_those_before_it_and_none_after(members, right):
         ("acme/shop[12]", "acme/shop1", False),
         ("acme/shop?", "acme/shops", False),
         ("acme/shop", "acme/shop\n", False),
+        ("a*b*c", "a-b-b-c", True),
+        ("a*b*c", "a-c-b", False),
+        ("ab*ba", "aba", False),
+        ("a**b", "ab", True),
+        ("*a*a*a*a*a*a*a*a*a*b", "a" * 1000, False),
     ],
 )
 def test_a_pattern_means_the_workspaces_it_matches_whole(members, pattern, workspace, sees):

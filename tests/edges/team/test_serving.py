@@ -116,6 +116,15 @@ def _wait_for_log(home, words):
         time.sleep(0.02)
 
 
+def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(certificate):
+    crt, key = certificate
+    locked = key.with_name("locked.key")
+    lock = ["openssl", "pkey", "-aes256", "-passout", "pass:secret", "-in", str(key), "-out", str(locked)]
+    subprocess.run(lock, check=True, capture_output=True, timeout=SECONDS)
+    with pytest.raises(ValidationError, match="pass phrase"):
+        run_team_service(TeamOptions(certificate=crt, key=locked), None, None, print)
+
+
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [

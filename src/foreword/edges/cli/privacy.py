@@ -12,16 +12,19 @@ import click
 
 from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import find_home, load_settings
+from foreword.config import Settings, find_home, load_settings
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
-from foreword.errors import ForewordError, ValidationError
+from foreword.errors import ForewordError, StoreAway, ValidationError
+from foreword.store.purged_tenants import PurgedTenants
 from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from foreword.store.qdrant import QdrantVectors
 
 _OUR_FOLDERS = ("workspaces", "spool", "run", "vector-requests")
 """The folders in the data folder that are Foreword's own, beside the pauses and the user's settings."""
@@ -91,9 +94,9 @@ def _describe_end(until: float | None) -> str:
 def purge(call: CliCall, yes: bool) -> int:
     """Remove everything that was ever remembered, of every project.
 
-    Databases, vectors, receipts, backups, the spool and the logs; the service is stopped first. Your settings
-    in config.toml stay, and so do the agents' hooks: foreword uninstall removes those. What a team's
-    server keeps is not touched.
+    Databases, vectors, receipts, backups, the spool and the logs; the service is stopped first. Vectors on a
+    server are removed there, or as soon as it answers again. Your settings in config.toml stay, and so do the
+    agents' hooks: foreword uninstall removes those. What a team's server keeps is not touched.
     """
     home = find_home().absolute()
     files = list(_list_data_files(home))
@@ -109,20 +112,53 @@ def purge(call: CliCall, yes: bool) -> int:
             show.note("nothing was removed")
             return 1
     stop_service(home)
-    _remove_data_files(home)
-    call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
-    for name in _list_servers():
-        show.note(f"what the server in the setting {name} keeps is still there; its operator removes that")
-    return 0
-
-
-def _list_servers() -> list[str]:
-    """The settings that name a server which keeps something; none if they cannot be read."""
     try:
         settings = load_settings()
     except ValidationError:
-        return []
-    return [name for name in ("store", "vectors") if getattr(settings, name)]
+        settings = Settings(home=home)
+    notes = list(_purge_with_vectors(settings))
+    call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
+    if settings.store:
+        notes.append("what the server in the setting store keeps is still there; its operator removes that")
+    for note in notes:
+        show.note(note)
+    return 0
+
+
+def _purge_with_vectors(settings: Settings) -> Iterator[str]:
+    """Remove Foreword's files, and from the vector server what belongs to them; gives notes for the user.
+
+    What the server has to remove is noted before the databases go: they alone know its name there.
+    """
+    from foreword.store.sqlite import SqliteStore
+
+    found = dict(SqliteStore(settings.workspaces).list_tenants())
+    tenants = list(filter(None, found.values()))
+    purged = PurgedTenants(settings.home)
+    server = _open_vector_server(settings, purged)
+    if server is not None:
+        purged.add(server.shown_url, tenants)
+    elif tenants:
+        yield f"{plural(len(tenants), 'workspace')} had vectors on a server that no setting names any more"
+    _remove_data_files(settings.home)
+    for path in (path for path, tenant in found.items() if tenant is None):
+        yield f"{path} could not be read: a vector server may still have its vectors"
+    if server is not None:
+        try:
+            server.remove_purged_tenants()
+        except StoreAway as error:
+            yield f"{error}; the vectors are removed there as soon as it answers Foreword again"
+        finally:
+            server.close()
+
+
+def _open_vector_server(settings: Settings, purged: PurgedTenants) -> QdrantVectors | None:
+    """The vector server of the settings, if they name one."""
+    if not settings.vectors:
+        return None
+    from foreword.store.qdrant import QdrantVectors
+
+    return QdrantVectors(settings.vectors, purged)
 
 
 def _list_data_files(home: Path) -> Iterator[Path]:

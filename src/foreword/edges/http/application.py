@@ -7,7 +7,9 @@ the service opens the port.
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,20 +23,30 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from foreword.deadlines import hold_deadline
 from foreword.edges.http import wire
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
 from foreword.edges.http.guard import PARTS_PATH, SHELL_PATH, AddressGuard, Guard
-from foreword.errors import ForewordError, StorageError, TemplateNotFound, UnknownId, ValidationError
+from foreword.errors import (
+    ForewordError,
+    StorageError,
+    StoreBusy,
+    TemplateNotFound,
+    UnknownId,
+    ValidationError,
+)
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+    from contextlib import AbstractContextManager
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from foreword.engine.context_engine import ContextEngine
 
-    Permit = Callable[[MutableMapping[str, Any], Endpoint, EndpointCall], EndpointCall]
+    Allowed = AbstractContextManager[EndpointCall]
+    Permit = Callable[[MutableMapping[str, Any], Endpoint, EndpointCall], Allowed]
 
 _log = get_logger("foreword.http")
 
@@ -76,7 +88,7 @@ def build_guarded_api(
     mcp: Starlette | None = None,
     page: ASGIApp | None = None,
 ) -> Starlette:
-    """The endpoints behind a guard. `permit` is called before each call, and raises if it is not allowed."""
+    """The endpoints behind a guard. Each call is made in the block of `permit`, which may raise instead."""
     threads = anyio.CapacityLimiter(_THREADS)
     paths: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
@@ -118,14 +130,22 @@ def _serve_path(
     """The endpoints of one path as an ASGI application."""
 
     def answer_call(scope: Scope, endpoint: Endpoint, call: EndpointCall) -> str:
-        return _call_endpoint(endpoint, call if permit is None else permit(scope, endpoint, call))
+        permitted = nullcontext(call) if permit is None else permit(scope, endpoint, call)
+        with hold_deadline(call.expires), permitted as allowed:
+            return _call_endpoint(endpoint, allowed)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = methods[scope["method"]]
+        state = scope.setdefault("state", {})
+        state["action"] = endpoint.name
         call = await _read_call(endpoint, Request(scope, receive))
+        state |= {"workspace": call.named_workspace, "id": call.id}
         # Also what permits it runs in a thread: it may ask a store that hangs.
         limiter = None if endpoint.name in _ASKED_BY_WATCHERS else threads
-        content = await anyio.to_thread.run_sync(answer_call, scope, endpoint, call, limiter=limiter)
+        with anyio.move_on_after(call.expires - time.monotonic()) as waiting:  # for a thread; then it runs
+            content = await anyio.to_thread.run_sync(answer_call, scope, endpoint, call, limiter=limiter)
+        if waiting.cancelled_caught:
+            raise StoreBusy("every thread waits for the store; try again")
         media_type = "application/json" if endpoint.answer else _METRICS
         await Response(content, media_type=media_type)(scope, receive, send)
 
@@ -144,7 +164,8 @@ async def _read_call(endpoint: Endpoint, request: Request) -> EndpointCall:
         body = endpoint.body.model_validate_json(await request.body()) if endpoint.body else None
     except Unreadable as error:
         raise ValidationError(wire.describe_mistakes(error)) from None
-    return EndpointCall(workspace, request.path_params.get("id", ""), body)
+    call = EndpointCall(workspace, request.path_params.get("id", ""), body)
+    return replace(call, expires=time.monotonic() + endpoint.seconds(call))
 
 
 def _call_endpoint(endpoint: Endpoint, call: EndpointCall) -> str:

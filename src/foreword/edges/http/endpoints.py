@@ -7,6 +7,7 @@ statuses other than those that the table lists. What is not in the table is not 
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
 
 _LATEST = "latest"
+_SECONDS, _SECONDS_TO_FORGET = 30.0, 3_600.0
+"""How long a call may wait for a thread and for servers; to forget a large source takes long."""
 _REFS = "#/components/schemas/{model}"
 _MEANINGS = {
     400: "The request is wrong; the message says how.",
@@ -49,6 +52,7 @@ class EndpointCall:
     """A request after reading: the workspace and the id in its address, and its body.
 
     `caller` is the id of the team member who asks, if any; `sees` says whether they may know of a workspace.
+    At `expires`, a `time.monotonic()` instant, a server that hangs is waited for no longer.
     """
 
     workspace: str = ""
@@ -56,6 +60,7 @@ class EndpointCall:
     body: Any = None
     caller: str = ""
     sees: Callable[[str], bool] = lambda _: True
+    expires: float = math.inf
 
     @property
     def named_workspace(self) -> str:
@@ -69,6 +74,7 @@ class Endpoint:
 
     `scoped` says that the workspace comes in the query; otherwise it is in the body, or there is none.
     Without an `answer` the function returns plain text. `fails` are the statuses of its own failures.
+    `seconds` is how long a call may wait for a thread and for servers.
     """
 
     name: str
@@ -80,6 +86,7 @@ class Endpoint:
     body: type[wire.Question] | None = None
     scoped: bool = False
     fails: tuple[int, ...] = ()
+    seconds: Callable[[EndpointCall], float] = lambda _: _SECONDS
 
     @property
     def statuses(self) -> tuple[int, ...]:
@@ -161,6 +168,7 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
         Endpoint(
             "forget", "POST", "/v1/forget", "Remove items and everything made from them, for good.",
             handlers.forget, wire.ForgetAnswer, wire.ForgetQuestion, fails=stored,
+            seconds=lambda _: _SECONDS_TO_FORGET,
         ),
         Endpoint(
             "item", "GET", "/v1/items/{id}", "Give one item.",

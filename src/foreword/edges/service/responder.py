@@ -8,6 +8,7 @@ sends the answer knows whether it arrived.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from foreword.capture.agent import parse_hook_event, redact_event
 from foreword.capture.event_json import parse_event_json
 from foreword.capture.privacy import EventGate
 from foreword.capture.session_secrets import SessionSecrets
+from foreword.deadlines import hold_deadline
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.service.run_folder import find_receipt_page
 from foreword.edges.service.team_companion import TeamCompanion
@@ -79,6 +81,11 @@ class Responder:
                 _format_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else "")
             )
         allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
+        with hold_deadline(None if allowed_ms is None else time.monotonic() + allowed_ms / 1000):
+            return self._answer_event(event, payload, allowed_ms)
+
+    def _answer_event(self, event: AgentEvent, payload: bytes, allowed_ms: float | None) -> Reply:
+        """The reply to an event that may be answered."""
         saying = self._companion.say(event, allowed_ms)
         if not saying:
             return Reply(_format_hook_answer(payload, notice=self._describe_store_failure(event)))

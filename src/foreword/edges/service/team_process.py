@@ -81,10 +81,17 @@ def _check_options(options: TeamOptions) -> None:
             "or listen on 127.0.0.1 behind a proxy that speaks TLS"
         )
     if options.certificate is not None and options.key is not None:
+        files = (options.certificate, options.key)
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*files, _refuse_to_ask_for_a_pass_phrase)
         except (OSError, ssl.SSLError) as error:
-            raise ValidationError(f"the certificate cannot be used: {error}") from error
+            message = f"{files[0]} and {files[1]} are not a certificate and its key, in PEM: {error}"
+            raise ValidationError(message) from error
+
+
+def _refuse_to_ask_for_a_pass_phrase() -> str:
+    """Called for an encrypted key; without this, OpenSSL would ask at a terminal, and the service wait."""
+    raise ValidationError("the key has a pass phrase; write it without one: openssl pkey -in KEY -out NEW")
 
 
 class _TeamService:

@@ -31,6 +31,7 @@ from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
 from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.tool_calls import read_command
+from foreword.deadlines import hold_deadline
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import Failure
@@ -141,13 +142,19 @@ class Companion:
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
         """The text to inject at this event; empty when nothing is worth saying, or when the search failed."""
         try:
+            return self.find_saying(event, deadline_ms)
+        except (ForewordError, OSError) as error:
+            _log.warning("nothing was said", on=event.name, problem=str(error))
+            return Saying()
+
+    def find_saying(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
+        """The text to inject, as `say`, but failures are raised; so is a store that hangs at the deadline."""
+        expires = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        with hold_deadline(expires):
             self._clear_shown(event)
             saying = self._answer_event(event, self._find_event_workspace(event), deadline_ms)
             if not saying and saying.receipt is not None:
                 store_receipt(self._engine.store, saying.receipt)
-        except (ForewordError, OSError) as error:
-            _log.warning("nothing was said", on=event.name, problem=str(error))
-            return Saying()
         return replace(saying, text=wrap_in_frame(saying.text)) if saying else Saying()
 
     def note_delivered(self, saying: Saying) -> None:

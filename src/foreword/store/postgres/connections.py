@@ -91,9 +91,13 @@ class Connection(psycopg.Connection[Any]):
         if left <= 0:
             self.close()
             raise ServerSilent("the server did not answer in time")
-        file = self.pgconn.socket
-        ready = select.select([file] if wanted & 1 else [], [file] if wanted & 2 else [], [], min(left, 0.1))
-        return (1 if ready[0] else 0) | (2 if ready[1] else 0)
+        poll = select.poll()  # not select(), which refuses files numbered above 1023
+        kinds = {1: select.POLLIN, 2: select.POLLOUT}
+        poll.register(self.pgconn.socket, sum(event for bit, event in kinds.items() if wanted & bit))
+        found = sum(event for _, event in poll.poll(min(left, 0.1) * 1000))
+        if found & (select.POLLERR | select.POLLHUP | select.POLLNVAL):
+            return wanted  # to read or to write says what is wrong
+        return sum(bit for bit, event in kinds.items() if found & event)
 
 
 def hide_password(url: str) -> str:

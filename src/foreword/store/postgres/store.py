@@ -8,6 +8,7 @@ the lost one was committed.
 
 from __future__ import annotations
 
+import math
 import queue
 import random
 import threading
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from foreword.deadlines import current_deadline, earliest
 from foreword.errors import ForewordError, StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
@@ -138,26 +140,29 @@ class PostgresStore(Store):
         """Carry out operations on one workspace; raises `StorePaused` if they store words and must not."""
         if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
-        if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
-            self._posted_writes.wait_for(workspace)
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
-        attempt = _Attempt(workspace, operations, _earliest_deadline(operations))
-        if attempt.deadline is not None and attempt.deadline < time.monotonic():
-            return [_findings_of_late_search(operation) for operation in operations]
+        deadline = earliest(_earliest_deadline(operations), current_deadline())
+        attempt = _Attempt(workspace, operations, deadline)
         with translate_errors(self.shown_url):
             try:
+                if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
+                    self._posted_writes.wait_for(workspace, attempt.deadline)
                 return self._run_until_done(
                     lambda connection: self._run_in_transaction(connection, attempt), attempt.deadline
                 )
             except ServerSilent:
-                if attempt.deadline is None:
+                if attempt.deadline is None or not all(isinstance(one, base.Search) for one in operations):
                     raise
                 return [_findings_of_late_search(operation) for operation in operations]
 
     def _run_until_done(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
         """Use a connection; if it is lost, try again with another until the time is over."""
-        give_up = deadline or time.monotonic() + self._limits.busy_seconds
+        deadline = earliest(deadline, current_deadline())
+        if deadline is not None and deadline < time.monotonic():
+            raise ServerSilent("the deadline passed")
+        busy_until = time.monotonic() + self._limits.busy_seconds
+        give_up = busy_until if deadline is None else min(deadline, busy_until)
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -179,11 +184,16 @@ class PostgresStore(Store):
 
     def _make_tables_once(self, connection: Connection) -> None:
         """Make the tables, unless this store has done so before."""
-        if not self._is_ready:
-            with self._prepare_lock:
-                if not self._is_ready:
-                    schema.migrate(connection, self._schema)
-                    self._is_ready = True
+        if self._is_ready:
+            return
+        if not self._prepare_lock.acquire(timeout=_seconds_until(connection.deadline)):
+            raise ServerSilent("the tables are still being made")
+        try:
+            if not self._is_ready:
+                schema.migrate(connection, self._schema)
+                self._is_ready = True
+        finally:
+            self._prepare_lock.release()
 
     def _run_in_transaction(self, connection: Connection, attempt: _Attempt) -> list[Any]:
         """Carry out a batch in one transaction, which is rolled back if anything fails."""
@@ -194,7 +204,8 @@ class PostgresStore(Store):
         try:
             if not attempt.writes:
                 connection.execute(
-                    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL foreword.ws = '{ws}'"
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+                    f"SET LOCAL foreword.ws = '{ws}'{_statement_timeout(attempt.deadline)}"
                 )
                 return run_operations(self._new_transaction(connection, ws, attempt), attempt.operations)
             return self._run_write_once(connection, ws, attempt)
@@ -206,7 +217,7 @@ class PostgresStore(Store):
     def _run_write_once(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
         """Carry out a batch that writes; one that an earlier try has committed is not carried out again."""
         connection.execute(
-            f"BEGIN; SET LOCAL foreword.ws = '{ws}'; "
+            f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_statement_timeout(attempt.deadline)}; "
             f"SET LOCAL lock_timeout = '{int(self._limits.busy_seconds * 1000)}ms'; "
             f"SELECT pg_advisory_xact_lock({_WRITES_TO_ONE_WORKSPACE}, {ws})"
         )
@@ -387,12 +398,12 @@ class _PostedWrites:
             self._last[operation.workspace] = done
             self._queue.put((operation, done))
 
-    def wait_for(self, workspace: str) -> None:
-        """Wait until all writes posted to a workspace are done or have failed."""
+    def wait_for(self, workspace: str, deadline: float | None) -> None:
+        """Wait until all writes posted to a workspace are done or have failed; ServerSilent at a deadline."""
         with self._lock:
             done = self._last.get(workspace)
-        if done is not None:
-            wait([done])
+        if done is not None and not wait([done], None if deadline is None else _seconds_until(deadline)).done:
+            raise ServerSilent("what was posted is not written yet")
 
     def close(self) -> None:
         """Carry out what is queued, and stop the thread."""
@@ -417,6 +428,18 @@ def _earliest_deadline(operations: Sequence[Operation[Any]]) -> float | None:
     expiries = [operation.expires for operation in operations if isinstance(operation, base.Search)]
     given = [expires for expires in expiries if expires is not None]
     return min(given) if given and len(given) == len(operations) else None
+
+
+def _seconds_until(deadline: float | None) -> float:
+    """How long a lock may be waited for: until the deadline, or for ever (-1)."""
+    return -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+
+
+def _statement_timeout(deadline: float | None) -> str:
+    """The part of a command that begins a transaction which has the server stop it at the deadline."""
+    if deadline is None:
+        return ""
+    return f"; SET LOCAL statement_timeout = {max(1, math.ceil(_seconds_until(deadline) * 1000))}"
 
 
 def _add_grace_period(deadline: float | None) -> float | None:

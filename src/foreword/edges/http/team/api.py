@@ -106,7 +106,7 @@ def _list_team_endpoints(
 
     def answer_hook(call: EndpointCall) -> object:
         body: HookQuestion = call.body
-        text, delivery = hooks.answer(body.workspace, body.event, body.at, body.deadline_ms, call.caller)
+        text, delivery = hooks.answer(body.workspace, body.event, body.at, call.expires, call.caller)
         return {"text": text, "delivery": delivery}
 
     def keep_event(call: EndpointCall) -> object:
@@ -130,6 +130,7 @@ def _list_team_endpoints(
         Endpoint(
             "hook_answer", "POST", "/v1/hook/answer", "Say what an agent should read now.",
             answer_hook, HookAnswer, HookQuestion, fails=(502, 503),
+            seconds=lambda call: call.body.deadline_ms / 1000,
         ),
         Endpoint(
             "hook_keep", "POST", "/v1/hook/keep", "Keep what an event tells; twice is once.",

@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict, deque
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,19 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from foreword.edges.http.guard import Refusal, read_bearer_token
+from foreword.errors import StorageError
+from foreword.log import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import Callable, Iterator, MutableMapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from foreword.edges.http.endpoints import Endpoint, EndpointCall
     from foreword.edges.http.team.audit import Audit
     from foreword.edges.http.team.members import Member, Members, Right
+
+_log = get_logger("foreword.team")
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 _RIGHTS: dict[str, Right] = {
@@ -131,24 +136,33 @@ class TeamGate:
             await self._app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        began, status = time.monotonic(), 500
+        began, is_recorded = time.monotonic(), False
         refusal = self._find_refusal(scope, state)
 
-        async def send_and_note_status(message: Message) -> None:
-            nonlocal status
+        def record(status: int) -> None:
+            nonlocal is_recorded
+            if not is_recorded:
+                is_recorded = True
+                self._record_request(scope, state, status, time.monotonic() - began)
+
+        async def record_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = message["status"]
+                record(message["status"])  # first, so that what was answered is in the audit, come what may
             await send(message)
 
         try:
-            await (refusal or self._app)(scope, receive, send_and_note_status)
+            await (refusal or self._app)(scope, receive, record_and_send)
         finally:
-            self._record_request(scope, state, status, time.monotonic() - began)
+            record(500)
 
     def _find_refusal(self, scope: Scope, state: dict[str, Any]) -> Refusal | None:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
-        member = self._members.find(read_bearer_token(scope))
+        try:
+            member = self._members.find(read_bearer_token(scope))
+        except StorageError as error:
+            _log.warning("nobody is let in", problem=str(error))
+            return Refusal(503, error.type, "the service cannot read its list of members; tell its operator")
         if member is None:
             why = "the token is missing or nobody's"
         else:
@@ -189,38 +203,55 @@ class Permissions:
     def __init__(self, count_items: Callable[[str], int], limits: Limits) -> None:
         self._count_items = count_items
         self._max_items = limits.items
-        self._counts: dict[str, tuple[float, int]] = {}
+        self._earlier_items: dict[str, tuple[float, int]] = {}
+        """When a workspace was counted, and how many items it had but for those that `_written` counts."""
+        self._writing: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def permit(self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall) -> EndpointCall:
-        """The call with its caller; raises 403 if the token does not allow it, 507 at the quota."""
+    @contextmanager
+    def permit(
+        self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall
+    ) -> Iterator[EndpointCall]:
+        """The call with its caller, for the block; 403 if the token does not allow it, 507 at the quota."""
         if endpoint.path in OPEN_PATHS:
-            return call
+            yield call
+            return
         member: Member = scope["state"]["member"]
         workspace = call.named_workspace
-        scope["state"] |= {"action": endpoint.name, "workspace": workspace, "id": call.id}
         right = _RIGHTS.get(endpoint.name, "read")
         if not member.may(right, workspace):
             where = f" in {workspace}" if workspace else ""
             raise HTTPException(403, f"the token of {member.name} does not allow to {right}{where}")
-        if endpoint.name in _QUOTA_ENDPOINTS and self._has_reached_quota(workspace):
-            raise HTTPException(
-                507, f"{workspace} holds {self._max_items:,} items, which is its quota; forget some"
-            )
-        return replace(call, caller=member.id, sees=member.sees)
+        has_quota = self._max_items and endpoint.name in _QUOTA_ENDPOINTS
+        with self._take_place(workspace) if has_quota else nullcontext():
+            yield replace(call, caller=member.id, sees=member.sees)
 
-    def _has_reached_quota(self, workspace: str) -> bool:
-        """Whether a workspace has reached its quota; counted every few seconds, and when it seems full.
-
-        The item that is about to be written is added to the count.
-        """
-        if not self._max_items:
-            return False
+    @contextmanager
+    def _take_place(self, workspace: str) -> Iterator[None]:
+        """Hold a place for one more item in the block; raises 507 if all are taken, or about to be."""
         with self._lock:
-            now = time.monotonic()
-            at, count = self._counts.get(workspace, (-math.inf, 0))
-            if now - at > _COUNT_SECONDS or count >= self._max_items:
-                count = self._count_items(workspace)
-                at = now
-            self._counts[workspace] = (at, count + 1)
-            return count >= self._max_items
+            self._writing[workspace] += 1
+            place = self._writing[workspace]
+        try:
+            counted_at, _ = self._earlier_items.get(workspace, (-math.inf, 0))
+            if time.monotonic() - counted_at > _COUNT_SECONDS or not self._has_room(workspace, place):
+                self._count_again(workspace)
+            if not self._has_room(workspace, place):
+                raise HTTPException(507, f"{workspace} is at its quota of {self._max_items:,}; forget some")
+            yield
+        finally:
+            with self._lock:
+                self._writing[workspace] -= 1
+                self._written[workspace] += 1  # also if it failed: the next count puts that right
+
+    def _has_room(self, workspace: str, place: int) -> bool:
+        """Whether the quota has room for so many more items than were counted and written since."""
+        _, earlier = self._earlier_items[workspace]
+        return earlier + self._written[workspace] + place <= self._max_items
+
+    def _count_again(self, workspace: str) -> None:
+        """Count the items in the store; what is written meanwhile is counted twice rather than not at all."""
+        written = self._written[workspace]
+        count = self._count_items(workspace)
+        self._earlier_items[workspace] = (time.monotonic(), count - written)

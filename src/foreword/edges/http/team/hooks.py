@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
@@ -55,10 +56,14 @@ class TeamHooks:
         self._lock = threading.Lock()
 
     def answer(
-        self, workspace: str, event: Mapping[str, Any], at: float, deadline_ms: float, caller: str
+        self, workspace: str, event: Mapping[str, Any], at: float, expires: float, caller: str
     ) -> tuple[str, str]:
-        """The context for an event, and the id of its delivery; both empty if there is none."""
-        saying = self._companion.say(_read_event(workspace, event, at), deadline_ms)
+        """The context for an event, and the id of its delivery; both empty if there is none.
+
+        If the store does not answer before `expires`, its error is raised: the laptop's copy may know more.
+        """
+        left_ms = max(1.0, (expires - time.monotonic()) * 1000)
+        saying = self._companion.find_saying(_read_event(workspace, event, at), left_ms)
         if not saying:
             return "", ""
         delivery = secrets.token_hex(12)
