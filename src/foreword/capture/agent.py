@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.event_json import parse_event_json
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json, remove_private_spans
-from foreword.capture.tool_calls import ToolCall, read_call_record
+from foreword.capture.tool_calls import ToolCall, folder_in_project, is_shell_tool, read_call_record
 from foreword.log import get_logger
 from foreword.text.clean import remove_nul_and_surrogates
 from foreword.text.frame import remove_frames
@@ -186,6 +186,8 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     parts = [event.tool, record.file, purpose if isinstance(purpose, str) else ""]
     about = ", ".join(" ".join(part.split())[:_MAX_ABOUT_CHARACTERS] for part in parts if part)
     facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome, "command": record.command}
+    if is_shell_tool(event.tool):
+        facts["folder"] = folder_in_project(event.folder, workspace) or ""
     return [_make_turn_item(event, workspace, record.text, about, record.source, facts)]
 
 

@@ -8,8 +8,10 @@ shell commands by their words; in doubt a command changes something, and is stor
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -86,6 +88,17 @@ class FileChange:
     path: str
     before: str = ""
     after: str = ""
+
+
+def folder_in_project(folder: str, project: str) -> str | None:
+    """A folder as a path from a project's root, which is ""; None if it is elsewhere.
+
+    A folder that is no whole path is taken to begin in the project.
+    """
+    place = Path(os.path.normpath(Path(project, folder)))
+    if not place.is_relative_to(project):
+        return None
+    return "" if place == Path(project) else str(place.relative_to(project))
 
 
 def read_file_changes(call: ToolCall) -> list[FileChange]:

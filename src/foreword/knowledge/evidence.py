@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-EvidenceKind = Literal["change", "undo", "redo", "run", "plan"]
+EvidenceKind = Literal[
+    "change", "undo", "redo", "revert", "commit", "branch", "switch", "merge", "run", "plan"
+]
 Proof = Literal["failed then passed", "passed after the change", "stated"]
 PROOFS: tuple[Proof, ...] = get_args(Proof)
 _KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
@@ -29,11 +31,11 @@ MAX_WHAT_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observation: a change, an undo or redo, a run, or a change of plan.
+    """One observation: a change, what git did to changes, a run, or a change of plan.
 
-    `what` is the file, the command, or the run in one line. `fits`: a change fits the action of the
-    experience. `before` and `after` identify the texts that a change removed and put there. `names` are what
-    failed in a run, and `selection` is what the run was told to run, if not everything.
+    `what` is the file, the command, the branch, or the run in one line. `fits`: a change fits the action of
+    the experience. `before` and `after` identify the texts that a change removed and put there. `names` are
+    what failed in a run, and `selection` is what the run was told to run, if not everything.
     """
 
     at: datetime
@@ -78,6 +80,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
     changes: list[Evidence] = []
     undone: list[Evidence] = []
     tried: set[Evidence] = set()
+    branches = _Branches()
     last_run, changed = None, False
     for one in evidence:
         match one.kind:
@@ -89,12 +92,64 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
                 changed = True
             case "redo":
                 changes, undone, changed = [*changes, *undone], [], True
+            case "commit" | "branch" | "revert" | "switch" | "merge":
+                before, changes = changes, branches.follow(one, changes)
+                changed = changed or changes != before
             case "run":
                 tried.update(changes)
                 last_run, changed = one, False
             case "plan":  # what was tried for the last plan says nothing of the new one
                 changes = [change for change in changes if change not in tried]
     return Standing(tuple(changes), last_run, changed)
+
+
+class _Branches:
+    """Which changes are committed, and on which branches they were left behind.
+
+    The branch on which all began has no name here, until a branch is gone to that was never seen: that is it.
+    What is not committed goes along to another branch.
+    """
+
+    def __init__(self) -> None:
+        self._committed: set[Evidence] = set()
+        self._left: dict[str, list[Evidence]] = {}
+        self._here, self._before = "", ""
+        self._seen = {""}
+        self._reverted: list[Evidence] = []
+
+    def follow(self, step: Evidence, changes: list[Evidence]) -> list[Evidence]:
+        """The changes that are there after a step of git."""
+        match step.kind:
+            case "commit":
+                self._committed.update(changes)
+                self._reverted = []
+            case "branch":  # made here, and from now on the present one
+                self._here = step.what
+                self._seen.add(step.what)
+            case "revert":
+                return self._revert_last_commit(changes)
+            case "switch":
+                return self._switch_to(self._before if step.what == "-" else step.what, changes)
+            case "merge":
+                return [*changes, *self._take_left_behind(step.what)]
+        return changes
+
+    def _revert_last_commit(self, changes: list[Evidence]) -> list[Evidence]:
+        """None of the changes; or with them those that the last commit, itself a revert, had taken back."""
+        back, self._reverted = self._reverted, [] if self._reverted else changes
+        return [*changes, *back] if back else []
+
+    def _switch_to(self, branch: str, changes: list[Evidence]) -> list[Evidence]:
+        """Those of the changes, and of those left behind, that are there on another branch."""
+        found = self._take_left_behind(branch)
+        self._left[self._here] = [change for change in changes if change in self._committed]
+        self._before, self._here = self._here, branch
+        self._seen.add(branch)
+        return [change for change in changes if change not in self._committed] + found
+
+    def _take_left_behind(self, branch: str) -> list[Evidence]:
+        """The changes that were left behind on a branch, which are no longer."""
+        return self._left.pop(branch if branch in self._seen else "", [])
 
 
 def _changes_undone_by(later: Evidence, changes: Sequence[Evidence]) -> list[Evidence]:

@@ -63,8 +63,10 @@ _MIN_RECORDS_TO_COMPACT = 1000
 _MAX_COMPARED = 30_000
 """If a file has more records than this, only those whose signs agree most with the question are compared."""
 
-_MAX_PASSING_COMPARED = 5_000
-"""If at most this many items pass the filters, all of them are compared."""
+_MAX_PASSING_COMPARED = 20_000
+"""If at most this many items pass the filters, all of them are compared: that costs half as much as to check
+the nearest of all items against the filters.
+"""
 
 _LOOKED_AT_PER_ANSWER = 20
 _MIN_PASSING_PER_ANSWER = 5
@@ -229,15 +231,12 @@ class _LargeFile:
 
     def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
         self._records, self._signs, self._passing = records, signs, passing
-        self._few_passing = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
         self._mask: NDArray[np.bool_] | None = None
 
     def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
         """The numbers of the items nearest to a vector that pass the filters."""
         if self._passing.is_everything:
             return self._nearest_by_signs(vector, limit)
-        if self._few_passing is not None:
-            return self._nearest_among_places(vector, limit, self._signs.places_of_items(self._few_passing))
         if self._mask is None:
             near = self._nearest_by_signs(vector, limit * _LOOKED_AT_PER_ANSWER)
             passing = self._passing.passing_among(near)
@@ -355,13 +354,16 @@ class CodeFile:
             self.path.unlink(missing_ok=True)
 
     def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
-        """Compare a vector with each item that passes, or in a large file with the nearest of them."""
+        """Compare a vector with each item that passes or, if these are very many, with the nearest."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
             signs = self._update_signs(records) if len(records) > _MAX_COMPARED else None
         rows = rows_after(last_row)
         if signs is None or rows:
             return self._compute_cosines(vector, records, rows, passing.all_numbers())
+        few = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
+        if few is not None:
+            return self._compute_cosines(vector, records.take(signs.places_of_items(few)), (), None)
         large = _LargeFile(records, signs, passing)
         return NearestCosines(vector, large.find_nearest, large.codes_of_items)
 

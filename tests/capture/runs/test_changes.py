@@ -71,7 +71,7 @@ def test_a_command_fits_if_it_shares_a_word_with_the_action(action, command, fit
 
 def kinds(command, outcome="exit 0"):
     call = ToolCall("Bash", {"command": command}, outcome=outcome)
-    return [(one.kind, one.path, one.after_run) for one in read_changes(call)]
+    return [(one.kind, one.path or one.branch, one.after_run) for one in read_changes(call)]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def kinds(command, outcome="exit 0"):
         ("pytest -q", []),
         ("make build && pytest", []),
         ("git status && git diff", []),
-        ("git add -A && git commit -m 'wip; rm it'", []),
+        ("git add -A && git commit -m 'wip; rm it'", [("commit", "", False)]),
         ("sed -i s/5/50/ a.py", [("change", "a.py", False)]),
         ("sed -i s/5/50/ a.py && pytest", [("change", "a.py", False)]),
         ("sed -n 1,20p a.py", []),
@@ -108,7 +108,14 @@ def kinds(command, outcome="exit 0"):
             [("undo", "src/a.py", False), ("undo", "src/b.py", False)],
         ),
         ("git checkout .", [("undo", "", False)]),
-        ("git checkout main", []),
+        ("git checkout main", [("switch", "main", False)]),
+        ("git switch -", [("switch", "-", False)]),
+        ("git checkout HEAD~1", [("switch", "HEAD~1", False)]),
+        ("git checkout -b fix", [("branch", "fix", False)]),
+        ("git switch -c fix main", [("switch", "main", False), ("branch", "fix", False)]),
+        ("git cherry-pick -x 1a2b3c4", [("merge", "1a2b3c4", False), ("change", "", False)]),
+        ("cd api && sed -i s/5/50/ src/a.py", [("change", "api/src/a.py", False)]),
+        ("cd api && git restore ../web/a.ts", [("undo", "web/a.ts", False)]),
         ("git restore src/a.py", [("undo", "src/a.py", False)]),
         ("git restore --staged src/a.py", []),
         ("git reset --hard", [("undo", "", False)]),

@@ -51,7 +51,7 @@ SAMPLES = {
         2,
         OUTPUTS["pytest_broken"],
         of_tests(
-            "pytest", False, 1, 0, ("tests/test_cart.py",), "ModuleNotFoundError: No module named 'cart'"
+            "pytest", False, 1, 0, ("shop/tests/test_cart.py",), "ModuleNotFoundError: No module named 'cart'"
         ),
     ),
     "pytest passes": Sample(

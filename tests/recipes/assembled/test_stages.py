@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 
@@ -32,9 +34,10 @@ async def never():
     await asyncio.Event().wait()
 
 
-async def gather(questions, timeout_seconds):
+async def gather(questions, timeout_seconds, tokenizer=None):
     query = Query("why?", "shop", datetime(2026, 5, 1, tzinfo=UTC))
-    return await gather_from(questions, timeout_seconds)(AssembledDraft(query=query, tokenizer=WordTokens()))
+    draft = AssembledDraft(query=query, tokenizer=tokenizer or WordTokens())
+    return await gather_from(questions, timeout_seconds)(draft)
 
 
 async def ask_sources(**searches):
@@ -95,6 +98,25 @@ def test_sources_are_asked_at_once():
         return await gather(dict.fromkeys("abc", meets), 60.0)
 
     assert len(asyncio.run(main()).found) == 3
+
+
+def test_the_tokenizer_loads_its_ranks_while_sources_take_all_threads():
+    counted = threading.Event()
+
+    class Ranks(WordTokens):
+        def count(self, text):
+            counted.set()
+            return super().count(text)
+
+    async def waits():
+        return [item("a")] if await asyncio.to_thread(counted.wait, 10.0) else []
+
+    async def main():
+        with ThreadPoolExecutor(1) as only_one:
+            asyncio.get_running_loop().set_default_executor(only_one)
+            return await gather({"memories": waits}, 60.0, Ranks())
+
+    assert [one.content for one in asyncio.run(main()).found["memories"]] == ["a"]
 
 
 def test_what_a_source_noted_is_passed_on_under_its_name():

@@ -44,6 +44,11 @@ REPORTS = {
         "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured",
     ),
     "go test": ("--- FAIL: {} (0.00s)\n    a_test.go:3: got 1", "FAIL\tshop\t0.1s", "ok  \tshop\t0.1s"),
+    "npm": (
+        "  ● {}\n\n    expect(received).toBe(expected)",
+        "Tests: 1 failed, 3 passed, 4 total",
+        "Test Suites: 1 passed, 1 total\nTests: 4 passed, 4 total",
+    ),
     "": ("FAILED {} - AssertionError: assert 1 == 2", "1 failed, 3 passed in 0.10s", "4 passed in 0.10s"),
 }
 """What runners print: of a failed test, at the end of a failed run, and at the end of one that passed."""
@@ -59,7 +64,7 @@ class Agent:
     def __init__(self, engine, clock, folder):
         self.responder, self.experiences = Responder(engine), Experiences(engine)
         self.clock, self.folder, self.fields, self.begun = clock, folder, dict(TRIED), None
-        self.said = []
+        self.said, self.beside, self.stands_in = [], None, folder
 
     def take(self, step):
         step = step.replace("{folder}", self.folder)
@@ -72,11 +77,20 @@ class Agent:
         elif word in ("failed", "subagent"):
             self.edit(rest.removeprefix("edit "), **{word: True})
         else:
-            {"start": self.start, "update": self.update, "resolve": self.resolve, "red": self.red,
-             "green": self.green, "edit": self.edit, "$": self.command}[word](rest)  # fmt: skip
+            {"start": self.start, "beside": self.start_beside, "update": self.update,
+             "resolve": self.resolve, "red": self.red, "green": self.green, "edit": self.edit,
+             "$": self.command}[word](rest)  # fmt: skip
 
     def start(self, _):
         self.begun = self.experiences.start(self.folder, session="monday", **self.fields)
+
+    def start_beside(self, action):
+        fields = self.fields | {
+            "goal": "get the bill right",
+            "action": action,
+            "prediction": "test_vat passes",
+        }
+        self.beside = self.experiences.start(self.folder, **fields)
 
     def update(self, action):
         self.experiences.update(
@@ -117,7 +131,7 @@ class Agent:
 
     def tell(self, tool, given, answer, **more):
         called = {"tool_name": tool, "tool_input": given, "tool_response": answer}
-        where = {"hook_event_name": "PostToolUse", "session_id": "monday", "cwd": self.folder}
+        where = {"hook_event_name": "PostToolUse", "session_id": "monday", "cwd": self.stands_in}
         event = where | called | more
         reply = self.responder.answer_and_store(json.dumps(event).encode(), self.clock(), None)
         answer = json.loads(reply)["hookSpecificOutput"]["additionalContext"] if reply else ""
@@ -141,7 +155,10 @@ def test_a_session_ends_with_the_verdict_that_a_person_gave_it(agent, lines):
     for step in steps:
         agent.take(step)
     ended = agent.experiences.get(agent.folder, agent.begun.id)
-    status, *rest = re.split(r"\s+", verdict.removeprefix("= "))
+    verdict, _, beside = verdict.removeprefix("= ").partition(" beside ")
+    status, *rest = verdict.split()
+    if beside:
+        assert agent.experiences.get(agent.folder, agent.beside.id).status == beside
     assert ended.status == status
     if "iterations" in rest:
         assert ended.iteration_count == int(rest.pop())
@@ -190,6 +207,14 @@ def test_what_failed_before_the_edit_and_passes_after_it_is_recorded_as_that(age
     assert ended.outcome.auto_captured
     assert "failed before the change of src/retry.py and passes after it" in ended.outcome.result
     assert [one.kind for one in ended.evidence] == ["run", "change", "run"]
+
+
+def test_an_agent_may_stand_in_a_folder_of_the_project(agent):
+    agent.stands_in = f"{agent.folder}/backend"
+    Path(agent.stands_in).mkdir()
+    ended = take_all(agent, RED, "start", "$ sed -i s/5/5000/ src/retry.py", GREEN)
+    assert ended.outcome.names == ("backend/tests/test_retry.py::test_retry",)
+    assert ended.evidence[0].what == "backend/src/retry.py"
 
 
 def test_the_agent_is_told_what_was_closed_and_how_and_asked_why(agent):

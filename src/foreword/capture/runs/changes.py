@@ -10,12 +10,14 @@ that a test could show. In doubt a change does not fit, because a wrong verdict 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.runs.commands import HEREDOC, find_runner_step, unwrap_step
+from foreword.capture.runs.commands import HEREDOC, find_runner_step, follow_step, unwrap_step
 from foreword.capture.tool_calls import (
     SHELL_QUOTATION,
+    folder_in_project,
     is_shell_tool,
     only_reads,
     read_command,
@@ -36,6 +38,17 @@ _UNDO = re.compile(
     r"|checkout\s+(?:\S+\s+)?--(?=\s)|checkout\s+(?=\.(?:\s|$)|\S*[./]\S*(?:\s|$)))(.*)"
 )
 _REDO = re.compile(r"git\s+(?:-\S+\s+\S+\s+)?stash\s+(?:pop|apply)\b")
+_REVERT = re.compile(r"git\s+(?:-\S+\s+\S+\s+)?revert\s+(?:-\S+\s+)*HEAD(?:\s|$)")
+_COMMIT = re.compile(r"git\s+(?:-\S+\s+\S+\s+)?commit\b(?!.*--dry-run)")
+_SWITCH = re.compile(
+    r"git\s+(?:-\S+\s+\S+\s+)?(?:switch|checkout)\s+(?!.*\s--(?:\s|$))(?:--detach\s+|-[fdm]\s+)*"
+    r"(?:-[bBcC]\s+(?P<made>\S+)\s*)?(?P<branch>-|[^\s-]\S*|)\s*$"
+)
+"""A step that goes to another branch or commit, and may make a new branch there or, without another, here."""
+
+_MERGE = re.compile(
+    r"git\s+(?:-\S+\s+\S+\s+)?(?:merge|cherry-pick|rebase)\s+(?:-\S+\s+)*(?P<branch>[^\s-]\S*)"
+)
 _CHANGES_NO_CODE = re.compile(
     r"git\s+(?:-\S+\s+\S+\s+)?(?!(?:pull|merge|rebase|cherry-pick|apply|am|submodule)\b)"
     r"|(?:foreword|gh|kill|touch|ch(?:mod|own)|curl|wget|https?|ping|ssh|nano|vim?|code|open)\b"
@@ -85,21 +98,26 @@ _MIN_PART_LETTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class SeenChange:
-    """A change of a file or by a command, or an undo or redo of changes, in a tool's call.
+    """A change of a file or by a command, or what git does to changes, in a tool's call.
 
-    `after_run`: it came after a test or build run in the same command.
+    `branch` is the one that is made here, switched to or merged. `after_run`: it came after a test or build
+    run in the same command.
     """
 
-    kind: Literal["change", "undo", "redo"]
+    kind: Literal["change", "undo", "redo", "revert", "commit", "branch", "switch", "merge"]
     path: str = ""
     command: str = ""
     before: str = ""
     after: str = ""
+    branch: str = ""
     after_run: bool = False
 
 
-def read_changes(call: ToolCall) -> list[SeenChange]:
-    """The changes of a call, in order; none if it only reads, tests or builds, or has failed."""
+def read_changes(call: ToolCall, folder: str = "") -> list[SeenChange]:
+    """The changes of a call, in order; none if it only reads, tests or builds, or has failed.
+
+    Paths are from the call's folder; a command began in a `folder` there.
+    """
     if not is_shell_tool(call.tool):
         return [
             SeenChange("change", change.path, before=change.before, after=change.after)
@@ -113,8 +131,18 @@ def read_changes(call: ToolCall) -> list[SeenChange]:
         if find_runner_step(step):
             has_run = True
         elif not (call.has_failed and not runs):  # a failed exit code may be that of the run
-            found += _read_step_changes(step, after_run=has_run)
+            found += [
+                replace(change, path=_path_from(change.path, folder, call.folder), after_run=has_run)
+                for change in _read_step_changes(step)
+            ]
+        folder = follow_step(step, folder)
     return found
+
+
+def _path_from(path: str, folder: str, project: str) -> str:
+    """A path of a command in a folder, from the root of the project; as it is, if it lies elsewhere."""
+    place = folder_in_project(str(Path(folder, path)), project) if path else None
+    return path if place is None else place
 
 
 def _split_steps(command: str) -> list[str]:
@@ -132,21 +160,18 @@ def _split_steps(command: str) -> list[str]:
     ]
 
 
-def _read_step_changes(step: str, *, after_run: bool) -> list[SeenChange]:
+def _read_step_changes(step: str) -> list[SeenChange]:
     """The changes, undos and redos of one step of a command line."""
     bare = unwrap_step(step)
-    if _REDO.match(bare):
-        return [SeenChange("redo", command=step, after_run=after_run)]
-    if undo := _UNDO.match(bare):
-        paths = _files_in(undo[1]) or [""]
-        return [SeenChange("undo", path, step, after_run=after_run) for path in paths]
+    if bare.startswith("git ") and (done := _read_git_step(bare)):
+        return done
     plain = _TEXT.sub(lambda text: f"{(text[1] or '').rstrip()}_", bare)
     if _REMOVES.match(plain):  # what was changed in a removed file is gone with it
-        gone = [SeenChange("undo", path, step, after_run=after_run) for path in _files_in(plain)]
-        return [*gone, SeenChange("change", command=step, after_run=after_run)]
+        gone = [SeenChange("undo", path, step) for path in _files_in(plain)]
+        return [*gone, SeenChange("change", command=step)]
     written = _files_written_by(plain, bare)
     if written or _WRITES_ARGUMENTS.match(plain) or _WRITES_LAST_ARGUMENT.match(plain):
-        return [SeenChange("change", path, after_run=after_run) for path in written]
+        return [SeenChange("change", path) for path in written]
     rest = _REDIRECTS_TO.sub(" ", plain).strip()
     if only_reads(rest) or _CHANGES_NO_CODE.match(rest):
         return []
@@ -156,7 +181,26 @@ def _read_step_changes(step: str, *, after_run: bool) -> list[SeenChange]:
         if not _FILE.fullmatch(script) and script != "-m":
             return []
         step = f"{interpreter.group()}{script} {_FILE.sub(' ', options)}".strip()
-    return [SeenChange("change", command=step, after_run=after_run)]
+    return [SeenChange("change", command=step)]
+
+
+def _read_git_step(step: str) -> list[SeenChange]:
+    """What a step of git does to the changes made before it; nothing if it does nothing to them."""
+    if _REDO.match(step):
+        return [SeenChange("redo", command=step)]
+    if _REVERT.match(step):
+        return [SeenChange("revert", command=step)]
+    if _COMMIT.match(step):
+        return [SeenChange("commit", command=step)]
+    if merged := _MERGE.match(step):  # what it brings may also be new
+        return [SeenChange("merge", branch=merged["branch"]), SeenChange("change", command=step)]
+    undo, switched = _UNDO.match(step), _SWITCH.match(step)
+    done = [SeenChange("undo", path, step) for path in _files_in(undo[1]) or [""]] if undo else []
+    if switched and switched["branch"] and not re.fullmatch(rf"\.|{_FILE.pattern}", switched["branch"]):
+        done.append(SeenChange("switch", branch=switched["branch"]))
+    if switched and switched["made"]:
+        done.append(SeenChange("branch", branch=switched["made"]))
+    return done
 
 
 def _files_written_by(plain: str, step: str) -> list[str]:

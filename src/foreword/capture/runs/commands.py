@@ -111,6 +111,7 @@ class RunStep:
     is_first: bool = False  # whether no step before it could have failed instead
     runs_once: bool = True
     is_filtered: bool = False  # whether only a part of its output can be seen
+    folder: str = ""  # where `cd` has led before it, from where the command line began
 
 
 _QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=^*-]+)\1(?!\S)")
@@ -139,19 +140,21 @@ def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
     command = _unwrap_command(command)
     steps, separators = _split_into_steps(command)
-    places = range(min(len(steps), _MAX_STEPS))
-    return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
+    found: list[RunStep] = []
+    folder = ""
+    for index, step in enumerate(steps[:_MAX_STEPS]):
+        if run := _read_run_step(steps, separators, index, command):
+            found.append(replace(run, folder=folder))
+        folder = follow_step(step, folder)
+    return tuple(found)
 
 
-def find_run_folder(command: str, folder: str) -> str:
-    """The folder in which a command line, begun in `folder`, tests or builds: where `cd` has led it."""
-    for step in _split_into_steps(_unwrap_command(command))[0][:_MAX_STEPS]:
-        if find_runner_step(step[:_MAX_STEP_CHARACTERS]) is not None:
-            break
-        moved = _MOVES.fullmatch(step)
-        if moved and not (target := show_quoted_text(moved[1])).startswith(("-", "$")):
-            folder = os.path.normpath(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
-    return folder
+def follow_step(step: str, folder: str) -> str:
+    """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
+    moved = _MOVES.fullmatch(step)
+    if moved is None or (target := show_quoted_text(moved[1])).startswith(("-", "$")):
+        return folder
+    return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
 
 
 def _unwrap_command(command: str) -> str:

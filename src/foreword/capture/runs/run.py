@@ -9,14 +9,20 @@ experience.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
 from foreword.capture.runs import commands
 from foreword.capture.runs.commands import RUNNERS, Purpose, Runner, RunStep
-from foreword.capture.runs.scope import RunScope, read_scope
+from foreword.capture.runs.scope import RunScope, name_in_project, read_scope
+from foreword.capture.tool_calls import folder_in_project
 from foreword.text.clean import remove_invisible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_NAMES = 20
 """At most this many names of failures are kept; all failures are counted."""
@@ -66,12 +72,19 @@ _FAILURE_WORDS = ("failed", "error")
 _EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
 
 
-def read_run_result(command: str, output: str, exit: str | int | None = None) -> RunResult | None:  # noqa: A002
+def read_run_result(
+    command: str,
+    output: str,
+    exit: str | int | None = None,  # noqa: A002
+    folder: str = "",
+    project: str = "/",
+) -> RunResult | None:
     """The result of a command, if it was a test or build run that came to an end; else None.
 
-    `exit` is an exit code or the `outcome` of an event: `exit 1`, `failed`, `interrupted`, or nothing.
+    `exit` is an exit code or the `outcome` of an event: `exit 1`, `failed`, `interrupted`, or nothing. The
+    command began in a folder of the project, whose root is "".
     """
-    steps, code = commands.find_run_steps(command), _parse_exit_code(exit)
+    steps, code = _find_steps_in_project(command, folder, project), _parse_exit_code(exit)
     if not steps or code in _KILLED_OR_ABSENT or (code or 0) < 0:
         return None
     text = _clean_output(output)
@@ -82,10 +95,24 @@ def read_run_result(command: str, output: str, exit: str | int | None = None) ->
     if verdict is None:
         return None
     tool, purpose, passed, report = verdict
-    names = () if passed else tuple(map(_redact_and_shorten, report.failing[:MAX_NAMES]))
+    failing = () if passed else _names_in_project(report.failing[:MAX_NAMES], steps)
+    names = tuple(map(_redact_and_shorten, failing))
     error = "" if passed else _redact_and_shorten(report.error or _find_error_line(text))
     scope = read_scope(command, steps, text, () if passed else report.failing)
     return RunResult(tool, purpose, passed, report.failed, report.passed, names, error, scope)
+
+
+def _find_steps_in_project(command: str, folder: str, project: str) -> tuple[RunStep, ...]:
+    """The steps of a command that test or build, each with the folder of the project that it runs in."""
+    places = ((step, Path(folder, step.folder)) for step in commands.find_run_steps(command))
+    return tuple(replace(step, folder=folder_in_project(str(place), project) or "") for step, place in places)
+
+
+def _names_in_project(names: Sequence[str], steps: Sequence[RunStep]) -> tuple[str, ...]:
+    """The names of failed tests, with the paths in them from the project's root, if all ran in one folder."""
+    folders = {step.folder for step in steps}
+    folder = folders.pop() if len(folders) == 1 else ""
+    return tuple(name_in_project(name, folder) for name in names) if folder else tuple(names)
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:

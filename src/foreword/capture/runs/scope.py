@@ -1,11 +1,13 @@
 """Find what a run covered, by the words of its command and the names in its output.
 
-A run without a selection covered everything. A run of files, names or a filter covered only those, and in
-doubt a test was not covered.
+A run without a selection covered everything, or in a folder of the project everything in that folder. A run
+of files, names or a filter covered only those, and in doubt a test was not covered. Paths are from the
+project's root.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -48,6 +50,7 @@ _NEUTRAL = re.compile(
 )
 """Options whose value does not select tests."""
 
+_BEFORE_PATH_ENDS = re.compile(r"(?:(?!::| [›>] )[^\n])+")
 _BETWEEN_SEGMENTS = re.compile(r"[/\\]|::| [›>] ")
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _FILTER_WORD = re.compile(r"\b(?!(?:and|or|not)\b)[^\W_]\w*")
@@ -66,8 +69,10 @@ _PASSED_TEST = re.compile(
 class RunScope:
     """The keys of what was run (or everything), of what failed, and of what was left out.
 
-    `paths`, `filters` and `excluded` are as the command has them. `repeats_failures`: it ran what had failed
-    before. `has_earlier_failures`: tests that are known to have failed are among what was run.
+    `paths`, `filters` and `excluded` are as the command has them. `folders`: all of it is in these folders of
+    the project; none if it ran in its root. `repeats_failures`: it ran what had failed before.
+    `has_earlier_failures`: tests that are known to have failed are among what was run. `has_changed_code`:
+    code that was changed is in the folders.
     """
 
     everything: bool = True
@@ -80,15 +85,18 @@ class RunScope:
     excluded: tuple[str, ...] = ()
     repeats_failures: bool = False
     has_earlier_failures: bool = False
+    folders: tuple[str, ...] = ()
+    has_changed_code: bool = False
 
     @property
     def selection(self) -> tuple[str, ...]:
         """What the command chose to run; empty if it ran everything."""
-        return tuple(sorted({*self.paths, *self.filters}))
+        return tuple(sorted({*self.folders, *self.paths, *self.filters}))
 
     def includes_subject(self, key: str) -> bool:
         """Whether the run included the subject, such as a test, that has this key."""
-        return key not in self.left_out and (self.everything or key in self.keys)
+        everywhere = self.everything and (self.has_changed_code or not self.folders)
+        return key not in self.left_out and (everywhere or key in self.keys)
 
     def includes_test(self, name: str) -> bool:
         """Whether the run included a test; `name` is as a runner prints it: `tests/test_a.py::test_b[1]`."""
@@ -96,7 +104,12 @@ class RunScope:
         key = subject_key(segments[-1])
         if key in self.left_out or any(_is_below(segments, path) for path in self.excluded):
             return False
+        inside = not self.folders or any(_is_below(segments, folder) for folder in self.folders)
+        if not inside and (self.everything or _has_file(segments)):
+            return False
         if self.everything or self.repeats_failures or any(_filter_has(text, name) for text in self.filters):
+            return True
+        if any(_is_named_by(segments, path) for path in self.paths):  # if a filter left it out, nothing ran
             return True
         if not self.filters and any(_is_below(segments, path) for path in self.paths):
             return True
@@ -107,6 +120,37 @@ class RunScope:
         """The scope with these tests, which failed before, among what was run."""
         keys = {subject_key(_split_test_name(name)[-1]) for name in names} - {""}
         return replace(self, keys=self.keys | keys, has_earlier_failures=bool(names))
+
+    def note_changes(self, paths: Iterable[str]) -> RunScope:
+        """The scope, which knows whether one of these changed files is in the folders that it is about."""
+        inside = any(path.startswith(f"{folder}/") for path in paths for folder in self.folders)
+        return replace(self, has_changed_code=inside)
+
+    @property
+    def is_beside_the_point(self) -> bool:
+        """Whether only folders were run that have neither what was changed nor what had failed."""
+        return bool(self.folders) and not (self.has_changed_code or self.has_earlier_failures)
+
+
+def name_in_project(name: str, folder: str) -> str:
+    """The name of a test that a runner printed in a folder, with the path in it from the project's root."""
+    path = _BEFORE_PATH_ENDS.match(name)
+    if path is None or not _FILE_ENDING.search(path.group()):
+        return name
+    return _join_path(folder, path.group()) + name[path.end() :]
+
+
+def _join_path(folder: str, path: str) -> str:
+    """A path from the project's root that a command, which runs in a folder of it, has in another form."""
+    return os.path.normpath(os.path.join(folder, path)) if folder else path  # noqa: PTH118  (a word, no path)
+
+
+def _without_whole_folders(folder: str) -> str:
+    """A folder without folders at its end that have the tests or the code of the one around them."""
+    segments = folder.split("/") if folder else []
+    while segments and _WHOLE.fullmatch(segments[-1]):
+        segments.pop()
+    return "/".join(segments)
 
 
 def _split_test_name(name: str) -> list[str]:
@@ -120,8 +164,17 @@ def _is_below(segments: Sequence[str], path: str) -> bool:
     places = range(len(segments) - len(chosen) + 1)
     if any(list(segments[at : at + len(chosen)]) == chosen for at in places):
         return True
-    has_file = any(_FILE_ENDING.search(segment) for segment in segments)
-    return not has_file and subject_key(chosen[-1]) in map(subject_key, segments)
+    return not _has_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
+
+
+def _is_named_by(segments: Sequence[str], path: str) -> bool:
+    """Whether a test was chosen by its own name, with or without its file."""
+    return _split_test_name(path)[-1] == segments[-1] and _is_below(segments, path)
+
+
+def _has_file(segments: Sequence[str]) -> bool:
+    """Whether the name of a test has its file in it."""
+    return any(_FILE_ENDING.search(segment) for segment in segments)
 
 
 def _filter_has(text: str, name: str) -> bool:
@@ -151,7 +204,7 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """The scope of the test steps of a command line, with what of it failed or was left out."""
     tests = [step for step in steps if step.purpose == "test"]
-    classified = [_classify_arguments(step.arguments) for step in tests]
+    classified = [_classify_arguments(step.arguments, step.folder) for step in tests]
     left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
     left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
     chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
@@ -159,6 +212,7 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
     if not any(filters for _, filters, _ in classified):
         keys |= subject_keys_in(_PASSED_TEST.findall(text))
+    folders = {_without_whole_folders(step.folder) for step in tests}
     return RunScope(
         not chosen or None in chosen,
         frozenset(keys),
@@ -169,6 +223,7 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
         tuple(text for _, filters, _ in classified for text in filters if text),
         tuple(path for _, _, without in classified for path in without if path),
         any(_CHOOSES_FAILED.fullmatch(word) for step in tests for word in step.arguments),
+        folders=() if "" in folders else tuple(sorted(folders)),
     )
 
 
@@ -180,8 +235,8 @@ def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | No
     return {subject_key(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
 
 
-def _classify_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """The paths, the filters and the exclusions among the arguments of a step."""
+def _classify_arguments(words: Iterable[str], folder: str) -> tuple[list[str], list[str], list[str]]:
+    """The paths, the filters and the exclusions among the arguments of a step that runs in a folder."""
     paths: list[str] = []
     filters: list[str] = []
     without: list[str] = []
@@ -192,12 +247,12 @@ def _classify_arguments(words: Iterable[str]) -> tuple[list[str], list[str], lis
         if _CHOOSES_SOME.fullmatch(word) or _CHOOSES_FAILED.fullmatch(word):
             filters.append("")
         elif _LEAVES_OUT.fullmatch(option):
-            without.append(value if equals else show_quoted_text(next(rest, "")))
+            without.append(_join_path(folder, value if equals else show_quoted_text(next(rest, ""))))
         elif (chooses := _CHOOSES.match(word)) and chooses.end() == len(option):
             chosen = value if equals else show_quoted_text(next(rest, ""))
             filters += [chosen] if not chosen.startswith("no:") else []  # pytest -p no:cacheprovider
         elif _NEUTRAL.fullmatch(option):
             _ = equals or next(rest, "")
         elif not word.startswith("-") and not equals and not word.isdigit():
-            paths.append(word)
+            paths.append(word if _WHOLE.fullmatch(word) else _join_path(folder, word))
     return paths, filters, without

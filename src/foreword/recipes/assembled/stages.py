@@ -13,6 +13,7 @@ import asyncio
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -139,7 +140,12 @@ async def _count_once(tokenizer: Tokenizer, asked: asyncio.Future[Any]) -> None:
     """Let a tokenizer load its ranks, with its first count, while the sources load their models."""
     # They need the interpreter for a moment only, but ranks would keep it from them for long.
     await asyncio.wait([asked], timeout=_HEAD_START_SECONDS)
-    await asyncio.to_thread(tokenizer.count, " ")
+    # In a thread of its own: sources may take all of those that asyncio has, and would be waited for.
+    own_thread = ThreadPoolExecutor(1, thread_name_prefix="foreword-ranks")
+    try:
+        await asyncio.get_running_loop().run_in_executor(own_thread, tokenizer.count, " ")
+    finally:
+        own_thread.shutdown(wait=False)
 
 
 async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:

@@ -263,7 +263,7 @@ class Companion:
 
     def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> Saying:
         """If a test or build failed for the first time in this agent's context: what went wrong before."""
-        run = read_event_run(event)
+        run = read_event_run(event, workspace)
         if run is None:
             return Saying()
         verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context))

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
 from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
-from foreword.capture.runs.commands import find_run_folder
+from foreword.capture.runs.commands import find_run_steps
 from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
-from foreword.capture.tool_calls import ToolCall, read_command
+from foreword.capture.tool_calls import ToolCall, folder_in_project, read_command
 from foreword.knowledge.evidence import (
     MAX_WHAT_CHARACTERS,
     Evidence,
@@ -76,11 +76,8 @@ class Learning:
         """What an event teaches about the open experiences that it may concern; at most one is closed."""
         if not event.name.startswith("PostToolUse"):
             return []
-        call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
-        changes, run = (
-            read_changes(call),
-            None if _runs_elsewhere(event, workspace) else read_event_run(event),
-        )
+        changes = _read_changes_in_project(event, workspace)
+        run = None if _runs_elsewhere(event, workspace) else read_event_run(event, workspace)
         if not changes and run is None:
             return []
         found: list[Teaching] = []
@@ -109,7 +106,7 @@ class Learning:
         run: RunResult | None,
     ) -> Teaching:
         """What an event, and the run whose end it is, teach about one open experience."""
-        new = _changes_as_evidence(event, attempt)
+        new = _changes_as_evidence(event, workspace, attempt)
         before_run = [one for one in new if one.at < event.at]
         if run is None:
             return Teaching(attempt, tuple(new))
@@ -118,7 +115,7 @@ class Learning:
         earlier = last_run_before_changes(seen, standing.changes)
         if earlier is None and standing.changes:
             earlier = self._find_run_before_change(workspace, event.session, attempt, standing.changes[0])
-        run = _with_tests_known_to_be_run(run, [*seen, *([earlier] if earlier else [])])
+        run = _with_tests_known_to_be_run(run, [*seen, *([earlier] if earlier else [])], standing.changes)
         speaks = judge_run(run, attempt).speaks
         if speaks is None:
             return Teaching(attempt, tuple(new))
@@ -147,39 +144,50 @@ class Learning:
         for turn in sorted(turns, key=lambda one: one.created_at, reverse=True):
             if not attempt.created_at - _EARLIER < turn.created_at < change.at:
                 continue
-            run = _read_run_from_turn(turn)
+            run = _read_run_from_turn(turn, workspace)
             if run is not None and judge_run(run, attempt).speaks is not None:
                 return _run_as_evidence(run, turn.created_at)
         return None
 
 
-def read_event_run(event: AgentEvent) -> RunResult | None:
+def read_event_run(event: AgentEvent, workspace: str) -> RunResult | None:
     """The result of a test or build run, if the event is the end of one; else None."""
     command = read_command(event.tool_input)
     if not command or not event.name.startswith("PostToolUse"):
         return None
-    return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
+    output = redact(remove_frames(event.tool_output))
+    return read_run_result(command, output, event.outcome, event.folder, workspace)
 
 
 def _runs_elsewhere(event: AgentEvent, workspace: str) -> bool:
     """Whether a command goes to another project before it runs anything: that proves nothing for this one."""
-    folder = Path(find_run_folder(read_command(event.tool_input), event.folder))
-    return Path(workspace).is_absolute() and not any(map(folder.is_relative_to, (workspace, event.folder)))
+    steps = find_run_steps(read_command(event.tool_input))
+    folder = str(Path(event.folder, steps[0].folder)) if steps else event.folder
+    homes = (workspace, event.folder)
+    return Path(workspace).is_absolute() and all(folder_in_project(folder, home) is None for home in homes)
 
 
-def _read_run_from_turn(turn: Item) -> RunResult | None:
+def _read_changes_in_project(event: AgentEvent, workspace: str) -> list[SeenChange]:
+    """The changes of an event's call, with paths from the project's root, or from the session's folder."""
+    place = folder_in_project(event.folder, workspace)
+    root = event.folder if place is None else workspace
+    call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, root)
+    return read_changes(call, place or "")
+
+
+def _read_run_from_turn(turn: Item, workspace: str) -> RunResult | None:
     """The result of a run, read from the turn that stores its command and output; None for other turns."""
     if turn.source.trust != "tool" or not turn.text.startswith("$ "):
         return None
     command, _, output = turn.text[2:].partition("\n")
     command = str(turn.metadata.get("command") or command)
-    return read_run_result(command, output, str(turn.metadata.get("outcome") or ""))
+    outcome, folder = (str(turn.metadata.get(name) or "") for name in ("outcome", "folder"))
+    return read_run_result(command, output, outcome, folder, workspace)
 
 
-def _changes_as_evidence(event: AgentEvent, attempt: Experience) -> list[Evidence]:
+def _changes_as_evidence(event: AgentEvent, workspace: str, attempt: Experience) -> list[Evidence]:
     """An event's changes as evidence, timed just before or just after the run in the same event."""
-    call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
-    seen = read_changes(call)
+    seen = _read_changes_in_project(event, workspace)
     found = []
     for place, one in enumerate(seen):
         steps = place + 1 if one.after_run else place - len(seen)
@@ -187,7 +195,9 @@ def _changes_as_evidence(event: AgentEvent, attempt: Experience) -> list[Evidenc
             Evidence(
                 event.at + steps * _INSTANT,
                 one.kind,
-                redact(one.path or ("" if one.kind != "change" else one.command))[:MAX_WHAT_CHARACTERS],
+                redact(one.path or one.branch or (one.command if one.kind == "change" else ""))[
+                    :MAX_WHAT_CHARACTERS
+                ],
                 fits=one.kind == "change" and change_fits_attempt(one, attempt),
                 before=_short_hash(one.before),
                 after=_short_hash(one.after),
@@ -221,18 +231,27 @@ def _run_as_evidence(run: RunResult, at: datetime) -> Evidence:
     )
 
 
-def _with_tests_known_to_be_run(run: RunResult, seen: Sequence[Evidence]) -> RunResult:
+def _with_tests_known_to_be_run(
+    run: RunResult, seen: Sequence[Evidence], changes: Sequence[Evidence]
+) -> RunResult:
     """The run, whose scope has the tests that failed in an earlier run and lie in what was run now.
 
-    A command that names a file or a folder does not say which tests are in it; an earlier failure does.
+    A command that names a file or a folder does not say which tests are in it; an earlier failure does. In a
+    folder that has what was changed, all tests of it may be.
     """
     names = [name for one in seen for name in _failed_tests_in_scope(run, one)]
-    return replace(run, scope=run.scope.add_earlier_failures(names))
+    scope = run.scope.add_earlier_failures(names).note_changes(change.what for change in changes)
+    return replace(run, scope=scope)
 
 
 def _is_pass_credible(run: RunResult, standing: Standing, attempt: Experience) -> bool:
-    """Whether a pass proves anything: after a failure, only if code changed and the failed tests were run."""
+    """Whether a pass proves anything: it is of code that was changed or had failed.
+
+    After a failure, it is only if code changed and the failed tests were run.
+    """
     last = standing.last_run
+    if run.scope.is_beside_the_point:
+        return False
     if last is None or last.passed:
         return True
     return standing.changed_since_run and _covers_failures(run, last, attempt)
