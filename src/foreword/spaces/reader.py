@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "cd7800dd4e7f7b8f77d43319bd26b8061c530ab1fdde68e3f6aa089dc2588650",
-        GRAPH: "f947a76c14702ca17fd447890df948eee99ed1d43e71ed7256cefaa662226436",
+        WEIGHTS: "952cb70f62645b9a6d3ca10b21074e633af5510dbb83b613be1fa4564680cfdb",
+        GRAPH: "2e3ed3e4c806a887178ef4911adb88a0a2f2b1998fdebde627560879efcd5ae9",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
