@@ -23,6 +23,7 @@ from foreword.capture.agent import (
     read_outcome,
 )
 from foreword.capture.item_checks import check_item
+from foreword.capture.session_secrets import SessionSecrets
 from foreword.text.frame import wrap_in_frame
 from foreword.types import Source, content_hash
 
@@ -383,6 +384,24 @@ def test_a_secret_where_a_very_long_text_or_a_label_is_cut_leaves_nothing():
     event = parse_hook_event(json.dumps({**body, "cwd": "/" + "d" * 3_980 + f" {key}"}).encode(), NOW)
     assert key[:12] not in event.tool_input["command"]
     assert key[:12] not in event.folder
+
+
+def test_folders_whose_names_look_like_secrets_stay_apart(tmp_path):
+    keys = ["ghp_" + secrets.token_hex(18) for _ in range(2)]
+    here = [tmp_path / key for key in keys]
+    for folder in here:
+        folder.mkdir()
+    elsewhere = [f"/elsewhere/{key}/src" for key in keys]
+
+    def folder_of(path):
+        body = {"hook_event_name": "UserPromptSubmit", "prompt": f"In {path}", "cwd": str(path)}
+        return parse_hook_event(json.dumps(body).encode(), NOW, secrets=SessionSecrets()).folder
+
+    assert [folder_of(path) for path in here] == list(map(str, here)), "the user's own name for it"
+    named = [folder_of(path) for path in elsewhere]
+    assert len(set(named)) == 2
+    assert not any(key[4:] in name for key in keys for name in named)
+    assert [folder_of(path) for path in named] == named, "an event that waited is named as before"
 
 
 def test_the_same_payload_at_the_same_moment_is_the_same_item():

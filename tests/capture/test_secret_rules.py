@@ -38,6 +38,7 @@ def test_the_sets_are_large_and_made_anew_from_the_same_seed():
     ("text", "clean"),
     [
         ("password: Tr0ub4dor&3", "password: [redacted:password]"),
+        ("\x1b[32mTOKEN\x1b[0m=comet5434 \x1b[0m", "\x1b[32mTOKEN\x1b[0m=[redacted:secret] \x1b[0m"),
         ("password=hunter2secret99", "password=[redacted:password]"),
         ("password=my.dog.rex2019", "password=[redacted:password]"),
         ("mysql -u root -phunter2x shop", "mysql -u root -p[redacted:password] shop"),

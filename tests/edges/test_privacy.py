@@ -472,16 +472,63 @@ def test_a_pause_outlives_a_purge(foreword, shop, home):
     assert foreword("remember", SAID).code == 3
 
 
-def test_what_waits_in_the_spool_is_forgotten_too_and_does_not_come_back(foreword, home):
+def put_into_spool(home):
+    """Let a prompt of the session s wait in the spool, and beside it what nobody can read; gives its file."""
     body = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(Path.cwd()), "prompt": SAID}
     write_to_spool(str(home), f"{datetime.now(UTC).timestamp():.6f}", json.dumps(body).encode())
     unreadable = home / "spool" / "bad" / "1.event"
     unreadable.parent.mkdir()
     unreadable.write_text(f"{WORD} without its brackets")
+    return unreadable
+
+
+def test_what_waits_in_the_spool_is_forgotten_too_and_does_not_come_back(foreword, home):
+    put_into_spool(home)
     assert WORD in foreword("forget", "--query", WORD).out
     assert len(files_with(home)) > 1, "without --yes it is only shown"
     assert foreword("forget", "--query", WORD, "--yes").code == 0
     assert files_with(home) == []
+
+
+@pytest.fixture
+def mcp_command(home, first_json):
+    """The address and the headers of `foreword mcp --http`, run as a process for the workspace shop."""
+    command = [sys.executable, "-m", "foreword", "mcp", "--http", "--json", "-w", "shop"]
+    environment = {**os.environ, "FOREWORD_EMBEDDING": "none"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    where = first_json(process)
+    token = Path(where["token_file"]).read_text().strip()
+    yield where["url"].removesuffix("/mcp"), {"Authorization": f"Bearer {token}"}
+    process.terminate()
+    process.communicate(timeout=120)
+
+
+def forget_over_http(address, headers):
+    asked = {"workspace": str(Path.cwd()), "session": "s"}
+    return httpx.post(f"{address}/v1/forget", json=asked, headers=headers, timeout=120).json()["ids"]
+
+
+def forget_over_mcp(address, headers, **more):
+    call = {"name": "memory_forget", "arguments": {"session": "s", "workspace": str(Path.cwd()), **more}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {**headers, "Accept": "application/json, text/event-stream"}
+    told = httpx.post(f"{address}/mcp", json=asked, headers=headers, timeout=120).text
+    return json.loads(told[told.index("{") :])["result"]["structuredContent"]["ids"]
+
+
+@pytest.mark.parametrize("forget", [forget_over_http, forget_over_mcp])
+def test_what_waits_in_the_spool_is_forgotten_through_every_door(mcp_command, home, forget):
+    put_into_spool(home)
+    assert len(forget(*mcp_command)) == 1
+    assert files_with(home) == []
+
+
+def test_a_preview_shows_what_waits_in_the_spool_and_drops_nothing(mcp_command, home):
+    unreadable = put_into_spool(home)
+    assert len(forget_over_mcp(*mcp_command, dry_run=True)) == 1
+    assert unreadable.exists()
 
 
 def test_what_a_program_makes_is_for_its_owner_alone_whatever_its_umask(tmp_path):

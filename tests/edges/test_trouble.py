@@ -207,6 +207,17 @@ def run_with_read_only_folder(folder, *arguments, text=""):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_what_only_reads_works_on_a_home_that_is_mounted_read_only(foreword, shop, home):
+    one = shop["postgres"]
+    for command in ("list", "search Postgres", f"show {one}", "context Postgres", "stats", "decisions"):
+        answer, code = run_with_read_only_folder(home, *command.split(), "--json")
+        assert (command, code) == (command, 0)
+        assert answer
+    listed, _ = run_with_read_only_folder(home, "list", "--json")
+    assert {item["id"] for item in listed} == set(shop.values())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 @pytest.mark.parametrize("place", ["", "workspaces"])
 def test_the_doctor_works_on_a_home_that_is_mounted_read_only(foreword, shop, home, place):
     answer, code = run_with_read_only_folder(home / place, "doctor", "--json")

@@ -20,6 +20,7 @@ from foreword.errors import (
     StoreReadOnly,
     ValidationError,
 )
+from foreword.store import schema
 from foreword.store.base import (
     Amend,
     Delete,
@@ -301,6 +302,43 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path, sample):
                 store.put(HERE, [item("a")])
             with pytest.raises(StoreReadOnly):
                 store.put("another", [item("a")])
+
+
+def test_a_read_only_disk_is_read_and_written_as_soon_as_it_can_be(tmp_path, sample):
+    with _small_disk(tmp_path / "disk") as disk:
+        with SqliteStore(disk / "data", views) as store:
+            found = sample.fill(store, 5)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True, timeout=TIMEOUT_SECONDS)
+        with SqliteStore(disk / "data", views) as store:
+            assert store.workspaces() == [HERE]
+            assert store.search(sample.question) == found
+            subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True, timeout=TIMEOUT_SECONDS)
+            store.put(HERE, [item("a")])
+            assert store.count(HERE).items == 6
+
+
+def test_what_a_killed_writer_left_in_the_log_is_read_on_a_read_only_disk(tmp_path):
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from foreword.store.sqlite import SqliteStore; from foreword.types import Item\n"
+        "store = SqliteStore(Path(sys.argv[1])); store.put('shop', [Item('said last', 'shop')]); os._exit(9)"
+    )
+    with _small_disk(tmp_path / "disk") as disk:
+        command = [sys.executable, "-c", script, str(disk / "data")]
+        assert subprocess.run(command, check=False, timeout=TIMEOUT_SECONDS).returncode == 9
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True, timeout=TIMEOUT_SECONDS)
+        with SqliteStore(disk / "data", views) as store:
+            assert [one.text for one in store.scan("shop")] == ["said last"]
+
+
+def test_an_outdated_database_that_cannot_be_written_is_a_clear_error(tmp_path, sample, monkeypatch):
+    with _small_disk(tmp_path / "disk") as disk:
+        with SqliteStore(disk / "data", views) as store:
+            sample.fill(store, 1)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True, timeout=TIMEOUT_SECONDS)
+        monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9999-next", "SELECT 1")])
+        with SqliteStore(disk / "data", views) as store, pytest.raises(StoreReadOnly, match="older Foreword"):
+            store.get(HERE, "a")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIRST, SECOND = "secret_formats.txt", "secret_formats_second.txt"
-ANOTHER = tuple(f"secret_formats_another_{number}.txt" for number in range(1, 6))
+ANOTHER = tuple(f"secret_formats_another_{number}.txt" for number in range(1, 8))
 """Sets by another hand, each written before the causes of its misses were mended."""
 
 _LOOKALIKES = "secret_lookalikes.txt"

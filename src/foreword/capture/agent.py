@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.event_json import parse_event_json
+from foreword.capture.event_json import FOLDER_FIELDS, parse_event_json, redact_event_json
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, folder_in_project, is_shell_tool, read_call_record
@@ -50,8 +50,6 @@ _NAME_BY_FIELD = {
 }
 _AFTER_TOOL = ("PostToolUse", "PostToolUseFailure")
 _SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "thread_id")
-FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
-"""The fields in which agents name the folder of their project, the first that is there counts."""
 _NAME_FIELDS = ("hook_event_name", "hookEventName", "event", "agent_id", "agentId", "source")
 _LABELS = frozenset((*_SESSION_FIELDS, *FOLDER_FIELDS, *_NAME_FIELDS, "tool_name", "toolName", "tool"))
 
@@ -88,7 +86,7 @@ class AgentEvent:
 def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # noqa: ANN401  (any JSON)
     """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
     if secrets is None or not isinstance(body, dict):
-        return redact_json(body)
+        return redact_event_json(body)
     return secrets.redact_event(body, first_label(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
 
 

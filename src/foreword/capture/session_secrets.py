@@ -13,7 +13,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from foreword.capture.redact import redact_json
+from foreword.capture.event_json import redact_event_json
 from foreword.capture.secrets import shape
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SessionSecrets:
         The fields `labels` say where the event comes from; they are not searched for what was shown before.
         """
         found: dict[str, str] = {}
-        clean = redact_json(body, found)
+        clean = redact_event_json(body, found)
         kinds = self._add(session, found)
         if not kinds:
             return dict(clean)

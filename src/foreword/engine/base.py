@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from foreword.types import DialogueSummarizer, FindReplacing, Item
 
 
+class SettleWaiting(Protocol):
+    """Stores the events that still wait to be stored; those that nobody can read, it may drop."""
+
+    def __call__(self, *, drop_unreadable: bool) -> None:
+        """Store what waits."""
+        ...
+
+
 class Engine(Protocol):
     """Stores items, and makes the drafts that the stages of a recipe work on."""
 

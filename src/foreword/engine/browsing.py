@@ -261,6 +261,7 @@ class Browser:
 
     def preview_forget(self, *ids: str) -> DeletePreview:
         """What forgetting these items would remove: them, what was made from them, and how many receipts."""
+        self._engine.settle_waiting(drop_unreadable=False)
         return self._store.run(PreviewDelete(self.workspace, ids))
 
     def forget(self, *ids: str) -> ForgetProof:

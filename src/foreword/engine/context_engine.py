@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from foreword.config import Settings
+    from foreword.engine.base import SettleWaiting
     from foreword.knowledge.replacement import ReplacementJudge
     from foreword.options import ContextChanges, SearchChanges
     from foreword.recipes.chat import ContextPreview, ContextResult
@@ -105,6 +106,7 @@ class ContextEngine:
         self.store = store if store is not None else default_store(self.settings)
         self.tokenizer = counter if counter is not None else tokenizer_by_name(self.settings.tokenizer)
         self.clock = clock
+        self.settle_waiting: SettleWaiting = lambda **_: None  # an edge with a spool has more to do
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
         self._blends: dict[str, dict[str, Blend]] = {}
@@ -225,10 +227,11 @@ class ContextEngine:
     ) -> Forgotten:
         """Remove items, and everything made from them, for good; then check that nothing is left.
 
-        `words` means every item that has all of them, as `find_by_words` lists these, and such receipts.
+        `words` means every item that has all of them, and such receipts; what waits to be stored counts, too.
         """
         if not ids and session is None and source is None and not words:
             raise ValidationError("say what to forget: ids, a session, a source or words")
+        self.settle_waiting(drop_unreadable=True)
         removed: list[str] = []
         if words:
             ids = (*ids, *(item.id for item in self.find_by_words(workspace, words)))

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import itertools
 import json
+import os
 import random
 import re
 import secrets
@@ -116,6 +117,7 @@ class WorkspaceDatabase:
         self.views = views
         self.limits = limits
         self.vectors = vectors
+        self.is_read_only = not _can_be_written(path)
         self._readers: list[apsw.Connection] = []
         self._code_files: dict[tuple[str, str, int], CodeFile] = {}
         self._has_deleted = self._wants_vacuum = False
@@ -123,18 +125,29 @@ class WorkspaceDatabase:
         self._posted_shown: dict[str, Future[Any]] = {}
         self._posted_shown_lock = threading.Lock()
         db = self._open_connection()
-        schema.migrate(db, workspace, datetime.now(UTC).isoformat())
+        self._migrate(db)
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
         if owner != workspace:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
-        reindex_outdated_names(Transaction(self, db))
-        self._erase_traces_of_deleted(db)
+        if not self.is_read_only:
+            reindex_outdated_names(Transaction(self, db))
+            self._erase_traces_of_deleted(db)
         self._writer = Writer(db, self._finish_commit)
+
+    def _migrate(self, db: apsw.Connection) -> None:
+        """Bring the database up to date; raises `StoreReadOnly` if it is outdated and cannot be written."""
+        if not self.is_read_only:
+            schema.migrate(db, self.workspace, datetime.now(UTC).isoformat())
+        elif schema.pending_migrations(db):
+            raise StoreReadOnly(
+                f"{self.path} was written by an older Foreword, and cannot be written to bring it up to "
+                "date; change its permissions, or copy its folder and set FOREWORD_HOME to the copy"
+            )
 
     @staticmethod
     def read_workspace_name(path: Path, limits: Limits) -> str | None:
         """The name of a database's workspace; None if the database is empty or is just being made."""
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db = _open_to_read(path)
         try:
             db.set_busy_handler(_LockWaiter(limits.busy_seconds))
             if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchall():
@@ -177,6 +190,9 @@ class WorkspaceDatabase:
 
     def post(self, op: base.Write[Any]) -> None:
         """Queue a write that nobody waits for; a failure is logged."""
+        if self.is_read_only:
+            _log.warning("read-only: nothing of this use is recorded", path=str(self.path))
+            return
         done = self._submit_to_writer([op], can_wait=True)
         done.add_done_callback(_log_failed_write)
         if isinstance(op, base.PutReceipt):
@@ -243,7 +259,7 @@ class WorkspaceDatabase:
         """Update code files before the snapshot is taken: an old snapshot would bring back deleted codes."""
         if op.expires is not None and time.monotonic() > op.expires:
             return
-        for probe in op.probes if self.vectors is None else ():
+        for probe in op.probes if self.vectors is None and not self.is_read_only else ():
             if isinstance(probe, VectorProbe):
                 try:
                     with self._borrow_connection() as db:
@@ -324,7 +340,9 @@ class WorkspaceDatabase:
             self._readers.append(db)
 
     def _open_connection(self) -> apsw.Connection:
-        """A new connection, durable and with a write-ahead log."""
+        """A new connection, durable and with a write-ahead log; or one that only reads."""
+        if self.is_read_only:
+            return _open_to_read(self.path)
         db = apsw.Connection(str(self.path), statementcachesize=200)
         db.set_busy_handler(_LockWaiter(self.limits.busy_seconds))
         _switch_to_wal(db, _LockWaiter(self.limits.busy_seconds))
@@ -428,6 +446,22 @@ class _LockWaiter:
             self._started_at = time.monotonic()
         time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311  (jitter, not a secret)
         return time.monotonic() - self._started_at < self._max_seconds
+
+
+def _can_be_written(path: Path) -> bool:
+    """Whether this user may write a database and make files beside it, as a write-ahead log needs."""
+    return all(os.access(place, os.W_OK) for place in (path, path.parent))
+
+
+def _open_to_read(path: Path) -> apsw.Connection:
+    """A connection that only reads, also where SQLite cannot make the files of a write-ahead log.
+
+    There, a database without a log is read as one that nobody changes: the connection must not be kept.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    is_fixed = not _can_be_written(path) and not (log.exists() and log.stat().st_size)
+    address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_fixed else ''}"
+    return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:

@@ -99,7 +99,7 @@ class OpenDatabases:
                 database.close()
 
     def _release(self, workspace: str) -> None:
-        """End one use of a database, then close unused ones while there are too many."""
+        """End one use of a database, then close unused ones that are too many or must not stay open."""
         with self._changed:
             self._users[workspace] -= 1
             if not self._users[workspace]:
@@ -108,11 +108,17 @@ class OpenDatabases:
             self._close_surplus(*unused)
 
     def _take_out_surplus(self) -> tuple[str, WorkspaceDatabase] | None:
-        """If there are too many databases, take out the unused one that was used longest ago, if any."""
+        """If there are too many databases, take out the unused one that was used longest ago, if any.
+
+        One that could only be opened to read is always too many: it may be writable the next time.
+        """
         with self._changed:
-            if self._closed or len(self._by_workspace) <= self._limit:
+            if self._closed:
                 return None
-            name = next((name for name in self._by_workspace if not self._users[name]), None)
+            unused = (name for name in self._by_workspace if not self._users[name])
+            if len(self._by_workspace) <= self._limit:
+                unused = (name for name in unused if self._by_workspace[name].is_read_only)
+            name = next(unused, None)
             if name is None:
                 return None
             self._closing.add(name)

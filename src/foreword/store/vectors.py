@@ -433,12 +433,15 @@ class CodeFile:
         """The records as an array over the file's memory, mapped anew if the file grew or was replaced."""
         try:
             # The file is opened once for header and records: another process may replace it in between.
-            with self.path.open("r+b") as file:
+            is_writable = os.access(self.path, os.W_OK)
+            with self.path.open("r+b" if is_writable else "rb") as file:
                 header, inode = self._read_valid_header(file), os.fstat(file.fileno()).st_ino
                 if header is None:
                     return self._unmap_to_empty_records()
                 if self._map is None or inode != self._inode or len(self._records) != header.records:
-                    self._map = mmap.mmap(file.fileno(), self._file_size_with_records(header.records))
+                    size = self._file_size_with_records(header.records)
+                    access = mmap.ACCESS_WRITE if is_writable else mmap.ACCESS_READ
+                    self._map = mmap.mmap(file.fileno(), size, access=access)
                     self._records = np.frombuffer(self._map, self._record, header.records, _HEADER.size)
         except FileNotFoundError:
             return self._unmap_to_empty_records()

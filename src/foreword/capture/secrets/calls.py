@@ -48,7 +48,7 @@ def _find_in_arguments(text: str, start: int, end: int) -> Iterator[Secret]:
 def _is_password(value: str) -> bool:
     """Whether an argument is a password rather than a name, a host or the name of an encoding."""
     return (
-        shape.is_surely_password(value)
+        (shape.is_surely_password(value) or shape.is_numbered_words(value))
         and not shape.is_code_name(value)
         and not shape.has_code_word(value)
         and not value.isupper()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 _ESCAPE = re.compile(
     r"(?a)%([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
-    r"|&(quot|amp|apos|lt|gt|equals|colon);|=(3D|3A|22|26|40)|\\{1,3}([nrt\"'])"
+    r"|&(quot|amp|apos|lt|gt|equals|colon);|=(3D|3A|22|26|40)|\\{1,3}([nrt\"'])|(\x1b\[[0-9;]{0,16}[A-Za-z])"
 )
 _MARKS = {
     "%": ("%3D", "%3d", "%3A", "%3a", "%22", "%26", "%40"),
     "\\": ("\\u003", "\\u002", "\\x3d", "\\x3a", "\\x22"),
     "&": ("&#3", "&#6", "&#x2", "&#x3", "&quot;", "&apos;", "&equals;"),
     "=": ("=3D",),
+    "\x1b": ("\x1b[",),
 }
 """Escapes by their first character; a text without any of them has no escaped secret with its name."""
 
@@ -48,7 +49,7 @@ def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
         yield Secret(
             secret.kind,
             _position_in_original(secret.start, positions, originals),
-            _position_in_original(secret.end, positions, originals),
+            _end_in_original(secret.end, positions, originals),
         )
 
 
@@ -68,15 +69,17 @@ def _decode_escapes(text: str) -> tuple[str, list[int], list[int]]:
             continue
         pieces += [text[at : escape.start()], character]
         length += escape.start() - at
-        positions += [length, length + 1]
+        positions += [length, length + len(character)]
         originals += [escape.start(), escape.end()]
-        at, length = escape.end(), length + 1
+        at, length = escape.end(), length + len(character)
     return "".join([*pieces, text[at:]]), positions, originals
 
 
 def _decode_escape(escape: re.Match[str]) -> str | None:
-    """The character that an escape means; None for a control character."""
-    *coded, decimal, named, mail, plain = escape.groups()
+    """The character that an escape means, "" for a colour; None for a control character."""
+    *coded, decimal, named, mail, plain, colour = escape.groups()
+    if colour:
+        return ""
     if plain:
         return {"n": "\n", "r": "\r", "t": "\t"}.get(plain, plain)
     if named:
@@ -91,6 +94,14 @@ def _position_in_original(position: int, positions: list[int], originals: list[i
     """The position in the original text of a position in the text without escapes."""
     index = bisect_right(positions, position) - 1
     return originals[index] + position - positions[index]
+
+
+def _end_in_original(position: int, positions: list[int], originals: list[int]) -> int:
+    """The position in the original text of an end: before a colour that follows, which stays."""
+    index = bisect_left(positions, position)
+    if index < len(positions) and positions[index] == position:
+        return originals[index]
+    return _position_in_original(position, positions, originals)
 
 
 def find_base64_secrets(prepared: PreparedText, find: Finder) -> Iterator[Secret]:

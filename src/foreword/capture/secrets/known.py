@@ -127,8 +127,9 @@ _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
 _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "word": lambda value: len(value) >= 6,
     "mixed": shape.is_mixed,
-    "strong": shape.is_surely_password,
+    "strong": lambda value: shape.is_surely_password(value) or shape.is_numbered_words(value),
     "key": shape.is_like_key,
+    "made-up": shape.is_made_up_secret,
     "random": lambda value: shape.is_like_key(value) and shape.randomness(value) > 0.2,
     "phrase": shape.is_passphrase,
     "made": lambda value: shape.is_mixed(value) or shape.is_passphrase(value),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from foreword.capture.secrets.tables import PreparedText
 
-_ENGLISH = ("pass", "pwd", "secret", "token", "key", "credential", "auth")
+_ENGLISH = ("pass", "pwd", "psw", "secret", "token", "key", "cred", "auth")
 _FOREIGN = tuple(
     word
     for word in sorted(set(WORDS["password"]), key=len, reverse=True)
@@ -38,14 +38,14 @@ FOREIGN_PATTERN = "|".join(map(_pattern_with_endings, _FOREIGN))
 
 # A name up to its value. Between them are an assignment, a call, a list of two, or only a gap.
 NAME = re.compile(
-    r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|secret|token|key|credentials?|authorization|auth|"
+    r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|pswd?|secret|token|key|cred(?:ential)?s?|authorization|auth|"
     rf"{FOREIGN_PATTERN})"
     r"(?P<tail>(?a:[\w-]){0,32}+)\\{0,4}(?P<closing>[\"'`»”]?)(?:\[(?a:\w){0,8}\]|\])?"
     r"(?:(?:[,/]?\s{1,24}[\"']?(?:value|default)[\"']?)|</key>\s{0,40}<string(?=>)|</name>\s{0,40}<value(?=>)|(?<=[\"'])(?=>)"
-    r"|:[ \t]{0,4}\n(?:[ \t]{1,12}(?a:\w){1,24}:[^\n]{0,80}\n){1,4}?[ \t]{1,12}default(?=:)"
+    r"|:[ \t]{0,4}\n(?:[ \t]{1,12}(?a:\w){1,24}:[^\n]{0,80}\n){1,4}?[ \t]{1,12}(?:default|example)(?=:)"
     r"|>\s{0,40}<value(?=>)|\s(?a:[\w:.-]){1,40}=[\"'][^<>\"'\n]{0,80}[\"'](?=>))?"
-    r"(?:\s{0,4}(?::\s{0,4}[a-z_&\[*](?a:[\w.\[\]|, &';*]){0,40}?\s(?=:?=)"
-    r"|[ \t](?:n?varchar2?|n?char|text|string|str|bytes?)(?:\(\d{1,5}\))?[ \t](?=:?=))?"
+    r"(?:(?:[ \t]{5,32}|\s{0,4})(?::\s{0,4}[a-z_&\[*](?a:[\w.\[\]|, &';*]){0,40}?\s(?=:?=)"
+    r"|[ \t](?:as[ \t])?(?:n?varchar2?|n?char|text|string|str|bytes?)(?:\(\d{1,5}\))?[ \t](?=:?=))?"
     r"(?:=>|->|<-|[=!]?={1,2}|:=|\?=|[:：＝]|\bis:?\s|\bto\s(?=[\"']))\s{0,24}"
     r"(?:[|>][+-]?\d?[ \t]{0,4}\n\s{1,40})?"
     r"|(?P<call>(?<=[\w\"'])\s?[(,]\s{0,24}(?=[bruf]{0,2}[\"'`]))"
@@ -53,16 +53,22 @@ NAME = re.compile(
 )
 _TAIL = re.compile(
     r"s?(?:[_-]?(?:key|value|base|raw|text|b64|base64|hex|prod|production|dev|test|staging|live|main|default|old|new"
-    r"|confirmation|confirm|again|repeat|phrase|word|\d{1,3}))*"
+    r"|salt|pepper|confirmation|confirm|again|repeat|phrase|word|\d{1,3}))*"
 )
 _KEY_OF_SOMETHING = re.compile(
     r"(?:api|access|private|secret|auth|encrypt|encryption|master|signing|account|service|shared|client|hmac|jwt"
     r"|storage|admin|deploy|app|application|session|webhook|license|subscription|write|read|ssh|gpg|ssl|tls|cookie"
     r"|host|function|functions|primary|secondary|ingest|ingestion|integration|server|user|personal|data|project"
-    r"|routing|consumer|sas|maps|publish|partner|customer|root|security)[_.-]?\Z"
+    r"|routing|consumer|sas|maps|publish|partner|customer|root|security|stripe|openai|anthropic|google|gemini|aws"
+    r"|azure|github|gitlab|slack|twilio|sendgrid|mailgun|datadog|sentry|algolia|mapbox|firebase|supabase|cloudflare"
+    r"|shopify|paypal|discord|telegram|hubspot|segment|rollbar|okta|twitter|facebook|recaptcha|captcha|tmdb|weather"
+    r"|payment|merchant|vault|backup|cipher|crypto|flask|django|rails|laravel)[_.-]?\Z"
 )
+_OWN_KEY = re.compile(r"(?:api|secret|private|access|encryption|master|signing|auth|stripe|openai)[_.-]?\Z")
 _PREFIX_OF_PASS = re.compile(
-    r"(?<![a-z])(?:db|user|usr|mail|smtp|ftp|sql|root|admin|ldap|http|proxy|store|wifi|pg|mysql|redis|ssh|web|app|bind)\Z"
+    r"(?<![a-z])(?:db|user|usr|mail|smtp|ftp|sql|root|admin|ldap|http|proxy|store|wifi|pg|mysql|redis|ssh|web|app|bind|remote|local"
+    r"|imap|pop|login|auth|my|sasl|vnc|sip|mqtt|guest|zip|pdf|trust|svn|git|repo|nick|irc|server|client|master|repl"
+    r"|backup|service|svc|default|key|host|vpn|ap|device|smb)\Z"
 )
 _SIGNING = re.compile(r"(?:jwt|session|cookie|signing|hmac|csrf|webhook|nextauth)[_-]?\Z")
 _JOINED_WORDS = re.compile(r"(?a)[A-Za-z]{3,16}(?:[-.][A-Za-z]{3,16}){1,5}")
@@ -97,13 +103,17 @@ _SETTING_BEFORE = re.compile(
     r"(?ai)(?:^|\n)[ \t]{0,40}(?:[-*>+#$][ \t]+)?(?:(?:export|set|env|setenv|declare -x|arg|-e|--env)[ \t]+)?"
     r"[\w.\"'/$:\[\]-]{0,60}\Z"
 )
-_PAIR_BEFORE = re.compile(r"(?a)[\w %.-]{1,40}=[^=;&\n\"']{0,80}[;&]\s?[\w.-]{0,20}\Z")
+_VARIABLE_BEFORE = re.compile(r"(?:\A|[\s\"'`\[({;&|])[A-Z0-9_]{0,60}\Z")
+_VARIABLE_AFTER = re.compile(r"[\s\"'`\])};&|]|\Z")
+_HEADER_BEFORE = re.compile(r"(?<=[ \t(\[,=])([\"'])(?:[A-Za-z]{1,20}-){1,3}\Z")
+_LOGIN_BEFORE = re.compile(r"(?i)\b(?:user|login|mail|account)\w{0,12}[\"']?[ \t]{0,2}[:=]")
+_PAIR_BEFORE = re.compile(r"(?a)[\w/][?][\w.-]{0,20}\Z|[\w %.-]{1,40}=[^=;&\n\"']{0,80}[;&]\s?[\w.-]{0,20}\Z")
 _PAIR_AFTER = re.compile(r"[;&\"'\s]|\Z")
 _COMMAND_AFTER = re.compile(r"[ \t]+[a-z./][\w./-]*(?=\s|\Z)")
 _SETTING_AFTER = re.compile(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
 _OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
 _ANY_ASSIGNMENT = re.compile(
-    r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_Z)([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
+    r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_[A-Z])([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
 )
 _SQL = re.compile(
     r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z"
@@ -165,7 +175,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
         goes_on = not _PREFIX_OF_PASS.search(name.string, max(0, at - 8), at)
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
         return False
-    if overlaps_redaction_mark(text, Secret("", at, at)):
+    if overlaps_redaction_mark(text, Secret("", at, at)) or is_test_result(text, at):
         return False
     if name["call"]:
         return _is_in_call(text, name)
@@ -177,8 +187,15 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
     if name["gap"] == ">":
         return text[start - 1 : start] in ("<", ">", '"', "'", ":")
     if text[name.end() : name.end() + 1] in ("'", '"'):
-        return bool(_SQL.search(text, max(0, at - 160), at)) or text[start : start + 2] == "--"
+        return bool(_SQL.search(text, max(0, at - 160), at)) or text[start : start + 1] == "-"
     return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
+
+
+def is_test_result(text: str, at: int) -> bool:
+    """Whether the word at `at` is the `PASS:` before the name of a test, with nobody's name before it."""
+    if not text.startswith("PASS:", at) or text[at - 1 : at] not in ("", "\n", " "):
+        return False
+    return not _LOGIN_BEFORE.search(text, max(0, at - 100), at)
 
 
 def _is_in_call(text: str, name: re.Match[str]) -> bool:
@@ -196,7 +213,8 @@ def _is_in_call(text: str, name: re.Match[str]) -> bool:
 _ENGLISH_WORDS = frozenset(
     (
         *("pass", "passe", "passord", "passwort", "password", "passwd", "passphrase", "passcode", "pwd"),
-        *("secret", "token", "key", "credential", "credentials", "authorization", "auth"),
+        *("secret", "token", "key", "cred", "creds", "credential", "credentials"),
+        *("authorization", "auth"),
     )
 )
 
@@ -245,9 +263,17 @@ def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
         return _OPTION_AFTER.match(text, end) is not None
     begin = max(0, name.start() - 100)
     if _PAIR_BEFORE.search(text, begin, name.start()) and _PAIR_AFTER.match(text, end):
-        return True  # "Server=db;User Id=sa;Password=…"
-    before = _SETTING_BEFORE.search(text, begin, name.start())
+        return True  # "Server=db;User Id=sa;Password=…", "?page=2&password=…"
     is_variable = name[0].endswith("=") and text[name.start() : name.end()].isupper()
+    if (
+        is_variable
+        and _VARIABLE_BEFORE.search(text, begin, name.start())
+        and _VARIABLE_AFTER.match(text, end)
+    ):
+        return True  # Environment="APP_SECRET=…"
+    if ":" in name[0] and (header := _HEADER_BEFORE.search(text, begin, name.start())):
+        return text[end : end + 1] == header[1]
+    before = _SETTING_BEFORE.search(text, begin, name.start())
     after = _SETTING_AFTER.match(text, end) or (is_variable and _COMMAND_AFTER.match(text, end))
     return before is not None and bool(after)
 
@@ -276,6 +302,8 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
         return False
     if name["call"] and ("\\" in text or not _is_secret_argument(text, name)):
         return False
+    if name["word"] == "auth" and not name["tail"] and value.quoted and shape.is_signed_password(text):
+        return True
     if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
         return (
             (name["gap"] is None or (name["gap"] != ">" and not name["tail"]))
@@ -289,6 +317,11 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
             or (value.literal and _follows_equals_sign(name) and _is_word_as_secret(text, name))
             or ((value.quoted or name["gap"] == ">") and shape.is_signed_password(text))
             or (value.quoted and name["word"] == "secret" and _is_made_up_secret(text, name))
+            or (
+                (value.literal or name["gap"] == ">")
+                and _may_be_made_up(name)
+                and shape.is_made_up_secret(text)
+            )
         )
     return shape.is_like_password(text, quoted=value.quoted) or _is_word_as_password(value, name)
 
@@ -303,7 +336,9 @@ def _is_code_reference(value: Value, name: re.Match[str]) -> bool:
 def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
     """Whether the argument of a call can be the secret that the name announces."""
     is_call = "(" in name["call"] and kind_for_name(name) == "password"
-    return shape.is_mixed(text) and "(" not in text if is_call else shape.is_surely_password(text)
+    if is_call:
+        return shape.is_mixed(text) and "(" not in text
+    return shape.is_surely_password(text) or shape.is_numbered_words(text)
 
 
 def _follows_equals_sign(name: re.Match[str]) -> bool:
@@ -337,6 +372,13 @@ def _is_made_up_secret(text: str, name: re.Match[str]) -> bool:
     """Whether words are a secret that a program signs with, and not the name of a secret kept elsewhere."""
     signs = _SIGNING.search(name.string, max(0, name.start() - 16), name.start())
     return shape.is_numbered_words(text) or (signs is not None and _JOINED_WORDS.fullmatch(text) is not None)
+
+
+def _may_be_made_up(name: re.Match[str]) -> bool:
+    """Whether people may make up what has this name: an `api_key`, but not the `key` of a row."""
+    return name["word"] != "key" or bool(
+        _OWN_KEY.search(name.string, max(0, name.start() - 16), name.start())
+    )
 
 
 def _is_specific_name(name: re.Match[str]) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN
+from foreword.capture.secrets.named import FOREIGN_PATTERN, is_test_result
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _NAME = (
     rf"{FOREIGN_PATTERN})(?:s|'s|’s|en|es|et|nya)?(?![^\W\d_])"
 )
 _LINK = (
-    r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
+    r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?(?:,[ \t][^\n,.]{1,30},)?"
     rf"(?:[ \t]{{1,3}}(?:{_pattern_for_role('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
     r"|[ \t]{0,2}[:→][*_]{0,3}[ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3}"
     rf"|(?P<aside>(?:,[ \t]{{1,3}}|[ \t]{{1,3}}\()(?:{_pattern_for_role('aside')})|,)[ \t]{{1,3}})"
@@ -58,10 +58,12 @@ _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
 _NOUN_BEFORE = re.compile(
-    r"\b(?:the|my|our|your|his|her|its|admin|root|user|wifi|db|new|old|mots?[ \t]de)[ \t]{1,3}\Z"
+    r"\b(?:the|my|our|your|his|her|its|la|le|il|el|mi|tu|su|das|admin|root|user|wifi|db|new|old|mots?[ \t]de)"
+    r"[ \t]{1,3}\Z"
 )
 _KEY_BEFORE = re.compile(
-    r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared)[ \t_-]{1,3}\Z"
+    r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared|app(?:lication)?|client|integration"
+    r"|encryption|project|service|server|deploy|storage|webhook|admin)[ \t_-]{1,3}\Z"
 )
 _PRINTABLE = re.compile(r"[!-~]{6,128}")
 _END_OF_SENTENCE = re.compile(r"[.!?。！？।][\s」』]|\n")
@@ -97,6 +99,8 @@ def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
 
 def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value after a word such as `password` at `at`: "the password is …"."""
+    if is_test_result(text, at):
+        return
     if (at and not _can_begin_in_sentence(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
         return
     match = _VALUE_AFTER.match(lower, at)
@@ -136,9 +140,9 @@ def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb
     if shape.is_placeholder(value) or shape.is_code_name(value):
         return False
     if word.endswith(("token", "secret", "key")):
-        return (
-            len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_surely_password(value)
-        )
+        is_one = shape.is_like_key if gap or word == "key" else shape.is_made_up_secret
+        is_long = len(value) >= (12 if gap else 8)
+        return is_long and value[0].isalnum() and is_one(value) and shape.is_surely_password(value)
     if gap:
         sure = shape.is_mixed(value) if quoted else shape.is_surely_password(value)
         return not verb and (sure or _JOINED_WORDS.fullmatch(value) is not None)

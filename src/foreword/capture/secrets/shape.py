@@ -12,7 +12,7 @@ MAX_VALUE_CHARACTERS = 100
 
 _CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(
-    r"(?a)\A\$\(?\w+\)?\Z|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
+    r"(?a)\A\$\(?\w+\)?\Z|\A\d\*[a-z]|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
     r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A![A-Za-z]+\Z|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
 )
 _PLACEHOLDER_WORDS = (
@@ -60,7 +60,7 @@ _STATES = frozenset(WORDS["state"])
 _NAMES_OF_PASSWORDS = frozenset(WORDS["password"])
 _NOT_A_PASSWORD = re.compile(
     r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
-    r"|[a-z]{2,8}-\d{1,2}\Z|(?-i:[A-Z]{2,8})-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
+    r"|(?:bug|issue|ticket|closes|fixes|pr|gh)#\d+\Z|[a-z]{2,8}-\d{1,2}\Z|(?-i:[A-Z]{2,8})-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
     r"|cpp|sh|sql|env|log|xml|csv|pdf|png|jpe?g|pem|key|crt|com|org|net|io|dev|app|de|fr|es|uk)\b|[a-z]+://|[.~]?/"
     r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
 )
@@ -72,9 +72,14 @@ _BETWEEN_WORDS = re.compile(r"[ -]")
 _SMALL_WORDS = frozenset(WORDS["small"])
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 _MIN_SIGNED_KEY = _MIN_RANDOM_LETTERS = 12
-_NUMBERED_WORDS = re.compile(r"(?a)[A-Z][a-z]+(?:[-_.][A-Za-z][a-z]+)+[-_.#]\d{2,4}")
+_NUMBERED_WORDS = re.compile(
+    r"(?a)[A-Z][a-z]+(?:(?:[-_.][A-Za-z][a-z]+)+[-_.#]|(?:[-_.][A-Z][a-z]{2,})+)\d{2,4}"
+)
+_FOUR_BY_FOUR = re.compile(r"(?a)(?:[a-z]{4}-){3}[a-z]{4}")
 
-_JOINED_WORDS_AND_NUMBER = re.compile(r"(?a)(?:[A-Za-z]{3,}[-_.]){2,5}\d{2,6}")
+_JOINED_WORDS_AND_NUMBER = re.compile(
+    r"(?a)(?:[A-Za-z]{3,}[-_.]){2,5}\d{2,6}|(?:[A-Z][a-z]{2,}[-_.]){1,4}[A-Z][a-z]{2,}[-_.#]?\d{2,4}"
+)
 
 
 def randomness(value: str) -> float:
@@ -163,8 +168,17 @@ def is_signed_password(value: str) -> bool:
 
 
 def is_numbered_words(value: str) -> bool:
-    """Whether a value is words and a number of two digits or more, joined: `velvet-otter-77`."""
+    """Whether a value is words and a number of two digits or more, joined: `velvet-otter-77`, `Fir_Ash42`."""
     return _JOINED_WORDS_AND_NUMBER.fullmatch(value) is not None
+
+
+def is_made_up_secret(value: str) -> bool:
+    """Whether a value is a key, or words with a number such as people make up who have to name a secret."""
+    return is_like_key(value) or (
+        (_FOUR_BY_FOUR.fullmatch(value) or is_surely_password(value) or is_numbered_words(value))
+        and "\\" not in value
+        and not has_code_word(value)
+    )
 
 
 def is_expression(value: str) -> bool:

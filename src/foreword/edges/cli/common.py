@@ -6,6 +6,7 @@ is left to `show`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import shlex
@@ -217,7 +218,21 @@ def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> 
 
     settings = load_settings() if settings is None else settings
     with ContextEngine(settings=settings if embedding else replace(settings, embedding="none")) as engine:
+        engine.settle_waiting = functools.partial(_settle_spool, engine)
         yield engine
+
+
+def _settle_spool(engine: ContextEngine, *, drop_unreadable: bool) -> None:
+    """Store the events that wait in the spool; see `settle_spool`."""
+    folder = engine.settings.home / "spool"
+    if not folder.is_dir():
+        return
+    # These load what answers hooks, which commands rarely need.
+    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.spool import settle_spool
+
+    with contextlib.closing(Responder(engine)) as responder:
+        settle_spool(folder, responder.capture, drop_unreadable=drop_unreadable)
 
 
 def without_encoder(engine: ContextEngine) -> ContextEngine:

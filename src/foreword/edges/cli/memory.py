@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -41,7 +40,7 @@ from foreword.types import KINDS, TRUSTS, Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from foreword.engine.context_engine import ContextEngine, Forgotten
+    from foreword.engine.context_engine import Forgotten
     from foreword.store.browsing import DeletePreview
     from foreword.types import Item, SearchResult, Trust
 
@@ -281,7 +280,7 @@ def forget(
         raise click.UsageError("say what to forget: ids, --query, --session or --source")
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
-        _store_waiting_events(engine)
+        engine.settle_waiting(drop_unreadable=False)
         ids = _find_whole_ids(Browser(engine, workspace), ids)
         found = engine.find_by_words(workspace, words) if words.strip() else []
         matching = {*find_ids_to_forget(engine, workspace, ids, session, source), *(one.id for one in found)}
@@ -297,24 +296,10 @@ def forget(
         forgotten = engine.forget(
             workspace, *ids, session=session, source=source, words=words.strip(), verify=not no_verify
         )
-        # Events that could not be read cannot be searched either.
-        shutil.rmtree(engine.settings.home / "spool" / "bad", ignore_errors=True)
         left = (
             () if no_verify else tuple(one.id for one in engine.store.get(workspace, *forgotten.ids) if one)
         )
     return _report_forgotten(call, forgotten, left, checked=not no_verify)
-
-
-def _store_waiting_events(engine: ContextEngine) -> None:
-    """Store the events that wait in the spool."""
-    folder = engine.settings.home / "spool"
-    if not any(folder.glob("*.event")):
-        return
-    # These load what answers hooks, which this command rarely needs.
-    from foreword.edges.service.responder import Responder
-    from foreword.edges.service.spool import drain
-
-    drain(folder, Responder(engine).capture)
 
 
 def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:

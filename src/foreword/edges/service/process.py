@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,9 @@ class Service:
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             intake = Intake(self._settings.home, self._measures, responder)
+            engine.settle_waiting = partial(
+                spool.settle_spool, self._spool, responder.capture, intake.spooled_in_work
+            )
             await self._socket.start(self._run.listen(), intake)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: the log has advice)
             _log.error("the service cannot run: %s", error)

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from foreword.capture.agent import FOLDER_FIELDS, first_label
+from foreword.capture.agent import first_label
+from foreword.capture.event_json import FOLDER_FIELDS
 from foreword.edges.shared.spool_files import list_overflow
 from foreword.errors import StorageError
 from foreword.log import get_logger
@@ -96,6 +98,28 @@ def drain(
         path.unlink(missing_ok=True)
         stored += 1
     return DrainResult(stored, bad, dropped, len(_list_event_files(folder)))
+
+
+def settle_spool(
+    folder: Path,
+    store: Callable[[bytes, datetime], None],
+    in_work: Container[str] = (),
+    *,
+    drop_unreadable: bool,
+) -> None:
+    """Store what waits before something is forgotten, or it would come back from there.
+
+    Events that could not be read cannot be searched for what is to be forgotten: they may be dropped whole.
+    """
+    try:
+        drain(folder, store, in_work)
+        if drop_unreadable and (folder / "bad").is_dir():
+            shutil.rmtree(folder / "bad")
+    except OSError as error:
+        raise StorageError(
+            f"cannot store what waits in {folder} ({error.strerror}), some of which may have to be "
+            "forgotten; see: foreword doctor"
+        ) from error
 
 
 def _list_event_files(folder: Path) -> list[Path]:

@@ -23,7 +23,6 @@ RESERVE = {65_536: 32, 1_000_000: 6}
 
 _ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
 _RESERVE_FOLDER = "reserve"
 _FULL_NOTICE, _LOST_NOTICE = "notice-full", "notice-lost"
 _NOTICES = {
@@ -94,10 +93,10 @@ def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> 
 
 def _may_be_written(home: str, at: str, payload: bytes) -> bool:
     """Whether an event may be written to the disk; quick if nothing here was ever paused or switched off."""
-    from foreword.capture.event_json import parse_event_json
+    from foreword.capture.event_json import FOLDER_FIELDS, parse_event_json
 
     event = parse_event_json(payload)
-    folders = [event.get(name) for name in _FOLDER_FIELDS] if isinstance(event, dict) else []
+    folders = [event.get(name) for name in FOLDER_FIELDS] if isinstance(event, dict) else []
     marks = (os.path.join(home, "pauses.json"), os.path.join(home, "run", "refused"))
     if not any(map(os.path.exists, marks)) and not any(map(_has_project_file, folders)):
         return True
@@ -122,10 +121,9 @@ def redact_payload(payload: bytes) -> bytes:
     """The same event without its secrets; raises the error if it cannot be read or cleaned."""
     import json
 
-    from foreword.capture.event_json import parse_event_json
-    from foreword.capture.redact import redact_json
+    from foreword.capture.event_json import parse_event_json, redact_event_json
 
-    return json.dumps(redact_json(parse_event_json(payload))).encode()
+    return json.dumps(redact_event_json(parse_event_json(payload))).encode()
 
 
 def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
