@@ -524,5 +524,5 @@ def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
 
 def test_the_shipped_reader_has_what_the_tool_writes(published):
     graph = importlib.import_module("onnx").load(str(model_folder(READER.name) / WEIGHTS)).graph
-    assert [output.name for output in graph.output] == ["helps", "relations"]
-    assert [given.name for given in graph.input] == ["question", "statements", "mask", "most"]
+    assert [output.name for output in graph.output] == ["logits"]
+    assert [given.name for given in graph.input] == ["question", "statements", "mask", "most", "requests"]
