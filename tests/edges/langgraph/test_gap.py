@@ -249,3 +249,69 @@ def test_what_a_sub_graph_fills_and_clears_reaches_the_graph_around_it(engine, p
     assert "Postgres over MySQL" in injected_text(state)
     state = graph.invoke({"messages": [AIMessage("Done: it is Postgres.", name="developer")]}, config)
     assert injected_text(state) == ""
+
+
+NOBODY_KNOWS = AIMessage("I need more information: in which city is the spare parts warehouse?", name="ops")
+CALM = AIMessage("The page is done.", name="writer")
+
+
+def _sub_graphs_at_once(**sub_graphs):
+    """A graph that runs all these sub-graphs in the same step."""
+    graph = StateGraph(Reduced)
+    for name, inner in sub_graphs.items():
+        graph.add_node(name, inner)
+        graph.add_edge(START, name)
+        graph.add_edge(name, END)
+    return graph.compile()
+
+
+def _sub_graph_that_says(message, *nodes):
+    """A sub-graph whose agent says this, with these nodes after it."""
+    graph = StateGraph(Reduced)
+    graph.add_node("agent", lambda _state: {"messages": [message]})
+    graph.add_edge(START, "agent")
+    for number, (before, node) in enumerate(zip(("agent", "0", "1"), nodes, strict=False)):
+        graph.add_node(str(number), node)
+        graph.add_edge(before, str(number))
+    return graph.compile()
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])
+def test_a_gap_that_one_sub_graph_cannot_fill_is_not_hidden_by_another(engine, project, names):
+    node = gap_node(engine, "shop")
+    inner = dict(zip(names, (_sub_graph_that_says(one, node) for one in (NOBODY_KNOWS, CALM)), strict=True))
+    graph = _sub_graphs_at_once(**{name: inner[name] for name in sorted(inner)})
+    for state in (
+        graph.invoke({"messages": []}),
+        asyncio.run(graph.ainvoke({"messages": []})),
+    ):
+        assert get_outcome(state) == "unfilled"
+        assert [gap["agent"] for gap in state["gap_outcome"]["gaps"]] == ["ops"]
+
+
+def test_a_sub_graph_without_a_node_does_not_bring_back_an_old_outcome(engine, project):
+    quiet = _sub_graph_that_says(CALM)
+    graph = _sub_graphs_at_once(
+        asks=_sub_graph_that_says(NOBODY_KNOWS, gap_node(engine, "shop")), quiet=quiet
+    )
+    old = _graph(gap_node(engine, "shop"), Reduced).invoke({"messages": [CALM]})["gap_outcome"]
+    assert get_outcome(graph.invoke({"messages": [], "gap_outcome": old})) == "unfilled"
+
+
+def test_within_a_sub_graph_the_last_outcome_counts(engine, project):
+    def answer(_state):
+        return {"messages": [HumanMessage("The spare parts warehouse is in Rotterdam.")]}
+
+    node = gap_node(engine, "shop")
+    inner = _sub_graph_that_says(NOBODY_KNOWS, node, answer, node)
+    assert get_outcome(_sub_graphs_at_once(inner=inner).invoke({"messages": []})) == "none"
+
+
+def test_what_branches_are_given_is_counted_together(engine, project):
+    outcome = _branches(engine, ["developer", "operator"]).invoke({"messages": []})["gap_outcome"]
+    alone = [
+        _branches(engine, [name]).invoke({"messages": []})["gap_outcome"]
+        for name in ("developer", "operator")
+    ]
+    for counted in ("items", "tokens"):
+        assert outcome[counted] == sum(one[counted] for one in alone) > 0

@@ -8,8 +8,9 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
-from foreword.edges.langgraph import ContextMiddleware, GapMiddleware, get_outcome, injected_text
+from foreword.edges.langgraph import ContextMiddleware, GapMiddleware, GapState, get_outcome, injected_text
 from foreword.recipes.gap.types import InjectionConfig
 
 ASKS = "I need more information: which database did we choose, Postgres or MySQL?"
@@ -90,3 +91,19 @@ def test_it_goes_with_the_other_middleware(engine, make_agent):
     _ask(agent, "Which database did we choose?")
     assert "Postgres over MySQL" in _text_of(model.seen[0])
     assert "small pull requests" in _text_of(model.seen[1])
+
+
+def test_of_two_agents_that_work_at_once_the_one_that_lacks_something_counts(make_agent):
+    lost, _ = make_agent(
+        "I need more information about the zebra enclosure heating valves.", limits=InjectionConfig()
+    )
+    calm, _ = make_agent("The page is done.", limits=InjectionConfig())
+
+    class Shared(MessagesState, GapState):
+        pass
+
+    graph = StateGraph(Shared)
+    for name, agent in (("first", lost), ("second", calm)):
+        graph.add_node(name, agent)
+        graph.add_edge(START, name)
+    assert get_outcome(_ask(graph.compile(checkpointer=InMemorySaver()))) == "unfilled"

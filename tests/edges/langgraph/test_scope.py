@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TypedDict
@@ -104,8 +105,16 @@ def test_a_function_is_given_config_and_runtime():
 
 
 def test_outside_of_a_run_there_is_no_workspace():
-    with pytest.raises(ValidationError, match="no graph is running"):
+    with pytest.raises(ValidationError, match=r"'acme/\{user_id\}' .*no graph is running here.*for_run"):
         WorkspaceScope("acme/{user_id}").resolve()
+
+
+def test_an_error_shows_how_a_path_is_passed():
+    with pytest.raises(ValidationError) as caught:
+        WorkspaceScope("acme/{user.id}").resolve_for({})
+    example = '{"configurable": {"user": {"id": …}}}'
+    assert example in str(caught.value)
+    assert WorkspaceScope("acme/{user.id}").resolve_for(json.loads(example.replace("…", "7"))) == "acme/7"
 
 
 # In a graph

@@ -215,6 +215,19 @@ def test_a_sweeper_may_be_cancelled_and_without_a_time_to_live_there_is_none(eng
     assert ForewordStore(engine, "shop").start_ttl_sweeper().done()
 
 
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), True, "5"])
+def test_a_sweeper_without_a_pause_is_refused(engine, minutes):
+    with pytest.raises(ValidationError, match="above 0"):
+        ForewordStore(engine, "shop", ttl={"default_ttl": 10}).start_ttl_sweeper(minutes)
+    with pytest.raises(ValidationError, match="above 0"):
+        ForewordStore(engine, "shop", ttl={"sweep_interval_minutes": minutes})
+
+
+def test_a_misspelt_time_to_live_is_refused(engine):
+    with pytest.raises(ValidationError, match=r"'default'; it has: default_ttl"):
+        ForewordStore(engine, "shop", ttl={"default": 10})
+
+
 def test_a_sweep_that_fails_is_not_the_last(engine, caplog):
     failed = threading.Event()
 
@@ -318,6 +331,17 @@ def test_workspaces_do_not_see_each_other(engine):
     other = ForewordStore(engine, "bank")
     assert other.get(NOTES, "a") is None
     assert other.list_namespaces() == []
+
+
+def test_a_text_is_no_namespace(store):
+    for use in (
+        lambda: store.put("memories", "pet", {"text": "Otto"}),
+        lambda: store.get("memories", "pet"),
+        lambda: store.search("memories"),
+        lambda: store.list_namespaces(prefix="memories"),
+    ):
+        with pytest.raises(ValidationError, match=r"as in \('memories',\)"):
+            use()
 
 
 def test_a_value_expires_and_a_sweep_forgets_it(store, clock):

@@ -15,10 +15,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from langchain_core.runnables import Runnable, RunnableLambda
-from langgraph.runtime import get_runtime
+from langgraph.config import get_config
 from typing_extensions import TypedDict
 
 from foreword.edges.langgraph.scope import WorkspaceScope
@@ -66,18 +68,37 @@ def merge_contexts(current: object, new: object) -> dict[str, Any]:
 
 
 def merge_outcomes(current: object, new: object) -> dict[str, Any]:
-    """The reducer of `gap_outcome`: within a step, all gaps and the worst outcome; else the last outcome."""
-    before = current if isinstance(current, Mapping) else {}
+    """The reducer of `gap_outcome`: within a step, all gaps and the worst outcome; else the last outcome.
+
+    Sub-graphs that run at once share the step of the graph around them. One without a node of Foreword gives
+    back the outcome it was given, which counts for no more than when it was new.
+    """
+    before = dict(current) if isinstance(current, Mapping) else {}
     after = dict(new) if isinstance(new, Mapping) else {}
-    if not before or before.get("step") is None or before.get("step") != after.get("step"):
+    steps = _steps_of_deepest_common_graph(before.get("step"), after.get("step"))
+    if steps is None or before == after:
         return after
+    if steps[0] != steps[1]:
+        return max((before, steps[0]), (after, steps[1]), key=itemgetter(1))[0]
     worst = max((before, after), key=lambda outcome: _SEVERITY.get(str(outcome.get("outcome")), 0))
     return {
         **worst,
         "gaps": [*before.get("gaps", ()), *after.get("gaps", ())],
         "duration_ms": max(before.get("duration_ms", 0.0), after.get("duration_ms", 0.0)),
+        "items": before.get("items", 0) + after.get("items", 0),
         "tokens": before.get("tokens", 0) + after.get("tokens", 0),
     }
+
+
+def _steps_of_deepest_common_graph(one: object, other: object) -> tuple[str, str] | None:
+    """The ids of the steps at which two outcomes left the innermost graph that both come from.
+
+    Ids grow with time. None if one of the outcomes comes from no graph.
+    """
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return None
+    common = max(one.keys() & other.keys(), key=len, default=None)
+    return None if common is None else (one[common], other[common])
 
 
 class GapState(TypedDict, total=False):
@@ -235,23 +256,25 @@ def make_node(
         return await work(state, memories.of_run())
 
     def run_blocking(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
-        memory, step = memories.of_run(), _current_step()
-        with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
-            update = thread.submit(asyncio.run, work(state, memory)).result()
-        return {key: {**held, "step": step} if key == GAP_OUTCOME else held for key, held in update.items()}
+        return wait_for(work(state, memories.of_run()))
 
     node = _CheckedNode(run_blocking, afunc=run_async, name=name)
     node.keys = keys
     return node
 
 
-def _current_step() -> str | None:
-    """The id of the graph's current step, which parallel nodes share; None outside of a graph."""
+def wait_for(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """What some work of the current run returns, for callers that do not await."""
+    with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
+        return thread.submit(copy_context().run, asyncio.run, work).result()
+
+
+def _current_step() -> dict[str, str] | None:
+    """The id of the current step of this graph and of those around it, by namespace; None outside of one."""
     try:
-        info = getattr(get_runtime(), "execution_info", None)
-    except (RuntimeError, KeyError):
+        return dict(get_config().get("configurable", {}).get("checkpoint_map") or {}) or None
+    except RuntimeError:
         return None
-    return getattr(info, "checkpoint_id", None) or None
 
 
 def _channels_of_graph_being_compiled() -> Mapping[str, Any] | None:

@@ -7,15 +7,13 @@ the state, and the model is called once more with it. If not, the agent's questi
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap
+from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap, wait_for
 from foreword.recipes.gap.payload import GIVEN_AT, contexts_in_payload
 from foreword.recipes.gap.stages import payload_text
 from foreword.recipes.gap.state import get_value
@@ -55,9 +53,7 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (LangChain's)
         """Fill the gap that the model's answer shows, if any, and have the model called again."""
-        memory = self._memories.of_run()
-        with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
-            update = thread.submit(asyncio.run, fill_gap(state, memory, self._config)).result()
+        update = wait_for(fill_gap(state, self._memories.of_run(), self._config))
         return _call_again_if_filled(state, update)
 
     @hook_config(can_jump_to=["model"])

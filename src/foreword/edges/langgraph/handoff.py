@@ -6,7 +6,6 @@ Both put the context that the receiver's task, the requirements and the sender's
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import re
 import time
@@ -23,6 +22,7 @@ from foreword.edges.langgraph.gap import (
     Memories,
     describe_outcome,
     make_node,
+    wait_for,
 )
 from foreword.log import get_logger
 from foreword.recipes.gap.handoff import prepare_handoff
@@ -105,7 +105,7 @@ def handoff_tool(
         tool_call_id: Annotated[str, InjectedToolCallId],
     ) -> Command[Any]:
         memory = memories.of_run()
-        update = asyncio.run(
+        update = wait_for(
             _prepare_update(
                 state, memory, config, receiver=agent, task=task, required_context=required_context
             )

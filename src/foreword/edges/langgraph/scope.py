@@ -53,8 +53,14 @@ class WorkspaceScope:
         """The workspace of the current run; ValidationError if the run lacks a value for it."""
         if self.fixed_workspace is not None:
             return self.fixed_workspace
-        config, runtime = _current_run()
-        return self.resolve_for(config, runtime)
+        try:
+            config = get_config()
+        except RuntimeError:
+            raise ValidationError(
+                f"the workspace {self.description!r} depends on the run, and no graph is running here; "
+                "name the workspace, or take store.for_run(…) of a store"
+            ) from None
+        return self.resolve_for(config, _current_runtime())
 
     def resolve_for(self, config: Mapping[str, Any], runtime: object = None) -> str:
         """The workspace of a run with this config and runtime; ValidationError if they lack a value."""
@@ -92,7 +98,7 @@ class WorkspaceScope:
         if not value:
             raise ValidationError(
                 f"the workspace {self._template!r} needs {field!r}, and this run has none; pass it in "
-                f'invoke(…, config={{"configurable": {{"{field}": …}}}}) or in context='
+                f'invoke(…, config={{"configurable": {_show_how_to_pass(field)}}}) or in context='
             )
         if found[1:] and found[0] != found[1]:
             raise ValidationError(
@@ -133,18 +139,20 @@ def _split_template(template: str) -> tuple[tuple[str, str | None], ...]:
     return parts
 
 
-def _current_run() -> tuple[Mapping[str, Any], object]:
-    """The config and the runtime of the current run; ValidationError outside of a run."""
+def _current_runtime() -> object:
+    """The runtime of the current run; None in a node that was called directly, without a graph."""
     try:
-        config = get_config()
-    except RuntimeError:
-        raise ValidationError(
-            "the workspace depends on the run, and no graph is running here; name the workspace"
-        ) from None
-    try:
-        return config, get_runtime()
-    except (RuntimeError, KeyError):  # a node that was called directly, without a graph
-        return config, None
+        return get_runtime()
+    except (RuntimeError, KeyError):
+        return None
+
+
+def _show_how_to_pass(field: str) -> str:
+    """A mapping with a value at a dotted path, as it is written in Python."""
+    shown = "…"
+    for name in reversed(field.split(".")):
+        shown = f'{{"{name}": {shown}}}'
+    return shown
 
 
 def _find_text_at_path(holder: object, field: str) -> str:

@@ -21,6 +21,7 @@ from langgraph.store.base import (
     PutOp,
     SearchItem,
     SearchOp,
+    TTLConfig,
     get_text_at_path,
 )
 from langgraph.store.base import Item as GraphItem
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
+    from langgraph.store.base import MatchCondition, Op, Result
 
     from foreword.edges.langgraph.scope import Workspace
     from foreword.edges.langgraph.stored_values import Score
@@ -60,6 +61,7 @@ DEFAULT_SWEEP_MINUTES = 5.0
 """Every how many minutes expired values are deleted, unless the configuration says otherwise."""
 
 _SUFFIX = " (graph store)"
+_TTL_NAMES = frozenset(TTLConfig.__annotations__)
 
 
 class ForewordStore(BaseStore):
@@ -91,7 +93,7 @@ class ForewordStore(BaseStore):
             raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
         if isinstance(fields, str):  # its letters would be the paths
             raise ValidationError(f"fields must be a list of paths, as in fields=[{fields!r}]")
-        self.ttl_config = ttl
+        self.ttl_config = _check_ttl(ttl)
         self._scope = WorkspaceScope(workspace)
         self._engine = engine
         self._fields = tuple(fields)
@@ -121,7 +123,7 @@ class ForewordStore(BaseStore):
         """Do all reads, then all writes together; of several puts of the same key the last counts."""
         values = StoredValues(self._engine, self.workspace)
         self._used.add(values.workspace)
-        operations = list(ops)
+        operations = [_check_namespaces(op) for op in ops]
         results = [self._answer_operation(values, op) for op in operations]
         puts = {(tuple(op.namespace), op.key): op for op in operations if isinstance(op, PutOp)}
         self._write_puts(values, list(puts.values()))
@@ -150,8 +152,10 @@ class ForewordStore(BaseStore):
             done: Future[None] = Future()
             done.set_result(None)
             return done
-        configured = self.ttl_config.get("sweep_interval_minutes")
-        return self._sweeper.start(float(sweep_interval_minutes or configured or DEFAULT_SWEEP_MINUTES))
+        minutes = sweep_interval_minutes
+        if minutes is None:
+            minutes = self.ttl_config.get("sweep_interval_minutes")
+        return self._sweeper.start(DEFAULT_SWEEP_MINUTES if minutes is None else _check_interval(minutes))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper; returns whether it stopped within `timeout` seconds."""
@@ -271,6 +275,35 @@ class ForewordStore(BaseStore):
         if minutes is not None and now - since >= timedelta(minutes=minutes):
             self._swept_at[workspace] = now
             self._sweep_workspace(workspace)
+
+
+def _check_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
+    """A configuration of the time to live; ValidationError if it has a name or an interval of no use."""
+    unknown = set(ttl or ()) - _TTL_NAMES
+    if unknown:
+        known = ", ".join(sorted(_TTL_NAMES))
+        raise ValidationError(f"ttl has no {', '.join(sorted(map(str, unknown)))!r}; it has: {known}")
+    minutes = (ttl or {}).get("sweep_interval_minutes")
+    if minutes is not None:
+        _check_interval(minutes)
+    return ttl
+
+
+def _check_interval(minutes: float) -> float:
+    """An interval between two sweeps; ValidationError if it is no number of minutes above 0."""
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
+        raise ValidationError(f"sweep_interval_minutes must be a number above 0, not {minutes!r}")
+    return float(minutes)
+
+
+def _check_namespaces(op: Op) -> Op:
+    """The operation; ValidationError if a namespace in it is a text, whose letters would be its labels."""
+    named = [getattr(op, name, ()) for name in ("namespace", "namespace_prefix")]
+    named += [condition.path for condition in getattr(op, "match_conditions", None) or ()]
+    for namespace in named:
+        if isinstance(namespace, str):
+            raise ValidationError(f"a namespace is a tuple of labels, as in ({namespace!r},)")
+    return op
 
 
 def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
