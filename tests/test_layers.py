@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "errors": set(),
     "log": {"capture.redact"},
     "workspace": set(),
+    "lazy": set(),
     "text": GROUND,
     "config": GROUND,
     "options": GROUND,
@@ -29,14 +30,15 @@ MAY_IMPORT = {
     "compose": TOOLS,
     "store": TOOLS,
     "recall": TOOLS | CONTRACTS,
-    "knowledge": TOOLS | CONTRACTS,
+    "knowledge": TOOLS | CONTRACTS | {"capture.runs.run", "capture.runs.scope"},
     "pipeline": TOOLS | CONTRACTS | {"recall", "compose.fit"},
     "recipes": TOOLS | CONTRACTS | {"workspace", "capture", "compose", "recall", "knowledge", "pipeline"},
-    "engine": TOOLS | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store"},
+    "engine": TOOLS
+    | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store", "lazy"},
     "indexing": TOOLS | {"capture", "compose", "store.base", "engine"},
     # The documents' names: each module only gathers them from where they live.
-    "coding": {"compose", "knowledge", "recall", "recipes"},
-    "assembled": {"compose", "errors", "indexing", "knowledge", "recipes"},
+    "coding": {"compose", "recall", "recipes"},
+    "assembled": {"compose", "errors", "indexing", "knowledge", "lazy", "recipes"},
     "dialogue": {"compose", "indexing", "knowledge", "recipes", "types"},
     "gap": {"recipes"},
     "edges": TOOLS

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from foreword import config, pipeline
-from foreword.capture import jsonl
 from foreword.capture.folder import file_items
 from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
+from foreword.engine import jsonl
 from foreword.engine.defaults import (
     choose_summarizer,
     default_provider,

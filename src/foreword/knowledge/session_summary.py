@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
 from foreword.knowledge.dialogue_summary import drop_openers, is_english, join_by_speaker
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 SUMMARY_WORDS = 120
 """How many words the summary of a session has at most, unless the caller says otherwise."""
+
+
+class Summariser(Protocol):
+    """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
+
+    def summarise(self, turns: Sequence[Item], words: int) -> str:
+        """A summary of the turns in about this many words."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ from foreword.edges.cli.common import (
     open_engine,
     without_encoder,
 )
-from foreword.edges.shared.receipt_story import describe_receipt, format_share
+from foreword.engine.receipt_story import describe_receipt, format_share
 from foreword.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.edges.shared.receipt_story import ReceiptStory
     from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.receipt_story import ReceiptStory
     from foreword.recipes.chat import ContextResult
 
 _WORKSPACE = "lighthouse"

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.jsonl import read_lines
 from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, find_team_workspace_name
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.engine.jsonl import read_lines
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying

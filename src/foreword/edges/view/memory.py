@@ -31,9 +31,9 @@ from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.edges.shared.receipt_story import ReceiptStory
     from foreword.edges.view.visit import Visit
     from foreword.engine.browsing import ItemStory
+    from foreword.engine.receipt_story import ReceiptStory
     from foreword.types import Item
 
 _STEP = 40

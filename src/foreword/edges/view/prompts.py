@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.calls import get_receipt
-from foreword.edges.shared.receipt_story import outline_receipt
 from foreword.edges.view.markup import Markup, el, join, part_address, written_text
 from foreword.edges.view.pieces import (
     empty_note,
@@ -23,6 +22,7 @@ from foreword.edges.view.receipts import (
     receipt_picture,
     times_section,
 )
+from foreword.engine.receipt_story import outline_receipt
 from foreword.errors import UnknownId
 from foreword.store.browsing import ListReceiptFacts, ListReceipts
 

@@ -7,13 +7,6 @@ import functools
 import hashlib
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.receipt_story import (
-    MAIN_SPACES,
-    SPACES,
-    describe_note,
-    describe_receipt,
-    format_share,
-)
 from foreword.edges.view.markup import Markup, el, join, sentence_with_quotes, written_text
 from foreword.edges.view.pieces import (
     empty_note,
@@ -26,13 +19,20 @@ from foreword.edges.view.pieces import (
     time_element,
 )
 from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
+from foreword.engine.receipt_story import (
+    MAIN_SPACES,
+    SPACES,
+    describe_note,
+    describe_receipt,
+    format_share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptOutline, ReceiptStory
     from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.receipt_story import CandidateStory, ReceiptOutline, ReceiptStory
     from foreword.types import Receipt
 
 _MAX_TEXT_CHARACTERS = 360

@@ -29,12 +29,11 @@ from typing import TYPE_CHECKING, cast
 from foreword.capture.agent import items_from_event
 from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
-from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.tool_calls import read_command
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import Failure
-from foreword.knowledge.sessions import ENDED, SessionContextProvider
+from foreword.knowledge.run_judgement import SeenFailures, judge_run
 from foreword.log import get_logger
 from foreword.pipeline import store_receipt, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
@@ -43,6 +42,7 @@ from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
 from foreword.recipes.coding.repeats import is_repeat
+from foreword.recipes.coding.session_context import ENDED, SessionContextProvider
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.provenance import may_replace
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.knowledge.decisions import Decision
     from foreword.knowledge.experience import Experience
-    from foreword.knowledge.sessions import Summariser
+    from foreword.knowledge.session_summary import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.recipes.coding.injection import InjectionResult
     from foreword.recipes.coding.told_parts import Part

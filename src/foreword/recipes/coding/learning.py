@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
+from foreword.capture.runs.changes import SeenChange, change_fits_action, read_changes
 from foreword.capture.runs.commands import find_run_folder
-from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, read_command
 from foreword.knowledge.evidence import (
@@ -28,6 +27,7 @@ from foreword.knowledge.evidence import (
     last_run_before_changes,
     read_standing,
 )
+from foreword.knowledge.run_judgement import judge_run, names_tests_or_files
 from foreword.store.base import ListRecent
 from foreword.text.frame import remove_frames
 from foreword.text.provenance import quote_entry
@@ -188,7 +188,7 @@ def _changes_as_evidence(event: AgentEvent, attempt: Experience) -> list[Evidenc
                 event.at + steps * _INSTANT,
                 one.kind,
                 redact(one.path or ("" if one.kind != "change" else one.command))[:MAX_WHAT_CHARACTERS],
-                fits=one.kind == "change" and change_fits_attempt(one, attempt),
+                fits=one.kind == "change" and change_fits_action(one, attempt.action, attempt.hypothesis),
                 before=_short_hash(one.before),
                 after=_short_hash(one.after),
             )
@@ -202,7 +202,7 @@ def _judge_by_present_plan(seen: Evidence, attempt: Experience) -> Evidence:
         return seen
     is_path = seen.before or seen.after or " " not in seen.what
     change = SeenChange("change", path=seen.what) if is_path else SeenChange("change", command=seen.what)
-    return replace(seen, fits=change_fits_attempt(change, attempt))
+    return replace(seen, fits=change_fits_action(change, attempt.action, attempt.hypothesis))
 
 
 def _short_hash(text: str) -> str:

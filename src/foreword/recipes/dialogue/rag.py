@@ -34,9 +34,9 @@ from foreword.options import (
 )
 from foreword.recall.dedupe import split_off_repeats
 from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.recall.rivals import leave_out_rivals
 from foreword.recipes.dialogue.angles import QuestionVector, question_angles
 from foreword.recipes.dialogue.prompt import RetrievedChunks
-from foreword.recipes.dialogue.rivals import leave_out_rivals
 from foreword.types import Note
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import AgentEvent
-from foreword.capture.jsonl import item_line
 from foreword.capture.redact import redact_json
 from foreword.engine.defaults import connect_summariser
+from foreword.engine.jsonl import item_line
 from foreword.recipes.coding.companion import Companion, Saying
 from foreword.store.base import ListRecent
 

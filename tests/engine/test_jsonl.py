@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.jsonl import item_line, read_lines, relation_line
+from foreword.engine.jsonl import item_line, read_lines, relation_line
 from foreword.errors import ValidationError
 from foreword.types import KINDS, TRUSTS, Item, Relation, Source
 

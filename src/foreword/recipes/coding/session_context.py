@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from foreword.errors import ForewordError
 from foreword.knowledge.decisions import list_decisions
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from foreword.knowledge.decisions import Decision
     from foreword.knowledge.open_ends import OpenEnd
+    from foreword.knowledge.session_summary import Summariser
     from foreword.store.base import Store
     from foreword.types import Trust
 
@@ -62,14 +63,6 @@ ends and of decisions; and at most so many open ends, decisions and commits."""
 _Line = TypeVar("_Line")
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
 """The ids of the items that topics came from, and the topics."""
-
-
-class Summariser(Protocol):
-    """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
-
-    def summarise(self, turns: Sequence[Item], words: int) -> str:
-        """A summary of the turns in about this many words."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

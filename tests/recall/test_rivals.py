@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recipes.dialogue.rivals import leave_out_rivals
+from foreword.recall.rivals import leave_out_rivals
 from foreword.types import Item, SearchResult, Turn
 
 QUESTION = "How do I reset it?"
