@@ -149,7 +149,7 @@ def find_run_folder(command: str, folder: str) -> str:
         if find_runner_step(step[:_MAX_STEP_CHARACTERS]) is not None:
             break
         moved = _MOVES.fullmatch(step)
-        if moved and not (target := show_quoted_text(moved[1])).startswith(("-", "$")):
+        if moved and not (target := restore_quoted_text(moved[1])).startswith(("-", "$")):
             folder = os.path.normpath(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
     return folder
 
@@ -171,12 +171,12 @@ def _split_into_steps(command: str) -> tuple[list[str], list[str]]:
 
 
 def _hide_quoted_text(quotation: re.Match[str]) -> str:
-    """A quotation as one word that no pattern for commands matches; `show_quoted_text` gives its text."""
+    """A quotation as one word that no pattern for commands matches; `restore_quoted_text` gives its text."""
     text = quotation.group()[1:-1]
     return "".join(chr(_HIDDEN + ord(sign)) for sign in f"\0{text}" if ord(sign) < _HIDDEN)
 
 
-def show_quoted_text(word: str) -> str:
+def restore_quoted_text(word: str) -> str:
     """A word of a step, with the text of quotations in it."""
     shown = (chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in word)
     return "".join(shown).replace("\0", "")

@@ -201,29 +201,29 @@ class Companion:
 
     def _clear_shown(self, event: AgentEvent) -> None:
         """After a compact or a clear, delete the record of what the agent's context was shown until then."""
-        if event.context and (_has_been_compacted(event) or _has_been_cleared(event)):
+        if event.context_id and (_has_been_compacted(event) or _has_been_cleared(event)):
             workspace = self._find_event_workspace(event)
-            self._engine.store.batch([ClearShown(workspace, event.context, event.at)])
-            self.pipeline.told_parts.clear(workspace, event.context)
+            self._engine.store.batch([ClearShown(workspace, event.context_id, event.at)])
+            self.pipeline.told_parts.clear(workspace, event.context_id)
 
     def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""
         match event.name:
             case "SessionStart":
                 result = self.pipeline.generate_session_context(
-                    event.session, workspace=workspace, context=event.context, record=False
+                    event.session, workspace=workspace, context=event.context_id, record=False
                 )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
                 question = question_first(redact(remove_frames(event.prompt)))
                 result = self.pipeline.generate_context(
-                    question, event.session, workspace=workspace, context=event.context,
+                    question, event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case "PostToolUse" | "PostToolUseFailure":
                 return self._answer_tool_result(event, workspace)
             case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
                 result = self.pipeline.generate_brief(
-                    _question_from_tool(event), event.session, workspace=workspace, context=event.context,
+                    _question_from_tool(event), event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case _:
@@ -235,9 +235,9 @@ class Companion:
         if not items:
             return
         kept = self._engine.remember_all(items, workspace)
-        if event.context:
+        if event.context_id:
             ids = tuple(item.id for item in kept)
-            self._engine.store.post(MarkShown(workspace, event.context, ids, event.at))
+            self._engine.store.post(MarkShown(workspace, event.context_id, ids, event.at))
 
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
         """If the event began an experience without naming its session, assign it to the event's session."""
@@ -252,16 +252,16 @@ class Companion:
         closed = describe_teachings(self._learning.read(event, workspace))
         warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
-        return replace(warning, text=text, context=event.context) if text else warning
+        return replace(warning, text=text, context=event.context_id) if text else warning
 
     def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> Saying:
         """If a test or build failed for the first time in this agent's context: what went wrong before."""
         run = read_event_run(event)
         if run is None:
             return Saying()
-        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context))
+        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context_id))
         if not verdict.premortem:
-            self._seen_failures.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context_id, verdict.failures)
             return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
@@ -276,9 +276,9 @@ class Companion:
         )
         warning = asyncio.run(premortem)
         if not warning.markdown:
-            self._seen_failures.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context_id, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
-        return Saying(warning.markdown, warning.receipt, event.context, items, failures=verdict.failures)
+        return Saying(warning.markdown, warning.receipt, event.context_id, items, failures=verdict.failures)
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
         """Mark the session's summary as ended, so that the next session is shown it."""
@@ -362,7 +362,7 @@ class Companion:
 
 def _saying_from_result(result: InjectionResult, event: AgentEvent) -> Saying:
     return Saying(
-        result.formatted_context, result.receipt, event.context, result.whole_memories, result.told_parts
+        result.formatted_context, result.receipt, event.context_id, result.whole_memories, result.told_parts
     )
 
 
