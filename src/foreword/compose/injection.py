@@ -108,7 +108,7 @@ class ContextFormatter:
         sections = (
             (_CLUSTER, self._category_lines(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
             (_SINGLE, self._category_lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
-            (_SHIFT, self._shift_lines(alerts, sources or {})),
+            (_SHIFT, self._lines_about_shifts(alerts, sources or {})),
             (_SESSION, self._category_lines(candidates, InjectionCategory.RECENT_SESSION)),
             (_TOPICS, [f"- {line}" for line in map(escape_entry, topics) if line]),
         )
@@ -244,7 +244,7 @@ class ContextFormatter:
         """The lines of the candidates of one category."""
         return [self.line(candidate) for candidate in candidates if candidate.category is category]
 
-    def _shift_lines(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
+    def _lines_about_shifts(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
         """The lines about shifts of activity; if there is a query, the first line is about it."""
         if not self.query.strip():
             return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
@@ -262,7 +262,7 @@ class ContextFormatter:
 
     def _alert_candidate(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
         """An alert as a candidate; its tokens are those of a section with this alert alone."""
-        section = "\n".join((_SHIFT, *self._shift_lines([alert], sources), ""))
+        section = "\n".join((_SHIFT, *self._lines_about_shifts([alert], sources), ""))
         return InjectionCandidate(
             memory_id=alert.memory_id,
             content=alert.summary,
@@ -425,14 +425,14 @@ class TemporalEnrichmentProvider:
         """The badges to show for each memory, in order, until the token budget is spent."""
         given: list[tuple[str, ...]] = []
         for memory in memories:
-            badges = _without_same_time(self.generate_badges(memory, query_time))
+            badges = _drop_same_time_badge(self.generate_badges(memory, query_time))
             cost = tokenizer.count(" " + self.format_badges(badges)) if badges else 0
             given.append(badges if cost <= budget else ())
             budget -= cost if cost <= budget else 0
         return given
 
 
-def _without_same_time(badges: list[str]) -> tuple[str, ...]:
+def _drop_same_time_badge(badges: list[str]) -> tuple[str, ...]:
     """The badges without "same time of day" where another says that the memory is recent."""
     recent = JUST_NOW in badges or RECENT in badges
     return tuple(badge for badge in badges if not (recent and badge == SAME_TIME))

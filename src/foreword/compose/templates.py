@@ -77,7 +77,7 @@ TEMPLATES = {
 }
 
 
-def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
+def format_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
     """One memory in the template's format; with its metadata, if asked for and not in the format."""
     one_line = "\n" not in template.separator and "\n" not in template.memory_format
     values = _variable_values(result, one_line=one_line)

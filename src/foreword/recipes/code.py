@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.folder.file_items import MARK
-from foreword.compose.code import MAX_LINES, word_code, word_commit, word_place
+from foreword.compose.code import MAX_LINES, format_code, format_commit, format_path_and_name
 from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_beside, relate
 from foreword.recall.code_roles import find_bystanders
 from foreword.types import DroppedResult
@@ -94,11 +94,11 @@ def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
         excerpts = {
             result.memory.id: _word_code_lines(result, draft.query.text, place)
             if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
-            else word_place(result.memory)
+            else format_path_and_name(result.memory)
             for place, result in enumerate(code)
         }
         excerpts |= {
-            result.memory.id: word_commit(result.memory, result.excerpt)
+            result.memory.id: format_commit(result.memory, result.excerpt)
             for result in draft.results
             if result.memory.kind == "commit"
         }
@@ -113,5 +113,5 @@ def _word_code_lines(result: SearchResult, question: str, place: int) -> str:
     item = result.memory
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
-    worded = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
+    worded = format_code(plain, question, _SECOND_LINES if place else MAX_LINES)
     return worded.replace("\n", f" {MARK}\n", 1) if changed else worded

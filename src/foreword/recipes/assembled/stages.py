@@ -20,13 +20,13 @@ from foreword.capture.folder.file_items import MARK
 from foreword.compose.assembled import (
     ContextItem,
     SourceItems,
-    word_code_lines,
-    word_code_place,
-    word_item,
+    format_code_lines,
+    format_code_place,
+    format_item,
 )
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
-from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, within_share
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
@@ -226,7 +226,7 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
     code = [
         result
         for result in sorted(draft.results, key=lambda result: -result.score)
-        if result.memory.kind == "code" and items[result.memory.id].content == word_item(result.memory)
+        if result.memory.kind == "code" and items[result.memory.id].content == format_item(result.memory)
     ]
     for place, result in enumerate(code):
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
@@ -240,8 +240,8 @@ def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
     if place is None:
-        return word_code_place(plain) + (f" {MARK}" if changed else "")
-    worded = word_code_lines(plain, question, is_best=place == 0)
+        return format_code_place(plain) + (f" {MARK}" if changed else "")
+    worded = format_code_lines(plain, question, is_best=place == 0)
     return worded.replace("\n", f" {MARK}\n", 1) if changed else worded
 
 
@@ -253,7 +253,9 @@ def fit_budget(draft: AssembledDraft) -> AssembledDraft:
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
         for name, result in results.items()
     ]
-    fitted, over = _fit_within_share(draft, pieces, frozenset() if plan.hard else find_exempt(draft.results))
+    fitted, over = _fit_within_share(
+        draft, pieces, frozenset() if plan.hard else find_ids_exempt_from_share(draft.results)
+    )
     lines = tuple(
         ContextLine(results[piece.id], piece.section, piece.item.content, piece.tokens)
         for piece in fitted.pieces

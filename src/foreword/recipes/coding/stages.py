@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter, TemporalEnrichmentProvider
-from foreword.compose.share import OVER_SHARE, find_exempt
+from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
@@ -106,7 +106,7 @@ def _asks_same_question(text: str, question_words: set[str]) -> bool:
 
 def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
-    exempt = find_exempt(draft.results)
+    exempt = find_ids_exempt_from_share(draft.results)
     candidates = [
         replace(_make_candidate(result, draft.query.now), is_exempt=result.memory.id in exempt)
         for result in draft.results
@@ -313,7 +313,7 @@ def _make_candidate(
         created_at=result.memory.created_at,
         relevance_score=result.score,
         weighted_agreement=agreement,
-        category=category if category is not None else InjectionCategory.of(agreement),
+        category=category if category is not None else InjectionCategory.from_agreement(agreement),
         source=result.memory.source,
         in_lines=result.memory.kind == "code" and bool(result.excerpt),
         author=attribution(result.memory),

@@ -23,7 +23,7 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
 from foreword.compose.quoting import escape_heading_line, heading_and_text
 from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
-from foreword.compose.user_context import word_user_lines
+from foreword.compose.user_context import fit_user_lines
 from foreword.errors import ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import optional
@@ -167,7 +167,7 @@ def word(draft: AdditionDraft) -> AdditionDraft:
 def _word_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
     """The parts in the order of their need, each within the tokens that the ones before it left over."""
     tokenizer, left = draft.conversation.tokenizer, max(0, room)
-    user = word_user_lines(_user_lines_to_tell(draft), left, tokenizer)
+    user = fit_user_lines(_user_lines_to_tell(draft), left, tokenizer)
     left -= user.token_count
     memories = _choose_memories_that_fit(draft, left)
     left -= tokenizer.count(_memories_text(memories))
@@ -216,7 +216,7 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     for turn in relevant[:_MAX_EXCHANGES]:
         unit = question_and_answer(turns, places[turn.turn_id]) if turn.turn_id in places else [turn]
         unseen = [one for one in unit if _is_told(draft, one) and one.turn_id not in chosen]
-        worded = {one.turn_id: line for one in unseen if (line := wording.word(one, style, room))}
+        worded = {one.turn_id: line for one in unseen if (line := wording.format_if_fits(one, style, room))}
         more = {**chosen, **worded}
         longer = make_history(None, sort_by_time(list(more.values()), turns), (), tokenizer, _TEMPLATE)
         if longer.token_count <= room:

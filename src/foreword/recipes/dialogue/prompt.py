@@ -27,8 +27,8 @@ from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
-from foreword.compose.turns import is_unshortened, word_turns_within
-from foreword.compose.user_context import word_user_lines
+from foreword.compose.turns import format_turns_within, is_unshortened
+from foreword.compose.user_context import fit_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, optional
@@ -265,7 +265,7 @@ def _add_turns_since_query(
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
     asked_words = words_asked_for(content.query)
-    return replace(content, since=word_turns_within(since, room, tokenizer, asked_words))
+    return replace(content, since=format_turns_within(since, room, tokenizer, asked_words))
 
 
 # Stages ---------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def _word_user_and_entities(draft: DialogueDraft, content: ContextContent, room:
     in_view = {turn.turn_id for turn in turns if is_unshortened(turn)}
     places = {place for place, turn in enumerate(draft.state.turns) if turn.turn_id in in_view}
     lines = [line for line in draft.user.lines if line.turn_id not in in_view]
-    user = word_user_lines(lines, room, draft.conversation.tokenizer)
+    user = fit_user_lines(lines, room, draft.conversation.tokenizer)
     formatter = draft.conversation.wording.entities
     left = room - user.token_count
     entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
