@@ -35,7 +35,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from foreword.edges.cli.demo import sample_lines
+from foreword.edges.cli.demo import sample_as_json_lines
 from foreword.recipes.gap.message_text import own_sentences
 from foreword.recipes.gap.request_judge import (
     LONG_MESSAGE,
@@ -177,7 +177,7 @@ def read_messages() -> list[Example]:
     """All messages and ordinary texts, each by itself."""
     written = _read_lines(_MESSAGES)
     lessons = [row for path in _LESSONS for row in _read_lines(path)]
-    turns = (line["text"] for line in map(json.loads, sample_lines()) if line.get("kind") == "turn")
+    turns = (line["text"] for line in map(json.loads, sample_as_json_lines()) if line.get("kind") == "turn")
     ordinary = {
         "docstrings": _draw_sample(docstrings(TAUGHT_HALF), _DOCSTRINGS),
         "descriptions": _draw_sample(_read_descriptions(), _SECTIONS),

@@ -271,7 +271,7 @@ class Browser:
         return ForgetProof(gone.ids, (*still_stored, *problems))
 
 
-def describe_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
+def describe_what_else_is_removed(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
     """What forgetting these items would remove beside them, each in a few words; what is not, is left out."""
     named = set(ids)
     made = sum(item.id not in named for item in preview.items)
@@ -286,7 +286,7 @@ def describe_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list
     ]
 
 
-def metadata_for_people(item: Item) -> dict[str, object]:
+def displayable_metadata(item: Item) -> dict[str, object]:
     """The metadata of an item that says something: without what is empty, and without lists of ids."""
     hidden = (MENTIONS, "derived_from", "turns")
     return {name: value for name, value in item.metadata.items() if name not in hidden and value}

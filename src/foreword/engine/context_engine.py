@@ -390,13 +390,13 @@ class ContextEngine:
     def export(self, workspace: str) -> Iterator[str]:
         """All items of a workspace, then all relations, as lines of JSON."""
         for item in self.store.scan(workspace):
-            yield jsonl.item_line(item)
+            yield jsonl.item_as_json_line(item)
         for relation in self.store.run(ListRelations(workspace)):
-            yield jsonl.relation_line(relation)
+            yield jsonl.relation_as_json_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
         """Store lines in `export`'s format, and return how many; all are checked before any is stored."""
-        read = list(jsonl.read_lines(lines, workspace, self.clock()))
+        read = list(jsonl.parse_exported_lines(lines, workspace, self.clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
         ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}

@@ -77,7 +77,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     stop_service(find_home())
     with translate_errors(database):
         kept = restore_backup(database, chosen, workspace, datetime.now(UTC))
-    problems = _check_restored(workspace)
+    problems = _repair_restored(workspace)
     facts = {
         "restored": str(chosen),
         "items": items,
@@ -131,7 +131,7 @@ def _find_backup(name: str, known: list[Backup]) -> Path:
     raise ValidationError(f"there is no backup {name!r} of this workspace; to list them: foreword restore")
 
 
-def _check_restored(workspace: str) -> list[str]:
+def _repair_restored(workspace: str) -> list[str]:
     """The problems of the restored workspace that remain after a repair."""
     try:
         with open_engine(embedding=False) as engine:

@@ -68,7 +68,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
     show.text(_describe_next_steps(keep, workspace))
 
 
-def sample_lines() -> list[str]:
+def sample_as_json_lines() -> list[str]:
     """The sample as lines of JSON to import: items, then the relations between them."""
     return [*_read_sample_lines("lighthouse.jsonl"), *_read_sample_lines("relations.jsonl")]
 
@@ -81,7 +81,7 @@ def _read_sample_lines(name: str) -> list[str]:
 def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     """Store the sample and make its vectors; return counts and times."""
     started = time.perf_counter()
-    without_encoder(engine).import_lines(sample_lines(), workspace)
+    without_encoder(engine).import_lines(sample_as_json_lines(), workspace)
     stored = time.perf_counter()
     vectors = make_vectors(engine, workspace)
     counts = engine.count(workspace)

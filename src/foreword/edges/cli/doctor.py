@@ -22,7 +22,7 @@ from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
-from foreword.edges.install.examine import Finding, examine
+from foreword.edges.install.examine import Finding, examine_installed_agents
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
 from foreword.store.base import Repair
@@ -78,7 +78,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     """
     settings, settings_finding = _load_settings_or_defaults()
     findings = [
-        *_check_versions(),
+        *_list_versions(),
         settings_finding,
         *_check_models(settings),
         _check_home_folder(settings),
@@ -116,7 +116,7 @@ def _list_databases(settings: Settings, store: Store, workspace: str, *, everywh
         return [Database(address, error=error)]
 
 
-def _check_versions() -> list[Finding]:
+def _list_versions() -> list[Finding]:
     import apsw
 
     import foreword
@@ -194,7 +194,7 @@ def _check_free_disk_space(settings: Settings) -> Finding:
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword is installed in, and whether the service answers."""
-    agents = examine(settings.home, Path(default_workspace()))
+    agents = examine_installed_agents(settings.home, Path(default_workspace()))
     failure = read_start_failure(str(settings.home.absolute()))
     if failure:
         service = [Finding("service", "could not run when it was last started", ok=False, advice=failure)]

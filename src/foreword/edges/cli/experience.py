@@ -13,7 +13,7 @@ from foreword.edges.cli.common import (
     CliCall,
     OptionValue,
     command,
-    family,
+    command_group,
     limit_option,
     make_vectors,
     no_embed_option,
@@ -240,7 +240,7 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     screen.print(table)
 
 
-experience = family(
+experience = command_group(
     "experience",
     "What was tried, what was expected, and what came of it.",
     'foreword experience start --domain testing --strategy check-assumptions --goal "…" …\n'
@@ -374,7 +374,7 @@ def contradict(call: CliCall, value: str, experience: str) -> None:
     call.answer(asdict(standing), f"confidence {standing.confidence:.2f}")
 
 
-values = family(
+values = command_group(
     "values",
     "What many experiences have in common, and what was learnt from it.",
     "foreword values clusters --axis root_cause\n"

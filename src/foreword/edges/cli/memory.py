@@ -20,16 +20,16 @@ from foreword.edges.cli.common import (
     command,
     deadline_option,
     lane_option,
+    make_date_option_reader,
     make_vectors,
     no_embed_option,
     open_engine,
-    read_date,
     read_text_argument,
     text_option,
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
-from foreword.engine.browsing import Browser, describe_what_goes_along
+from foreword.engine.browsing import Browser, describe_what_else_is_removed
 from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
@@ -155,14 +155,14 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
 @click.option(
     "--since",
     "date_from",
-    callback=read_date(),
+    callback=make_date_option_reader(),
     metavar="T",
     help="Not before: a date, or an age such as 3d.",
 )
 @click.option(
     "--until",
     "date_to",
-    callback=read_date(end=True),
+    callback=make_date_option_reader(end=True),
     metavar="T",
     help="Not after; a date means its whole day.",
 )
@@ -336,7 +336,7 @@ def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
         )
     if len(preview.items) > _MAX_LISTED_IDS:
         show.text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
-    if along := describe_what_goes_along(preview, ids):
+    if along := describe_what_else_is_removed(preview, ids):
         show.text(f"with {', '.join(along)}")
 
 

@@ -31,7 +31,7 @@ from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
-from foreword.edges.shared.trouble import find_trouble, read_start_failure
+from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
 from foreword.text.numbers import plural
 from foreword.workspace import workspace_of
@@ -112,7 +112,7 @@ def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, A
 
     Raises ForewordError with the reason if none can run.
     """
-    if trouble := find_trouble(str(settings.home.absolute())):
+    if trouble := find_why_no_service_can_run(str(settings.home.absolute())):
         raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
     began = time.time()
@@ -303,7 +303,7 @@ def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float)
         responder, at = Responder(engine), datetime.now(UTC)
         reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
         yield reply.body
-        responder.finish(payload, at, reply)
+        responder.store_answered_event(payload, at, reply)
 
 
 # Asking the service --------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: 
 
     make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
-    token = folder.token()
+    token = folder.read_or_create_token()
     with listen(port) as listening, open_engine(settings) as engine:
         bound_port = listening.getsockname()[1]
         facts = {"url": f"http://127.0.0.1:{bound_port}/mcp", "token_file": str(folder.token_file)}

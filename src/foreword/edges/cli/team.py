@@ -9,7 +9,7 @@ import click
 
 from foreword.config import find_home
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, family, read_date, read_duration
+from foreword.edges.cli.common import CliCall, command, command_group, make_date_option_reader, read_duration
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
 from foreword.text.numbers import plural
@@ -70,7 +70,12 @@ def revoke(call: CliCall, who: str) -> int:
 
 
 @command("audit", "foreword team audit --since 1d\nforeword team audit --member mara --json")
-@click.option("--since", callback=read_date(), metavar="T", help="Not before: a date, or an age such as 3d.")
+@click.option(
+    "--since",
+    callback=make_date_option_reader(),
+    metavar="T",
+    help="Not before: a date, or an age such as 3d.",
+)
 @click.option("--member", metavar="M", help="Of this member alone.")
 def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     """Say who read and wrote what, oldest first; never what was asked or answered."""
@@ -87,7 +92,7 @@ def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     return call.answer_list(lines, show_lines, "nothing was asked")
 
 
-team = family(
+team = command_group(
     "team",
     "Say who may use a team's service, and see who has.",
     "foreword team add mara --workspaces 'git.example.org/acme/*'\nforeword team audit --since 1d",

@@ -175,7 +175,7 @@ def day_columns(
     return _plot_with_axis(columns, days, f"{top:,.0f} {unit}", width=width, by_month=by_month)
 
 
-def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
+def plot_line_over_days(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
     """A line over days, from 0 up to the greatest value."""
     if not days:
         return None
