@@ -19,7 +19,7 @@ from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
 from foreword.errors import StorageError
-from foreword.knowledge.asked_changes import agreed_answer, asks_for_change, change_fact, is_yes
+from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import (
     StandingFact,
@@ -146,7 +146,7 @@ class UserMemory:
         held = facts_that_hold(facts)
         if not held:
             return UserMemories()
-        standing = [one for one in held if one.fact.is_standing]
+        standing = [one for one in held if one.fact.is_always_shown]
         found, notes = self._find_relevant_facts(query, held, max_tokens)
         known = {one.fact for one in standing}
         elsewhere = [one for one in found if one.fact.conversation != session_id]
@@ -183,7 +183,7 @@ class UserMemory:
             role = item.metadata.get("role")
             if role == "user" and not is_yes(item.text):
                 break
-            answer = agreed_answer(item.text, request.text) if role == "assistant" else ""
+            answer = find_agreeing_sentence(item.text, request.text) if role == "assistant" else ""
             if answer:
                 return answer
         return ""
