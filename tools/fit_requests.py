@@ -43,9 +43,9 @@ from foreword.recipes.gap.request_judge import (
     WEIGHTS_FILE,
     RequestWeights,
     features_by_sentence,
-    sum_features,
+    score_features,
 )
-from foreword.recipes.gap.vocabulary import remove_terms
+from foreword.recipes.gap.vocabulary import remove_quoted_terms
 from foreword_measure.quality.ordinary import (
     TAUGHT_HALF,
     commit_messages,
@@ -144,7 +144,7 @@ class FeatureWeights:
 
     def score(self, features: frozenset[str]) -> float:
         """The score of a sentence."""
-        return sum_features(self.features, self.start, features)
+        return score_features(self.features, self.start, features)
 
 
 def main() -> None:
@@ -218,7 +218,7 @@ def _read_reports_by_writer() -> dict[str, list[str]]:
 
 
 def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
-    sentences = tuple(map(remove_terms, own_sentences(text)))
+    sentences = tuple(map(remove_quoted_terms, own_sentences(text)))
     spelled = [_letters_only(one) for one in asks or ()]
     marked = tuple(
         gap

@@ -198,7 +198,7 @@ def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
     return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
-def name_spaces_weight(found: Findings, blend: Blend) -> float:
+def weight_of_name_spaces(found: Findings, blend: Blend) -> float:
     """The sum of what the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAME_SPACES if found.lists.get(space))
 
@@ -212,7 +212,7 @@ def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
 def _known_question_bonus(found: Findings, blend: Blend) -> float:
     """What is added, before the curve, for the share of the question that the workspace knows."""
     words, names = known_question_shares(found, blend)
-    return blend.known * words + blend.named * names - blend.slope * name_spaces_weight(found, blend)
+    return blend.known * words + blend.named * names - blend.slope * weight_of_name_spaces(found, blend)
 
 
 def _best_score_in_space(found: Findings, space: str) -> float:

@@ -171,16 +171,16 @@ class Companion:
         The events of a session are stored one after another: two at once would both write its summary.
         """
         with self._session_locks[hash(event.session) % _SESSION_LOCKS]:
-            self._keep_alone(event, self._find_event_workspace(event))
+            self._keep_under_session_lock(event, self._find_event_workspace(event))
 
-    def _keep_alone(self, event: AgentEvent, workspace: str) -> None:
+    def _keep_under_session_lock(self, event: AgentEvent, workspace: str) -> None:
         """Store what an event brings while no other event of its session is being stored."""
         self._clear_shown(event)
         items = items_from_event(event, workspace)
         fresh = [item for item in items if not is_repeat(self._engine.store, item)]
         self._store_turns(fresh, event, workspace)
         self._adopt_experience(event, workspace)
-        self._learning.keep(event, workspace)
+        self._learning.store_evidence(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
             self._update_summary(event.session, workspace)
         if event.session and event.name == "SessionEnd":

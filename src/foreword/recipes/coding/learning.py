@@ -91,7 +91,7 @@ class Learning:
                 break  # a run counts for one experience only
         return found
 
-    def keep(self, event: AgentEvent, workspace: str) -> None:
+    def store_evidence(self, event: AgentEvent, workspace: str) -> None:
         """Store the evidence of an event, and close the experience that its run has proved."""
         for one in self.read(event, workspace):
             name = one.experience.id

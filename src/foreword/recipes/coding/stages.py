@@ -265,7 +265,7 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
             topics=draft.topics,
         )
         draft = _record_fitted_text(draft, fitted, formatter.line, "over budget")
-        draft = replace(draft, new_parts=_list_parts(draft, fitted))
+        draft = replace(draft, new_parts=_list_partly_told_items(draft, fitted))
         if not fitted.alerts or draft.alert_item is None:
             return draft
         alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
@@ -282,7 +282,7 @@ def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
         fitted = formatter.fit_brief(_list_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
         draft = _record_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
-        return replace(draft, new_parts=_list_parts(draft, fitted, brief=True))
+        return replace(draft, new_parts=_list_partly_told_items(draft, fitted, brief=True))
 
     return fit_budget
 
@@ -391,7 +391,9 @@ def _record_fitted_text(
     return replace(draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped)), fitted=fitted)
 
 
-def _list_parts(draft: CodingDraft, fitted: FittedSections, *, brief: bool = False) -> tuple[Part, ...]:
+def _list_partly_told_items(
+    draft: CodingDraft, fitted: FittedSections, *, brief: bool = False
+) -> tuple[Part, ...]:
     """What is told of the items whose words are not told whole. Of code and summaries, any part is enough."""
     items = {result.memory.id: result.memory for result in draft.results}
     told = [

@@ -314,7 +314,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     )
     chunks = choose_chunks_that_fit(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
-    content = _word_user_and_entities(draft, content, allocation.entities)
+    content = _add_user_and_entities(draft, content, allocation.entities)
     fuller = _use_spare_tokens(draft, content)
     if fuller is not content:
         allocation = _allocation_used_by(draft, fuller) or allocation
@@ -357,7 +357,7 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
         allocation = reserve_tokens(allocation, "system", instructions)
-    known = _word_user_and_entities(draft, draft.content, room)
+    known = _add_user_and_entities(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
         "history": room if draft.state.turns else 0,
@@ -380,7 +380,7 @@ def _make_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> 
     return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
-def _word_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
+def _add_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
     """The content with the user's facts and the entities of the query, within `room` tokens.
 
     What is in turns that the content has in full is not repeated.
@@ -456,7 +456,7 @@ def _fill_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> C
 def _fill_user_and_entities(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
     """The content with the user's facts and the entities worded anew, with `spare` tokens more for them."""
     room = _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count) + spare
-    return _word_user_and_entities(draft, content, room)
+    return _add_user_and_entities(draft, content, room)
 
 
 def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
@@ -465,7 +465,7 @@ def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> 
     formatter = draft.conversation.wording.history
     room = content.history.token_count + content.history.reserved + spare
     fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
-    return _word_user_and_entities(
+    return _add_user_and_entities(
         draft, fuller, _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count)
     )
 

@@ -290,7 +290,7 @@ async def _rate_pieces(draft: GapDraft, pieces: Sequence[StatePiece]) -> list[Re
         else rate_relevance_by_words(query, texts, kinds)
     )
     best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
-    statements = (pair for pair in best_first if not pair[1].asks)
+    statements = (pair for pair in best_first if not pair[1].asks_for_context)
     return [
         RetrievedContext(
             piece.source, piece.text, _clamp_score(score), {"place": piece.place, **piece.metadata}
