@@ -38,7 +38,7 @@ from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.statements import only_asks
 from foreword.types import (
     ContextLine,
@@ -400,7 +400,7 @@ def drop_below(floor: float) -> Stage[Any]:
         ]
         draft = draft.keep(kept, dropped)
         more = len(low) - MAX_NEAR_MISSES
-        note = Note("floor", f"{plural(more, 'more candidate')} below it")
+        note = Note("floor", f"{number_with_noun(more, 'more candidate')} below it")
         return draft.with_notes(note) if more > 0 else draft
 
     return drop_below_floor

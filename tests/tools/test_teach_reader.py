@@ -22,7 +22,7 @@ from foreword.spaces.bundled import (
     model_folder,
     pad_rows,
     read_model_file,
-    start_session,
+    start_inference_session,
 )
 from foreword.spaces.reader import READER
 from foreword.testing import HashEmbeddings
@@ -420,7 +420,7 @@ def taught(published):
 def read(taught, tmp_path):
     """A function that runs the written graph: what it says of some statements, read after a question."""
     importlib.import_module("reader_graph").write_model(taught, 3, tmp_path / "reader.onnx")
-    session = start_session(tmp_path / "reader.onnx", 1)
+    session = start_inference_session(tmp_path / "reader.onnx", 1)
 
     def run(question, *statements, most=9):
         tokens, mask = pad_rows(statements)

@@ -17,7 +17,7 @@ from foreword.compose.share import Portion, within_share
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry, wrap_in_frame
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import is_foreign, quote_entry, source_attribution
 from foreword.text.sentences import sentence_spans
 from foreword.types import Source
@@ -293,9 +293,9 @@ def describe_age(created_at: datetime, now: datetime) -> str:
     if minutes < 1:
         return "Just now"
     if minutes < _MINUTE:
-        return f"{plural(minutes, 'minute')} ago"
+        return f"{number_with_noun(minutes, 'minute')} ago"
     if days < 1 or hours < _EARLIER_TODAY:
-        return f"{plural(hours, 'hour')} ago"
+        return f"{number_with_noun(hours, 'hour')} ago"
     return "Yesterday" if days == 1 else _describe_days_ago(days)
 
 
@@ -303,8 +303,8 @@ def _describe_days_ago(days: int) -> str:
     """An age of at least two days in the largest unit that fits: days, weeks, months or years."""
     for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
         if days >= length:
-            return f"{plural(days // length, unit)} ago"
-    return f"{plural(days, 'day')} ago"
+            return f"{number_with_noun(days // length, unit)} ago"
+    return f"{number_with_noun(days, 'day')} ago"
 
 
 def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:

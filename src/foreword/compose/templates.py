@@ -14,7 +14,7 @@ from foreword.errors import ValidationError
 from foreword.text.clean import indent_lines, join_lines, remove_invisible
 from foreword.text.frame import escape_entry
 from foreword.text.provenance import attribution, is_foreign, quote_entry, quote_lines
-from foreword.text.statements import describe_history
+from foreword.text.statements import describe_older_and_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def _describe_link(link: RelationLink | None) -> str:
 
 def _describe_replaced(result: SearchResult) -> str:
     """The statements that the memory replaced, on the same line and escaped; "" if there are none."""
-    told = describe_history(result.history, result.later)
+    told = describe_older_and_later(result.history, result.later)
     return f" {escape_entry(told)}" if told else ""
 
 

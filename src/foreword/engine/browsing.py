@@ -22,7 +22,7 @@ from foreword.store.browsing import (
     ListReplaced,
     PreviewDelete,
 )
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import may_replace
 from foreword.types import MENTIONS, REPLACES, Relation
 
@@ -278,9 +278,9 @@ def describe_what_else_is_removed(preview: DeletePreview, ids: Iterable[str]) ->
     return [
         words
         for number, words in (
-            (made, f"{plural(made, 'item')} made from that"),
-            (preview.relations, plural(preview.relations, "relation")),
-            (preview.receipts, f"{plural(preview.receipts, 'receipt')} whose question repeats it"),
+            (made, f"{number_with_noun(made, 'item')} made from that"),
+            (preview.relations, number_with_noun(preview.relations, "relation")),
+            (preview.receipts, f"{number_with_noun(preview.receipts, 'receipt')} whose question repeats it"),
         )
         if number
     ]

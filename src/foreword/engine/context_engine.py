@@ -45,7 +45,7 @@ from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace,
 from foreword.spaces.bundled import BundledReranker
 from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.text.words import content_words
 from foreword.types import Filters, Item, Query, Relation, SearchResult, Source, content_hash
@@ -501,7 +501,7 @@ class ContextEngine:
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
         from foreword.recipes import chat  # other recipes do without it, and it takes long to import
 
-        query = replace(query, text=question_first(query.text))
+        query = replace(query, text=put_question_first(query.text))
         template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
             template,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
-from foreword.text.dates import date_span, find_event
+from foreword.text.dates import date_span, find_before_or_after_event
 from foreword.text.words import split_words
 from foreword.types import SearchResult
 
@@ -111,7 +111,7 @@ def fuse(
     span = date_span(question, now)
     ranks, scores = _ranks_and_scores_by_item(found, unrelated_cosine)
     values = _blend_all(found, scores, span, blends)
-    if span is None and (event := find_event(question)) is not None:
+    if span is None and (event := find_before_or_after_event(question)) is not None:
         span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
         values = values if span is None else _blend_all(found, scores, span, blends)
     probabilities = _probabilities(found, values, blends)

@@ -25,7 +25,7 @@ from foreword.edges.cli.common import (
     without_encoder,
 )
 from foreword.engine.receipt_story import describe_receipt, format_share
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,8 @@ def demo(call: CliCall, keep: Path | None) -> None:
             show.json({"workspace": workspace, **facts, "answers": answers})
             return
         show.text(
-            f"{plural(facts['items'], 'item')} and {plural(facts['relations'], 'relation')}: "
+            f"{number_with_noun(facts['items'], 'item')} and "
+            f"{number_with_noun(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )

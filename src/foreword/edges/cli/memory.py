@@ -34,7 +34,7 @@ from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
 from foreword.text.clean import remove_invisible
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.words import content_words, has_all_words
 from foreword.types import KINDS, TRUSTS, Source
 
@@ -347,7 +347,7 @@ def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | Non
     """
     if sys.stdin.isatty() and not call.as_json:
         receipts = "" if session is None else f" and the receipts of session {session!r}"
-        if click.confirm(f"Forget {plural(len(found), 'item')}{receipts} for good?", err=True):
+        if click.confirm(f"Forget {number_with_noun(len(found), 'item')}{receipts} for good?", err=True):
             return True
         show.note("nothing was forgotten")
     elif not by_query:
@@ -359,7 +359,7 @@ def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | Non
             "checked": False,
             "problems": [],
         }
-        note = f"{plural(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
+        note = f"{number_with_noun(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
         call.answer(preview, note=note)
     return False
 
@@ -372,7 +372,7 @@ def _report_forgotten(
     problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
     answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
     if forgotten.ids and not call.as_json:
-        show.text(f"forgotten: {plural(len(forgotten.ids), 'item')}")
+        show.text(f"forgotten: {number_with_noun(len(forgotten.ids), 'item')}")
         show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
@@ -412,7 +412,7 @@ def export(call: CliCall, file: str) -> int:
             return 0
         written = _export_to_file(Path(file), lines)
     facts = {"file": str(Path(file).absolute()), "lines": written}
-    call.answer(facts, f"{plural(written, 'line')} written to {file}")
+    call.answer(facts, f"{number_with_noun(written, 'line')} written to {file}")
     return 0
 
 
@@ -481,9 +481,11 @@ def import_(call: CliCall, file: str, no_embed: bool) -> None:
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)
     items, relations = after.items - before.items, after.relations - before.relations
-    new = f"{plural(items, 'new item')}, {plural(relations, 'new relation')}"
+    new = f"{number_with_noun(items, 'new item')}, {number_with_noun(relations, 'new relation')}"
     facts = {"lines": read, "items": items, "relations": relations, "vectors": vectors}
-    call.answer(facts, f"{plural(read, 'line')} read: {new}, {plural(vectors, 'vector')} made")
+    call.answer(
+        facts, f"{number_with_noun(read, 'line')} read: {new}, {number_with_noun(vectors, 'vector')} made"
+    )
 
 
 def _read_import_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +101,7 @@ def purge(call: CliCall, yes: bool) -> int:
     if not files:
         call.answer({"home": str(home), "files": 0, "bytes": 0}, note=f"nothing is kept in {home}")
         return 1
-    what = f"{plural(len(files), 'file')} ({size:,} bytes) in {home}"
+    what = f"{number_with_noun(len(files), 'file')} ({size:,} bytes) in {home}"
     if not yes:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"this would remove {what} for good; if that is meant, add --yes")

@@ -33,7 +33,7 @@ from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -224,7 +224,9 @@ def _show_service_status(facts: dict[str, Any]) -> None:
         uptime = f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB"
         show.text(f"{uptime}, {facts['in_flight']} in flight")
         show.text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
-        show.text(f"spool: {plural(spool['files'], 'event')}, {plural(spool['bytes'], 'byte')}")
+        show.text(
+            f"spool: {number_with_noun(spool['files'], 'event')}, {number_with_noun(spool['bytes'], 'byte')}"
+        )
         for event, each in facts["events"].items():
             times = f"p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms"
             show.text(f"{event}: {each['count']:,} asked, {times}")
@@ -237,7 +239,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
     if facts["keeps_nothing"]:
         show.text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
-        show.text(f"{workspace}: {plural(number, 'item')} without a vector")
+        show.text(f"{workspace}: {number_with_noun(number, 'item')} without a vector")
 
 
 # Hook ----------------------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: st
         show.json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
-    length = plural(len(answer.decode()), "character") if answer else "nothing to say"
+    length = number_with_noun(len(answer.decode()), "character") if answer else "nothing to say"
     show.note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
 
 

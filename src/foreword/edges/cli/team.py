@@ -12,7 +12,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, command_group, make_date_option_reader, read_duration
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,7 +64,7 @@ def _show_members(members: list[Member]) -> None:
 def revoke(call: CliCall, who: str) -> int:
     """Refuse a token, or all of a member's, from the next request on."""
     gone = Members(find_home().absolute()).revoke(who)
-    text = f"{plural(len(gone), 'token')} of {gone[0].name} revoked"
+    text = f"{number_with_noun(len(gone), 'token')} of {gone[0].name} revoked"
     call.answer([asdict(member) for member in gone], text)
     return 0
 

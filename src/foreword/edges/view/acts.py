@@ -11,7 +11,7 @@ from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import act_form, item_row
 from foreword.engine.browsing import describe_what_else_is_removed
 from foreword.errors import UnknownId, ValidationError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +142,7 @@ def _forget_items(visit: Visit) -> Outcome:
     ids = _read_ids(visit.text_field("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
-    what = f"{plural(count, 'item')} forgotten"
+    what = f"{number_with_noun(count, 'item')} forgotten"
     if proof.is_clean:
         checked = el("p", "Checked: rows, indexes and vectors hold nothing of it.", class_="proof")
     else:

@@ -24,7 +24,7 @@ from foreword.edges.view.plots import WIDE, are_many_days, day_columns, fill_day
 from foreword.edges.view.receipts import load_stories
 from foreword.engine.browsing import CONFIRMED, displayable_metadata, name_relation, when_confirmed
 from foreword.store.browsing import CountBy
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import attribution
 from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
 
@@ -61,7 +61,7 @@ def render_memory(visit: Visit) -> Markup:
     found = "best first" if fields["q"] else "newest first"
     query = {name: value or None for name, value in fields.items()}
     return join(
-        page_heading("Memory", f"{plural(page.total, 'item')}, {found}."),
+        page_heading("Memory", f"{number_with_noun(page.total, 'item')}, {found}."),
         _filter_form(visit, fields),
         None if fields["q"] else _timeline(visit, filters, fields),
         el("ul", *rows, class_="rows")

@@ -46,7 +46,7 @@ from foreword.recipes.coding.session_context import ENDED, SessionContextProvide
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.provenance import may_replace
-from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
+from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
 
@@ -214,7 +214,7 @@ class Companion:
                     event.session, workspace=workspace, context=event.context_id, record=False
                 )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                question = question_first(redact(remove_frames(event.prompt)))
+                question = put_question_first(redact(remove_frames(event.prompt)))
                 result = self.pipeline.generate_context(
                     question, event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,

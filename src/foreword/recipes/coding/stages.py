@@ -19,7 +19,7 @@ from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
 from foreword.recipes.coding.told_parts import contains, has_told
 from foreword.text.provenance import attribution, is_foreign
-from foreword.text.statements import describe_history
+from foreword.text.statements import describe_older_and_later
 from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
@@ -317,7 +317,7 @@ def _make_candidate(
         source=result.memory.source,
         in_lines=result.memory.kind == "code" and bool(result.excerpt),
         author=attribution(result.memory),
-        history=describe_history(result.history, result.later),
+        history=describe_older_and_later(result.history, result.later),
     )
     return PriorityRanker.compute_priority(candidate, now)
 

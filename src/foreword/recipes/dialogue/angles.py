@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.question import asks, question_first
+from foreword.text.question import asks, put_question_first
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def question_angles(
 
     `embed` gives the vector of a question, or None; it is called only if there is talk to depend on.
     """
-    question = question_first(query)
+    question = put_question_first(query)
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
     if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)

@@ -43,7 +43,7 @@ from foreword.recipes.dialogue.replaced import find_final_replacements
 from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, item_from_turn, turn_from_item
 from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.types import DroppedResult, Source
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Session:
         if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
             return None
         options = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, MEMORY_STAGES)
         names = {Source().name, asker or self._user_id}
         own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
@@ -215,7 +215,7 @@ class Session:
         each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
         options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, (*FIND_STAGES, self._drop_said_again, *LIMIT_STAGES))
         turns = self._turns.find([self._turns.find_latest_repetition(one.memory.id) for one in draft.results])
         found = [

@@ -34,7 +34,7 @@ from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
 
@@ -195,7 +195,9 @@ class UserMemory:
         if not query.strip():
             return [], ()
         options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
-        draft = self._engine.draft(question_first(query), self._workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(
+            put_question_first(query), self._workspace, options, "dialogue", max_tokens
+        )
         draft = replace(draft, query=replace(draft.query, filters=self._filters))
         draft = pipeline.run(draft, _FIND_TURNS)
         found = [
