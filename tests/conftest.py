@@ -96,7 +96,7 @@ def no_token_space(request, monkeypatch):
 @pytest.fixture(scope="session", autouse=True)
 def models_started_once():
     """The engines of all tests share one session of each bundled model, which only reads."""
-    start, started = bundled.start_session, {}
+    start, started = bundled.start_inference_session, {}
 
     def start_once(graph, threads):
         key = graph, threads
@@ -105,7 +105,7 @@ def models_started_once():
         return started[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundled, "start_session", start_once)
+        patch.setattr(bundled, "start_inference_session", start_once)
         yield
 
 

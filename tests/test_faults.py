@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import views_of_item
+from foreword.engine.defaults import index_terms_of_item
 from foreword.errors import EmbeddingError, StorageError, StoreFull
 from foreword.store.base import ListRelations
 from foreword.store.sqlite import SqliteStore
@@ -39,7 +39,7 @@ from datetime import datetime, timedelta, UTC
 from pathlib import Path
 from foreword import config
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import views_of_item
+from foreword.engine.defaults import index_terms_of_item
 from foreword.store.base import PutReceipt
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens
@@ -51,7 +51,7 @@ WORDS = "harbour gate lamp Ada Grace parse_date open_file tide wind rope anchor 
 def engine_at(folder):
     settings = config.Settings(home=Path(folder))
     options = {"settings": settings, "counter": WordTokens(), "clock": lambda: NOW}
-    return ContextEngine(SqliteStore(Path(folder), views_of_item), HashEmbeddings(32), **options)
+    return ContextEngine(SqliteStore(Path(folder), index_terms_of_item), HashEmbeddings(32), **options)
 
 class Life:
     def __init__(self, folder, log, name):
@@ -157,7 +157,7 @@ class Acknowledged:
 
 def _assert_kept(folder, acknowledged):
     """Nothing acknowledged is lost, nothing deleted is back, and everything derived agrees."""
-    with SqliteStore(folder, views_of_item) as store:
+    with SqliteStore(folder, index_terms_of_item) as store:
         there = {item.id for item in store.scan(W)}
         assert acknowledged.put - acknowledged.deleting <= there
         assert not acknowledged.deleted & there
@@ -346,7 +346,7 @@ def test_eight_writers_beside_one_who_repairs_and_backs_up(tmp_path, steps, repo
 
 def _engine(folder, provider=None):
     provider = HashEmbeddings(32) if provider is None else provider
-    return ContextEngine(SqliteStore(folder, views_of_item), provider, counter=WordTokens())
+    return ContextEngine(SqliteStore(folder, index_terms_of_item), provider, counter=WordTokens())
 
 
 def _fill_up(engine, number=0):

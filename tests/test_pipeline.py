@@ -18,7 +18,7 @@ from foreword.pipeline import (
     SearchDraft,
     drop_questions_and_summaries,
     drop_tail,
-    read_best,
+    judge_best_with_reader,
     tell_successors,
 )
 from foreword.recall.read import MAX_READ
@@ -136,7 +136,7 @@ def test_the_best_by_their_blend_are_read_and_judged_and_the_others_dropped():
         result_of("three", "c", blend=0.8),
         reader=Reader(("three", 5.0)),
     )
-    draft = read_best(2)(given)
+    draft = judge_best_with_reader(2)(given)
     assert ids(draft) == ["c", "b"]
     assert draft.results[0].score > 0.5 > 0.04 > draft.results[1].score
     assert dropped(draft) == [("a", "over limit", "not among the 2 read")]
@@ -145,7 +145,7 @@ def test_the_best_by_their_blend_are_read_and_judged_and_the_others_dropped():
 
 def test_what_is_not_read_in_time_is_dropped():
     results = [result_of(f"number {at}", str(at), blend=1 - at / 10) for at in range(5)]
-    draft = read_best(5)(draft_of(*results, reader=Reader(otherwise=1.0, most=3)))
+    draft = judge_best_with_reader(5)(draft_of(*results, reader=Reader(otherwise=1.0, most=3)))
     assert sorted(ids(draft)) == ["0", "1", "2"]
     assert [(name, reason) for name, reason, _ in dropped(draft)] == [
         ("3", "over limit"),
@@ -155,14 +155,14 @@ def test_what_is_not_read_in_time_is_dropped():
 
 def test_a_reader_that_fails_is_a_note_and_the_results_stay():
     given = draft_of(result_of("one"), result_of("two"), reader=BrokenReader())
-    draft = read_best(5)(given)
+    draft = judge_best_with_reader(5)(given)
     assert (draft.results, draft.dropped) == (given.results, ())
     assert notes(draft) == [("read", "failed: the reader is damaged")]
 
 
 def test_a_reader_that_has_no_time_is_a_note_and_the_results_stay():
     given = draft_of(result_of("one"), result_of("two"), reader=Reader(most=0))
-    draft = read_best(5)(given)
+    draft = judge_best_with_reader(5)(given)
     assert (draft.results, draft.dropped) == (given.results, ())
     assert notes(draft) == [("read", "late: the deadline passed")]
 
@@ -171,11 +171,11 @@ def test_a_reader_that_has_no_time_is_a_note_and_the_results_stay():
 def test_without_a_question_nothing_is_read(question):
     reader = Reader()
     given = draft_of(result_of("one"), reader=reader, question=question)
-    assert read_best(5)(given) is given
+    assert judge_best_with_reader(5)(given) is given
     assert reader.readings == []
 
 
-@pytest.mark.parametrize("stage", [read_best(3), tell_successors, drop_tail])
+@pytest.mark.parametrize("stage", [judge_best_with_reader(3), tell_successors, drop_tail])
 def test_without_a_reader_these_stages_change_nothing(stage):
     given = draft_of(*(result_of(f"number {at}", score=0.9 / (1 + at)) for at in range(20)))
     assert stage(given) is given

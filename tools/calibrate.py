@@ -22,7 +22,7 @@ import numpy as np
 
 from foreword import pipeline
 from foreword.options import SearchOptions
-from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, known_question_shares, name_spaces_weight
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, known_question_shares, weight_of_name_spaces
 from foreword.recall.rerank import RERANK_CURVES
 from foreword_measure.quality import labelled, runs
 
@@ -109,7 +109,7 @@ def _label_results(
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
         blend, opinion = BLENDS.get(result.memory.kind, DEFAULT_BLEND), RERANK_CURVES.get(result.memory.kind)
         signs = [
-            result.scores["blend"] - name_spaces_weight(draft.found, blend),
+            result.scores["blend"] - weight_of_name_spaces(draft.found, blend),
             *known_question_shares(draft.found, blend),
         ]
         if lane == "full" and opinion:

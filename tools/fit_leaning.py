@@ -45,7 +45,7 @@ def main() -> None:
     weights = fit(signs, leans)
     for name in _TESTS:
         tested, wanted = _read_all([name], space)
-        by_words = np.array([angles.log_odds_by_words(int(one[1]), bool(one[2])) for one in tested])
+        by_words = np.array([angles.log_odds_of_follow_up(int(one[1]), bool(one[2])) for one in tested])
         areas = area_under_curve(by_words, wanted), area_under_curve(tested @ weights, wanted)
         print(f"{name}: words alone {areas[0]:.3f}, with the vector {areas[1]:.3f}")  # noqa: T201
     kept = {
@@ -63,7 +63,7 @@ def _read_all(names: Iterable[str], space: DenseSpace) -> tuple[Array, Array]:
     """The signs of the questions of some files or folders, a row each, and whether each leans."""
     read = [one for name in names for one in _read_questions(_ROOT / "measure" / name)]
     signs = [
-        [1.0, *map(float, angles.word_signs(question)), *space.embed_question(question)]
+        [1.0, *map(float, angles.continuation_signs(question)), *space.embed_question(question)]
         for question, _ in read
     ]
     return np.array(signs), np.array([leans for _, leans in read], dtype=float)

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from foreword.edges.cli.demo import sample_lines
+from foreword.edges.cli.demo import sample_as_json_lines
 from foreword.recipes.gap.message_text import own_sentences
 from foreword.recipes.gap.request_judge import (
     LONG_MESSAGE,
@@ -43,9 +43,9 @@ from foreword.recipes.gap.request_judge import (
     WEIGHTS_FILE,
     RequestWeights,
     features_by_sentence,
-    sum_features,
+    score_features,
 )
-from foreword.recipes.gap.vocabulary import remove_terms
+from foreword.recipes.gap.vocabulary import remove_quoted_terms
 from foreword_measure.quality.ordinary import (
     TAUGHT_HALF,
     commit_messages,
@@ -144,7 +144,7 @@ class FeatureWeights:
 
     def score(self, features: frozenset[str]) -> float:
         """The score of a sentence."""
-        return sum_features(self.features, self.start, features)
+        return score_features(self.features, self.start, features)
 
 
 def main() -> None:
@@ -177,7 +177,7 @@ def read_messages() -> list[Example]:
     """All messages and ordinary texts, each by itself."""
     written = _read_lines(_MESSAGES)
     lessons = [row for path in _LESSONS for row in _read_lines(path)]
-    turns = (line["text"] for line in map(json.loads, sample_lines()) if line.get("kind") == "turn")
+    turns = (line["text"] for line in map(json.loads, sample_as_json_lines()) if line.get("kind") == "turn")
     ordinary = {
         "docstrings": _draw_sample(docstrings(TAUGHT_HALF), _DOCSTRINGS),
         "descriptions": _draw_sample(_read_descriptions(), _SECTIONS),
@@ -218,7 +218,7 @@ def _read_reports_by_writer() -> dict[str, list[str]]:
 
 
 def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
-    sentences = tuple(map(remove_terms, own_sentences(text)))
+    sentences = tuple(map(remove_quoted_terms, own_sentences(text)))
     spelled = [_letters_only(one) for one in asks or ()]
     marked = tuple(
         gap

@@ -14,8 +14,9 @@ stores) and `foreword.errors`. Every name is loaded on first use: `import forewo
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from foreword.lazy import load_public_name
 
 __version__ = "0.1.0"
 
@@ -92,11 +93,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module it lives in."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'foreword' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    return load_public_name(name, _HOME, globals())
 
 
 def __dir__() -> list[str]:

@@ -22,8 +22,9 @@ gives their numbers in `Indexed`. Every name is loaded on first use.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from foreword.lazy import load_public_name
 
 _HOME = {
     "ContextAssembler": "foreword.recipes.assembled.assembler",
@@ -65,11 +66,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module it lives in; a first context does not wait for the others."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'foreword.assembled' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    return load_public_name(name, _HOME, globals())
 
 
 def __dir__() -> list[str]:

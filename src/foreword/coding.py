@@ -22,9 +22,9 @@ relevance, `RecencyFactor` and `DiversityBonus`; `TemporalEnrichmentProvider` gi
 
 from foreword.compose.budget import InjectionCandidate, InjectionCategory, TokenBudget
 from foreword.compose.injection import ContextFormatter, TemporalEnrichmentProvider
-from foreword.knowledge.sessions import SessionContextProvider
 from foreword.recall.priority import DiversityBonus, PriorityRanker, RecencyFactor
 from foreword.recipes.coding.injection import InjectionPipeline, InjectionResult
+from foreword.recipes.coding.session_context import SessionContextProvider
 
 __all__ = [
     "ContextFormatter",

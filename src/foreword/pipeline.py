@@ -23,7 +23,7 @@ from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
 from foreword.recall.dedupe import (
     FileLookup,
-    find_results_in_context,
+    find_results_repeating_context,
     insert_successors,
     put_successors_first,
     refresh_from_files,
@@ -33,12 +33,12 @@ from foreword.recall.dedupe import (
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.history import MAX_SUCCESSORS, drop_told_as_history, find_contradictions, find_successors
-from foreword.recall.read import MAX_READ, read_results
+from foreword.recall.read import MAX_READ, judge_results_with_reader
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.statements import only_asks
 from foreword.types import (
     ContextLine,
@@ -302,7 +302,7 @@ def _is_question_or_summary(item: Item) -> bool:
     return item.kind == "summary" or (item.kind in _TALK and only_asks(item.text))
 
 
-def read_best(most: int) -> Stage[Any]:
+def judge_best_with_reader(most: int) -> Stage[Any]:
     """A stage in which the reader judges the best `most` candidates; those it has not read are dropped."""
 
     def read(draft: _SearchDraft) -> _SearchDraft:
@@ -310,7 +310,7 @@ def read_best(most: int) -> Stage[Any]:
             return draft
         order = sorted(draft.results, key=lambda result: -result.scores.get("blend", 0.0))
         try:
-            judged = read_results(order, draft.query, draft.kit.reader, most)
+            judged = judge_results_with_reader(order, draft.query, draft.kit.reader, most)
         except ContextError as error:
             return draft.with_notes(Note("read", f"failed: {error}"))
         if not judged:
@@ -340,7 +340,7 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
         *older, last = (result.memory, *find_successors(result, near, read))
         if older:
             dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
-            if _is_in_view(last, draft):
+            if _is_in_context(last, draft):
                 continue
         newest = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
         history = (*newest.history, *(item for item in older if item not in newest.history))
@@ -361,7 +361,7 @@ def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
     return draft.keep([result for result in draft.results if result.memory.id not in told_after], dropped)
 
 
-def _is_in_view(item: Item, draft: Draft) -> bool:
+def _is_in_context(item: Item, draft: Draft) -> bool:
     """Whether the session's context holds an item already: it was shown there, or said in this session."""
     said_here = item.kind == "turn" and draft.session is not None and item.session == draft.session
     return said_here or item.id in draft.shown_ids
@@ -400,7 +400,7 @@ def drop_below(floor: float) -> Stage[Any]:
         ]
         draft = draft.keep(kept, dropped)
         more = len(low) - MAX_NEAR_MISSES
-        note = Note("floor", f"{plural(more, 'more candidate')} below it")
+        note = Note("floor", f"{number_with_noun(more, 'more candidate')} below it")
         return draft.with_notes(note) if more > 0 else draft
 
     return drop_below_floor
@@ -440,7 +440,7 @@ def search_stages_above(
     The stages in `exclude` run before the reader, so that what they drop is not read. With a floor of 0,
     everything that was read is kept, however long the list.
     """
-    sayable = (drop_questions_and_summaries, *exclude, read_best(max_read))
+    sayable = (drop_questions_and_summaries, *exclude, judge_best_with_reader(max_read))
     return (
         *(retrieve, retrieve_more, fuse, compare_tokens, rerank, refresh),
         *sayable,
@@ -474,7 +474,7 @@ def drop_shown(draft: _Draft) -> _Draft:
     if not known:
         return draft
     fresh = [result for result in draft.results if result.memory.id not in draft.shown_ids]
-    twins = {name: holder.memory.id for name, holder in find_results_in_context(fresh, known).items()}
+    twins = {name: holder.memory.id for name, holder in find_results_repeating_context(fresh, known).items()}
     dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [
         DroppedResult(r, "already in context", f"as {twins[r.memory.id]}")

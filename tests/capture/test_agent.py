@@ -14,8 +14,8 @@ from foreword.capture.agent import (
     MAX_TEXT_CHARACTERS,
     AgentEvent,
     answer_text,
-    first_label,
     first_text,
+    first_text_field,
     items_from_event,
     limit_json,
     parse_hook_event,
@@ -424,7 +424,7 @@ def test_any_json_becomes_sound_json_and_text(value):
 
 @given(st.dictionaries(st.sampled_from(["a", "b"]), anything))
 def test_labels_are_short_lines_and_words_are_text(body):
-    said = first_label(body, "a", "b")
+    said = first_text_field(body, "a", "b")
     assert "\n" not in said
     assert len(said) <= 4_000
     assert isinstance(first_text(body, "a", "b"), str)

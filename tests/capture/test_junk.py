@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.junk import is_progress_line, junk_reason, remove_wrappers
+from foreword.capture.junk import is_progress_line, junk_reason, remove_agent_tags
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_what_was_said_among_wrappers_is_found():
     text = (
         "<system-reminder>a</system-reminder>Fix the retry.<system-reminder>b</system-reminder>\n[Image #1]"
     )
-    assert remove_wrappers(text) == "Fix the retry."
+    assert remove_agent_tags(text) == "Fix the retry."
     command = "<command-name>/review</command-name><command-args>the retry policy</command-args>"
-    assert remove_wrappers(command) == "the retry policy"
+    assert remove_agent_tags(command) == "the retry policy"
 
 
 @given(st.text())
@@ -176,5 +176,5 @@ def test_any_text_is_judged(text):
 def test_a_megabyte_of_a_hostile_text_is_read_to_its_end(text, reason, length):
     """Steps that grow with the square of the length would not come to an end within a test's time."""
     assert junk_reason(text) == reason
-    assert len(remove_wrappers(text)) == length
+    assert len(remove_agent_tags(text)) == length
     assert is_progress_line(text) == text.startswith("- ")

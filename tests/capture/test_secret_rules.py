@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.secrets.tables import load_table, read_contexts, read_formats, read_words_by_role
+from foreword.capture.secrets.tables import (
+    load_table,
+    read_formats,
+    read_keyword_contexts,
+    read_words_by_role,
+)
 from foreword_measure.quality.secret_texts import (
     ANOTHER,
     FIRST,
@@ -107,8 +112,8 @@ def test_a_header_in_json_is_read_with_its_name():
 
 def test_the_tables_can_be_read_and_a_wrong_row_is_named():
     assert len(read_formats(load_table("formats.txt"))) > 150
-    assert len(read_contexts(load_table("contexts.txt"))) > 150
+    assert len(read_keyword_contexts(load_table("contexts.txt"))) > 150
     roles = {"password", "is", "aside", "before", "own", "code", "state", "call", "small"}
     assert roles == set(read_words_by_role(load_table("words.txt")))
     with pytest.raises(ValueError, match="line 1 of the secret contexts has 2 columns"):
-        read_contexts("password  mysql\n")
+        read_keyword_contexts("password  mysql\n")

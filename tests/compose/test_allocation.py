@@ -184,7 +184,7 @@ def test_whatever_the_strategy_parts_are_whole_within_the_total_and_the_query_ha
             strategy=a_strategy(chance),
             query="w " * tokens,
         )
-        assert all(budget.of(name) >= 0 for name in CATEGORIES), seed
+        assert all(budget.tokens_for(name) >= 0 for name in CATEGORIES), seed
         assert budget.total <= total, seed
         assert budget.query >= tokens, seed
 
@@ -199,9 +199,9 @@ SIZES = st.integers(0, 200_000)
 def test_flowing_never_makes_more_and_leaves_nothing_where_it_is_wanted(budget, wanted):
     flowed = redistribute(budget, wanted)
     assert flowed.total <= budget.total
-    wants = {name: max(0, wanted.get(name, budget.of(name))) for name in CATEGORIES}
-    assert all(flowed.of(name) <= wants[name] for name in CATEGORIES)
-    assert all(flowed.of(name) >= min(budget.of(name), wants[name]) for name in CATEGORIES)
+    wants = {name: max(0, wanted.get(name, budget.tokens_for(name))) for name in CATEGORIES}
+    assert all(flowed.tokens_for(name) <= wants[name] for name in CATEGORIES)
+    assert all(flowed.tokens_for(name) >= min(budget.tokens_for(name), wants[name]) for name in CATEGORIES)
     if flowed.total < budget.total:
         assert flowed.total == sum(wants.values())
     assert redistribute(budget, wanted) == flowed

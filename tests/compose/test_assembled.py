@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from foreword.compose.assembled import (
     CONTEXT,
     context_item,
+    format_as_warning,
+    format_item,
     item_facts,
     premortem_title,
     render_document,
     truncation_note,
-    word_item,
-    word_warning,
 )
 from foreword.compose.assembly import Piece, context_footer, premortem_footer
 from foreword.text.frame import wrap_in_frame
@@ -83,7 +83,7 @@ def golden(name):
 
 def test_a_context_reads_as_the_document_has_it():
     titles = ("Memories", "Code", "Experiences", "Values", "Commits")
-    sections = [(title, [word_item(item)]) for title, item in zip(titles, ALL, strict=True)]
+    sections = [(title, [format_item(item)]) for title, item in zip(titles, ALL, strict=True)]
     assert render_document(CONTEXT, sections, context_footer(pieces_of(*ALL))) == golden(
         "assembled_context.md"
     )
@@ -91,11 +91,11 @@ def test_a_context_reads_as_the_document_has_it():
 
 def test_a_premortem_reads_as_the_document_has_it():
     sections = [
-        ("Common Failures", [word_warning(EXPERIENCE)]),
-        ("Strategy Performance", [word_warning(EXPERIENCE, failures_stand_out=True)]),
+        ("Common Failures", [format_as_warning(EXPERIENCE)]),
+        ("Strategy Performance", [format_as_warning(EXPERIENCE, failures_stand_out=True)]),
         ("Unexpected Outcomes", []),
-        ("Root Causes to Watch", [word_warning(EXPERIENCE)]),
-        ("Relevant Principles", [word_item(VALUE)]),
+        ("Root Causes to Watch", [format_as_warning(EXPERIENCE)]),
+        ("Relevant Principles", [format_item(VALUE)]),
     ]
     footer = premortem_footer(pieces_of(EXPERIENCE, EXPERIENCE, EXPERIENCE, VALUE))
     text = render_document(premortem_title("debugging", "read-the-error"), sections, footer)
@@ -104,16 +104,16 @@ def test_a_premortem_reads_as_the_document_has_it():
 
 def test_what_was_stored_by_hand_is_worded_as_far_as_it_is_known():
     bare = [Item(f"Only words, {kind}.", "shop", kind=kind, id=kind, created_at=AT) for kind in KINDS[:7]]
-    pieces = [word_item(item) for item in bare]
+    pieces = [format_item(item) for item in bare]
     assert render_document(CONTEXT, [("Memories", pieces)], "") == golden("assembled_bare.md")
 
 
 def test_whose_words_an_item_of_a_page_holds_is_said_for_each_kind():
-    told = [word_item(Item(**{f: getattr(i, f) for f in i.__slots__} | {"source": WEB})) for i in ALL]
+    told = [format_item(Item(**{f: getattr(i, f) for f in i.__slots__} | {"source": WEB})) for i in ALL]
     assert all(", page blog.example.com says" in text.split("\n")[0] for text in told)
     agent = Source("agent", "agent")
-    assert "(agent)" in word_item(Item("x", "shop", source=agent))
-    assert "(agent)" not in word_item(Item("x", "shop", kind="value", source=agent))
+    assert "(agent)" in format_item(Item("x", "shop", source=agent))
+    assert "(agent)" not in format_item(Item("x", "shop", kind="value", source=agent))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_result_becomes_an_item_with_its_relevance():
     result = SearchResult(CODE, 0.7)
     item = context_item(result)
     assert (item.source, item.relevance, item.result) == ("code", 0.7, result)
-    assert item.content == word_item(CODE)
+    assert item.content == format_item(CODE)
 
 
 def test_a_cut_item_says_where_the_whole_of_it_is():
@@ -153,13 +153,13 @@ def test_a_cut_item_says_where_the_whole_of_it_is():
 def test_many_files_are_not_all_named():
     changed = {"files_changed": [f"{n}.py" for n in range(9)]}
     item = Item("x", "shop", kind="commit", created_at=AT, metadata=changed)
-    assert word_item(item).endswith("*Files: 0.py, 1.py, 2.py, 3.py, 4.py, ...*")
+    assert format_item(item).endswith("*Files: 0.py, 1.py, 2.py, 3.py, 4.py, ...*")
 
 
 def test_files_are_found_where_only_their_number_is_called_changed():
     held = {"files": ["a.py", "b.py"], "files_changed": 2}
     item = Item("x", "shop", kind="commit", created_at=AT, metadata=held)
-    assert word_item(item).endswith("*Files: a.py, b.py*")
+    assert format_item(item).endswith("*Files: a.py, b.py*")
     assert item_facts(item)["files_changed"] == ["a.py", "b.py"]
 
 
@@ -180,7 +180,7 @@ HELD = st.dictionaries(
 @given(st.sampled_from(KINDS), WORDS, HELD, WORDS)
 def test_no_text_and_no_metadata_breaks_the_document(kind, text, held, label):
     item = Item(text, "shop", kind=kind, id="i", type=label, metadata=held, created_at=AT)
-    whole = render_document(CONTEXT, [("Memories", [word_item(item)])], "*end*")
+    whole = render_document(CONTEXT, [("Memories", [format_item(item)])], "*end*")
     outside, fence = [], ""
     for line in whole.split("\n"):
         ticks = line[: len(line) - len(line.lstrip("`"))]

@@ -36,7 +36,9 @@ def tokens(candidates, category=None):
 def test_the_defaults_are_the_documents_and_sum_to_the_total():
     budget = TokenBudget()
     assert budget == TokenBudget(1250, 200, 400, 300, 200, 50, 100) == DEFAULT_TOKEN_BUDGET
-    assert [budget.of(category) for category in InjectionCategory] == [c.budget for c in InjectionCategory]
+    assert [budget.tokens_for(category) for category in InjectionCategory] == [
+        c.budget for c in InjectionCategory
+    ]
     assert budget.available == 1150
 
 
@@ -62,7 +64,7 @@ def test_shares_of_another_total():
 @given(st.integers(1, 100_000))
 def test_the_parts_of_any_total_sum_to_it(total):
     budget = TokenBudget.with_total(total)
-    parts = [budget.of(category) for category in InjectionCategory]
+    parts = [budget.tokens_for(category) for category in InjectionCategory]
     assert sum(parts) + budget.reserved == budget.total == total
     assert min(parts) >= 0
     assert abs(budget.cluster_budget - total / 3) < 1
@@ -155,5 +157,5 @@ def test_a_category_always_gets_what_its_own_tokens_hold(given_):
     for category in InjectionCategory:
         own = 0
         for candidate in (c for c in given_ if c.category is category):
-            own += candidate.token_count if own + candidate.token_count <= budget.of(category) else 0
+            own += candidate.token_count if own + candidate.token_count <= budget.tokens_for(category) else 0
         assert tokens(chosen, category) >= own

@@ -18,8 +18,8 @@ from foreword.compose.compress import (
     DynamicCompressor,
     ReductionTools,
     drop_repeated_chunks,
-    expected_level,
     keep_top_chunks,
+    needed_compression_level,
     summarise_older,
     tidy_turns,
 )
@@ -82,7 +82,7 @@ def content(state, summarizer, tokens):
 
 def test_the_share_that_is_over_says_which_level_is_expected():
     targets = {100: "NONE", 81: "LIGHT", 80: "MEDIUM", 61: "MEDIUM", 60: "HEAVY", 41: "HEAVY", 40: "EXTREME"}
-    assert {target: expected_level(100, target).name for target in targets} == targets
+    assert {target: needed_compression_level(100, target).name for target in targets} == targets
 
 
 def test_what_fits_is_not_touched(compressor, content, tokens):

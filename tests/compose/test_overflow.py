@@ -69,7 +69,7 @@ def test_no_part_is_over_its_budget_whatever_it_holds(make, compressor, tokens):
         content = make(seed)
         budget = TokenBudget(*(chance.choice((0, 1, 5, 20, 80, 300)) for _ in range(4)), 0)
         made = handle_overflow(content, budget, compressor)
-        over = {name: cost for name, cost in _costs(made, tokens).items() if cost > budget.of(name)}
+        over = {name: cost for name, cost in _costs(made, tokens).items() if cost > budget.tokens_for(name)}
         assert not over, seed
         assert made.query == content.query
 

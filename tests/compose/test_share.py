@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.share import MAX_SHARE, Portion, find_exempt, within_share
+from foreword.compose.share import MAX_SHARE, Portion, find_ids_exempt_from_share, within_share
 from foreword.types import TRUSTS, Item, SearchResult, Source
 
 portions = st.lists(
@@ -53,4 +53,4 @@ def result(name, score, trust, kind="memory"):
     ],
 )  # fmt: skip
 def test_what_was_asked_for_is_the_best_answer_and_files_where_they_answer(results, exempt):
-    assert find_exempt(results) == exempt
+    assert find_ids_exempt_from_share(results) == exempt

@@ -54,14 +54,16 @@ def test_silence_does_not_come():
 
 def test_a_line_says_when_and_who_as_far_as_it_is_wanted_and_known(wording):
     turn = Turn("Hello.", timestamp=datetime(2026, 3, 1, 9, 5, tzinfo=UTC))
-    assert wording.word(turn, TurnStyle(day=True, time=True), 99).formatted == "[09:05] User: Hello."
-    assert wording.word(USER, TurnStyle(day=True, time=True), 99).formatted == "User: Hello."
-    assert wording.word(USER, TurnStyle(speaker=False), 99).formatted == "Hello."
+    assert (
+        wording.format_if_fits(turn, TurnStyle(day=True, time=True), 99).formatted == "[09:05] User: Hello."
+    )
+    assert wording.format_if_fits(USER, TurnStyle(day=True, time=True), 99).formatted == "User: Hello."
+    assert wording.format_if_fits(USER, TurnStyle(speaker=False), 99).formatted == "Hello."
 
 
 def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wording, tokens):
     long = Turn("One line.\n" * 300)
-    assert wording.word(long, TurnStyle(), 60) is None
+    assert wording.format_if_fits(long, TurnStyle(), 60) is None
     short = wording.shorten(long, TurnStyle(), 60)
     assert tokens.count(short.formatted) == short.tokens <= 60
     assert "characters left out" in short.content
@@ -69,7 +71,7 @@ def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wordi
 
 
 def test_empty_space_goes_and_the_shape_of_code_stays(wording, tokens):
-    turn = wording.word(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
+    turn = wording.format_if_fits(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
     made = tidy_turn(turn, tokens)
     assert made.formatted == "User: def f():\n      return 1"
     assert made.tokens == tokens.count(made.formatted) < turn.tokens
@@ -84,7 +86,7 @@ def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
     first, second = Turn("1", turn_id="t1"), Turn("2", turn_id="t2")
     early = Turn("e", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
     late = Turn("l", timestamp=datetime(2026, 1, 2))  # noqa: DTZ001
-    worded = [wording.word(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
+    worded = [wording.format_if_fits(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
     assert [each.content for each in sort_by_time(worded, [first, second])] == ["e", "l", "1", "2"]
 
 

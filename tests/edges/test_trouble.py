@@ -15,7 +15,11 @@ import pytest
 from foreword.edges.service.responder import Responder
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
-from foreword.edges.shared.trouble import find_trouble, read_start_failure, record_start_failure
+from foreword.edges.shared.trouble import (
+    find_why_no_service_can_run,
+    read_start_failure,
+    record_start_failure,
+)
 from foreword.errors import ForewordError
 from foreword.spaces import bundled
 
@@ -164,7 +168,7 @@ def no_locks(monkeypatch):
 def test_where_nothing_can_be_locked_that_is_said(no_locks, home, foreword):
     with pytest.raises(ForewordError, match=r"cannot be locked .*local disk"):
         RunFolder(home).acquire()
-    assert "cannot be locked" in find_trouble(str(home))
+    assert "cannot be locked" in find_why_no_service_can_run(str(home))
     ran = foreword("serve")
     assert (ran.code, "cannot be locked" in ran.err, "local disk" in ran.err) == (1, True, True)
     assert "the input or the output" not in foreword("status").err

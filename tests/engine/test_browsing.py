@@ -5,7 +5,7 @@ import pytest
 from foreword.engine.browsing import (
     CONFIRMED,
     Browser,
-    describe_what_goes_along,
+    describe_what_else_is_removed,
     name_relation,
     when_confirmed,
 )
@@ -141,6 +141,6 @@ def test_a_replacement_that_is_not_sure_is_one_perhaps():
 
 def test_what_goes_along_with_the_forgotten_is_counted_and_what_does_not_is_not_named(engine, browser):
     item = engine.remember("Project falcon starts in May.", "shop")
-    assert describe_what_goes_along(browser.preview_forget(item.id), [item.id]) == []
+    assert describe_what_else_is_removed(browser.preview_forget(item.id), [item.id]) == []
     engine.relate(item.id, engine.remember("Deploys are on Tuesdays.", "shop").id, "shop")
-    assert describe_what_goes_along(browser.preview_forget(item.id), [item.id]) == ["1 relation"]
+    assert describe_what_else_is_removed(browser.preview_forget(item.id), [item.id]) == ["1 relation"]

@@ -6,7 +6,7 @@ import apsw
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import views_of_item
+from foreword.engine.defaults import index_terms_of_item
 from foreword.types import Item
 
 CODE = (
@@ -15,14 +15,14 @@ CODE = (
 
 
 def test_code_is_found_by_the_names_in_it_and_by_what_surrounds_it():
-    seen = views_of_item(Item(CODE, "w", "code", about="shop/billing.py — Bills a customer of ACME"))
+    seen = index_terms_of_item(Item(CODE, "w", "code", about="shop/billing.py — Bills a customer of ACME"))
     assert {"send_invoice", "price", "shop/billing.py", "acme"} <= set(seen.entities)
     assert {"send", "invoice", "mailer", "post", "price"} <= set(seen.identifiers)
     assert not {"def", "order", "total", "return"} & set(seen.entities)
 
 
 def test_what_is_said_is_found_by_what_looks_like_a_name():
-    seen = views_of_item(Item("Ada Byron wrote it with Price.of in v2.1.", "w"))
+    seen = index_terms_of_item(Item("Ada Byron wrote it with Price.of in v2.1.", "w"))
     assert {"ada byron", "ada", "byron", "v2.1"} <= set(seen.entities)
 
 

@@ -51,7 +51,7 @@ def requests(root):
 def many(monkeypatch):
     """Let a few files be many."""
     monkeypatch.setattr(indexer, "_MIN_FILES_FOR_PROCESSES", FILES)
-    monkeypatch.setattr(reading, "count_processes", lambda: 2)
+    monkeypatch.setattr(reading, "choose_reader_count", lambda: 2)
 
 
 def _index(home, root, **chosen):
@@ -147,9 +147,9 @@ def test_with_a_tokenizer_of_the_callers_own_no_process_is_started(tmp_path, roo
 
 def test_one_processor_is_left_to_the_one_who_writes(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
-    assert reading.count_processes() == 0
+    assert reading.choose_reader_count() == 0
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert 1 < reading.count_processes() < 8
+    assert 1 < reading.choose_reader_count() < 8
 
 
 def test_a_script_that_guards_nothing_is_run_once(tmp_path, root):
@@ -162,7 +162,7 @@ def test_a_script_that_guards_nothing_is_run_once(tmp_path, root):
             from foreword.engine.context_engine import ContextEngine
             from foreword.indexing import indexer, reading
 
-            indexer._MIN_FILES_FOR_PROCESSES, reading.count_processes = 10, lambda: 2
+            indexer._MIN_FILES_FOR_PROCESSES, reading.choose_reader_count = 10, lambda: 2
             settings = Settings(home=Path({str(tmp_path / "home")!r}), embedding="none")
             with ContextEngine(settings=settings) as e:
                 print(indexer.Indexer(e).index(Path({str(root)!r}), "w").files)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from foreword.knowledge.asked_changes import agreed_answer, asks_for_change, change_fact, is_yes
+from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
 from foreword.knowledge.user_facts import read_user_facts
 from foreword.types import Item
 
@@ -62,7 +62,7 @@ def test_other_questions_ask_for_no_change(text):
     ],
 )
 def test_an_answer_agrees_if_it_neither_refuses_nor_asks_back(answer, agreed):
-    assert agreed_answer(answer, "Could we make it Tuesday instead?") == agreed
+    assert find_agreeing_sentence(answer, "Could we make it Tuesday instead?") == agreed
 
 
 def test_a_bare_yes_is_one():

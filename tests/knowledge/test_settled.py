@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.knowledge.settled import load_settled_weights, read_settled, statement_features, weigh_statement
+from foreword.knowledge.settled import (
+    load_settled_weights,
+    settled_kind_of_statement,
+    statement_features,
+    weigh_as_settled,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,7 @@ from foreword.knowledge.settled import load_settled_weights, read_settled, state
     ],
 )
 def test_what_settles_something(statement, kind):
-    assert read_settled(statement) == kind
+    assert settled_kind_of_statement(statement) == kind
 
 
 @pytest.mark.parametrize(
@@ -45,20 +50,20 @@ def test_what_settles_something(statement, kind):
     ],
 )
 def test_what_settles_nothing(statement):
-    assert read_settled(statement) == ""
+    assert settled_kind_of_statement(statement) == ""
 
 
 def test_an_agent_is_believed_only_in_what_was_agreed():
-    assert read_settled("We agreed to keep the v1 endpoint.", by_agent=True) == "decision"
-    assert read_settled("I'll use grep to find the callers.", by_agent=True) == ""
-    assert read_settled("Never push straight to main.", by_agent=True) == ""
+    assert settled_kind_of_statement("We agreed to keep the v1 endpoint.", by_agent=True) == "decision"
+    assert settled_kind_of_statement("I'll use grep to find the callers.", by_agent=True) == ""
+    assert settled_kind_of_statement("Never push straight to main.", by_agent=True) == ""
 
 
 def test_a_terse_statement_is_weighed_by_its_words():
     statement = "shadows: 4 cascades max, 2048 each, only for the sun"
-    assert weigh_statement(statement) >= load_settled_weights().threshold
-    assert read_settled(statement) == "decision"
-    assert weigh_statement("ok") == float("-inf")
+    assert weigh_as_settled(statement) >= load_settled_weights().threshold
+    assert settled_kind_of_statement(statement) == "decision"
+    assert weigh_as_settled("ok") == float("-inf")
 
 
 def test_numbers_are_all_alike():

@@ -263,7 +263,7 @@ def test_what_others_said_and_texts_to_be_worked_on_are_no_facts(text):
     ],
 )
 def test_ones_own_words_beside_those_of_others_are_facts(text, told):
-    assert [fact.text for fact in read(text) if fact.is_standing] == told
+    assert [fact.text for fact in read(text) if fact.is_always_shown] == told
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_ones_own_words_beside_those_of_others_are_facts(text, told):
     ],
 )
 def test_a_wish_for_one_answer_is_no_rule(text):
-    assert not [fact.text for fact in read(text) if fact.is_standing]
+    assert not [fact.text for fact in read(text) if fact.is_always_shown]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.recall.dedupe import (
     find_containing_result,
-    find_results_in_context,
+    find_results_repeating_context,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,
@@ -168,8 +168,8 @@ def test_what_a_context_holds_in_other_words_is_found_and_strangers_are_not():
         result("c", text="The museum opens at nine."),
         result("d", text=f"{TTL} Ana chose it."),
     ]
-    assert find_results_in_context(fresh, known) == {"b": known[0]}
-    assert find_results_in_context(fresh, []) == {}
+    assert find_results_repeating_context(fresh, known) == {"b": known[0]}
+    assert find_results_repeating_context(fresh, []) == {}
 
 
 def test_what_a_context_holds_is_found_where_a_script_has_no_blanks():
@@ -178,7 +178,7 @@ def test_what_a_context_holds_is_found_where_a_script_has_no_blanks():
         result("b", text="未付款订单保留二十分钟。然后自动取消。"),
         result("c", text="博物馆周六上午九点开门。"),
     ]
-    assert find_results_in_context(fresh, known) == {"b": known[0]}
+    assert find_results_repeating_context(fresh, known) == {"b": known[0]}
 
 
 @given(st.lists(st.sampled_from([TTL, "Cache TTL is 60s", WEEK, "So Nov 13, merges by Nov 11."]), max_size=6))

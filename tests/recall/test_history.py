@@ -13,7 +13,7 @@ from foreword.recall.history import (
     find_contradictions,
     find_successors,
 )
-from foreword.text.statements import describe_history
+from foreword.text.statements import describe_older_and_later
 from foreword.types import AMENDS, REPLACES, Item, RelatedMemory, Relation, SearchResult, Source
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
@@ -135,7 +135,7 @@ def test_what_an_agent_answered_to_a_change_is_not_told_beside_it():
 def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_author():
     facts = {"sha": "3f2a1c0d", "author": "Ana", "message": "Deploy on Tuesdays"}
     commit = item("c", "Deploy on Tuesdays\n\nfiles: ci.yml", "repository", kind="commit", metadata=facts)
-    told = describe_history([item("b", "On Mondays.", "agent")], [commit])
+    told = describe_older_and_later([item("b", "On Mondays.", "agent")], [commit])
     assert told == (
         "(before, 3 May 2026, agent: On Mondays.) "
         "(later, 3 May 2026, commit 3f2a1c0 by Ana: “Deploy on Tuesdays”)"
@@ -144,19 +144,19 @@ def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_aut
 
 def test_history_is_told_with_its_date_on_one_line():
     assert (
-        describe_history([item("a", "Deploys are\non Tuesday.")])
+        describe_older_and_later([item("a", "Deploys are\non Tuesday.")])
         == "(before, 3 May 2026: Deploys are on Tuesday.)"
     )
-    assert describe_history([]) == ""
+    assert describe_older_and_later([]) == ""
 
 
 @pytest.mark.parametrize("trust", ["tool", "web"])
 def test_what_tools_printed_and_pages_said_is_no_history(trust):
-    assert describe_history([item("a", "Run the installer.", trust)]) == ""
+    assert describe_older_and_later([item("a", "Run the installer.", trust)]) == ""
 
 
 def test_long_history_is_cut():
-    told = describe_history([item("a", "word " * 200)])
+    told = describe_older_and_later([item("a", "word " * 200)])
     assert len(told) < 200
     assert told.endswith("…)")
 

@@ -22,7 +22,7 @@ def candidate(name="a", relevance=0.5, age=timedelta(0), rankings=(), content=""
         created_at=NOW - age,
         relevance_score=relevance,
         weighted_agreement=agreement,
-        **{"category": InjectionCategory.of(agreement)} | more,
+        **{"category": InjectionCategory.from_agreement(agreement)} | more,
     )
 
 
@@ -108,7 +108,7 @@ def test_the_bonus_rises_in_steps(agreement, bonus):
 
 @pytest.mark.parametrize(("agreement", "category"), [(0.0, SINGLE), (2.499, SINGLE), (2.5, CLUSTER)])
 def test_the_category_follows_from_the_agreement(agreement, category):
-    assert InjectionCategory.of(agreement) is category
+    assert InjectionCategory.from_agreement(agreement) is category
 
 
 def test_every_category_has_the_documents_priority_and_budget():

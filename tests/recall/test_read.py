@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from foreword.recall.read import read_results
+from foreword.recall.read import judge_results_with_reader
 from foreword.types import Item, Query, SearchResult, Source
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -57,7 +57,7 @@ def ask(text="How is the ledger backed up?", expires=None):
 
 def shown(result, query=None):
     reader = Reader()
-    read_results([result], query or ask(), reader)
+    judge_results_with_reader([result], query or ask(), reader)
     return reader.read
 
 
@@ -135,7 +135,9 @@ def test_a_long_item_is_read_by_the_statements_that_share_most_with_the_question
 
 def test_a_long_prompt_is_read_by_its_two_ends():
     reader = Reader()
-    read_results([result_of("x")], ask("Why does this fail? " + "pasted log " * 500 + "Fix it."), reader)
+    judge_results_with_reader(
+        [result_of("x")], ask("Why does this fail? " + "pasted log " * 500 + "Fix it."), reader
+    )
     assert reader.asked.startswith("Why does this fail? pasted log")
     assert reader.asked.endswith("pasted log Fix it.")
     assert len(reader.asked) <= 403
@@ -143,7 +145,7 @@ def test_a_long_prompt_is_read_by_its_two_ends():
 
 def test_a_prompt_that_is_not_long_is_read_whole():
     reader = Reader()
-    read_results([result_of("x")], ask("Why? " * 80), reader)
+    judge_results_with_reader([result_of("x")], ask("Why? " * 80), reader)
     assert reader.asked == "Why? " * 80
 
 
@@ -152,7 +154,7 @@ def test_a_prompt_that_is_not_long_is_read_whole():
 
 def test_what_it_thinks_most_of_comes_first_with_a_probability():
     results = [result_of("one", "a"), result_of("two", "b"), result_of("three", "c")]
-    judged = read_results(results, ask(), Reader(("two", 5.0), ("three", 1.0)))
+    judged = judge_results_with_reader(results, ask(), Reader(("two", 5.0), ("three", 1.0)))
     assert [one.memory.id for one in judged] == ["b", "c", "a"]
     assert [one.scores["read"] for one in judged] == [5.0, 1.0, -4.0]
     assert judged[0].scores["blend"] == 0.5, "what else is known of it stays known"
@@ -161,7 +163,7 @@ def test_what_it_thinks_most_of_comes_first_with_a_probability():
 def test_a_higher_logit_is_a_higher_probability():
     logits = [-12.0, -7.0, -3.0, 0.0, 1.0, 4.0, 9.0]
     results = [result_of(f"<{logit}>", str(logit)) for logit in logits]
-    judged = read_results(results, ask(), Reader(*((f"<{logit}>", logit) for logit in logits)))
+    judged = judge_results_with_reader(results, ask(), Reader(*((f"<{logit}>", logit) for logit in logits)))
     assert [one.scores["read"] for one in judged] == sorted(logits, reverse=True)
     scores = [one.score for one in judged]
     assert all(0 < low < high < 1 for high, low in pairwise(scores))
@@ -171,17 +173,17 @@ def test_a_higher_logit_is_a_higher_probability():
 
 def test_of_equals_the_newer_comes_first():
     results = [result_of("old", "a", days=9), result_of("new", "b", days=1)]
-    assert [one.memory.id for one in read_results(results, ask(), Reader())] == ["b", "a"]
+    assert [one.memory.id for one in judge_results_with_reader(results, ask(), Reader())] == ["b", "a"]
 
 
 def test_only_what_was_read_in_time_comes_back():
     results = [result_of("one", "a"), result_of("two", "b"), result_of("three", "c")]
-    assert {one.memory.id for one in read_results(results, ask(), Reader(most=2))} == {"a", "b"}
-    assert read_results(results, ask(), Reader(most=0)) == []
+    assert {one.memory.id for one in judge_results_with_reader(results, ask(), Reader(most=2))} == {"a", "b"}
+    assert judge_results_with_reader(results, ask(), Reader(most=0)) == []
 
 
 def test_an_item_of_which_one_statement_was_read_in_time_comes_back():
-    (judged,) = read_results(
+    (judged,) = judge_results_with_reader(
         [result_of(LONG)], ask("the backup and the restore of the ledger"), Reader(most=1)
     )
     assert "Dublin" in judged.excerpt
@@ -190,20 +192,20 @@ def test_an_item_of_which_one_statement_was_read_in_time_comes_back():
 
 def test_time_is_left_for_what_follows():
     reader = Reader()
-    read_results([result_of("one")], ask(expires=100.0), reader)
+    judge_results_with_reader([result_of("one")], ask(expires=100.0), reader)
     assert 99.9 < reader.expires < 100.0
-    read_results([result_of("one")], ask(), reader)
+    judge_results_with_reader([result_of("one")], ask(), reader)
     assert reader.expires is None
 
 
 def test_a_short_item_has_no_excerpt():
-    (judged,) = read_results([result_of("We use pnpm.")], ask(), Reader())
+    (judged,) = judge_results_with_reader([result_of("We use pnpm.")], ask(), Reader())
     assert judged.excerpt == ""
 
 
 def test_a_long_item_has_the_statement_that_helps_as_its_excerpt():
     query = ask("the backup and the restore of the ledger")
-    (judged,) = read_results([result_of(LONG)], query, Reader(("Dublin", 5.0), ("forty", 1.0)))
+    (judged,) = judge_results_with_reader([result_of(LONG)], query, Reader(("Dublin", 5.0), ("forty", 1.0)))
     assert judged.scores["read"] == 5.0
     assert "Dublin" in judged.excerpt
     assert "forty" not in judged.excerpt
@@ -212,7 +214,7 @@ def test_a_long_item_has_the_statement_that_helps_as_its_excerpt():
 
 def test_the_next_best_statement_is_told_too_if_it_is_nearly_as_good():
     query = ask("the backup and the restore of the ledger")
-    (judged,) = read_results([result_of(LONG)], query, Reader(("Dublin", 3.5), ("forty", 5.0)))
+    (judged,) = judge_results_with_reader([result_of(LONG)], query, Reader(("Dublin", 3.5), ("forty", 5.0)))
     assert judged.scores["read"] == 5.0
     first, _, second = judged.excerpt.partition(" … ")
     assert "Dublin" in first
@@ -220,9 +222,9 @@ def test_the_next_best_statement_is_told_too_if_it_is_nearly_as_good():
 
 
 def test_the_more_are_read_the_less_each_is_believed():
-    few = read_results([result_of("<x>")], ask(), Reader(("<x>", 0.0)))
+    few = judge_results_with_reader([result_of("<x>")], ask(), Reader(("<x>", 0.0)))
     crowd = [result_of("<x>"), *(result_of(f"other {at}", str(at)) for at in range(20))]
-    many = read_results(crowd, ask(), Reader(("<x>", 0.0), otherwise=-9.0))
+    many = judge_results_with_reader(crowd, ask(), Reader(("<x>", 0.0), otherwise=-9.0))
     assert few[0].memory == many[0].memory
     assert few[0].score > many[0].score
 
@@ -236,7 +238,7 @@ def test_the_more_are_read_the_less_each_is_believed():
     ],
 )
 def test_a_statement_with_all_words_of_the_question_is_believed_against_the_reader(question, statement):
-    (judged,) = read_results([result_of(statement)], ask(question), Reader(otherwise=-7.0))
+    (judged,) = judge_results_with_reader([result_of(statement)], ask(question), Reader(otherwise=-7.0))
     assert judged.score > 0.3
 
 
@@ -250,7 +252,7 @@ def test_a_statement_with_all_words_of_the_question_is_believed_against_the_read
     ids=["one word", "not all words", "a question of one word"],
 )
 def test_fewer_words_in_common_prove_nothing(question, statement):
-    (judged,) = read_results([result_of(statement)], ask(question), Reader(otherwise=-7.0))
+    (judged,) = judge_results_with_reader([result_of(statement)], ask(question), Reader(otherwise=-7.0))
     assert judged.score < 0.04
 
 
@@ -261,7 +263,7 @@ def test_a_question_whose_letters_the_reader_does_not_know_is_judged_by_what_it_
         result_of("เมนูดูแลโดยสมชาย ราคาแก้ได้เฉพาะเจ้าของร้าน", "menu"),
         result_of("วันนี้ฝนตกหนักมาก", "rain"),
     ]
-    best, *rest = read_results(told, ask("เครื่องพิมพ์ในครัวรหัสอะไร"), reader)
+    best, *rest = judge_results_with_reader(told, ask("เครื่องพิมพ์ในครัวรหัสอะไร"), reader)
     assert (best.memory.id, reader.read) == ("printer", [])
     assert best.score > 0.05 > max(one.score for one in rest)
 
@@ -272,7 +274,7 @@ def test_a_folder_of_documents_does_not_crowd_out_what_was_said():
     ]
     turns = [result_of(f"Turn {place} of the talk.", f"t{place}") for place in range(40)]
     reader = Reader()
-    read_results([*documents, *turns], ask(), reader, most=24)
+    judge_results_with_reader([*documents, *turns], ask(), reader, most=24)
     assert (sum("manual" in text for text in reader.read), len(reader.read)) == (8, 24)
 
 
@@ -281,14 +283,14 @@ def test_documents_are_read_in_all_places_if_nothing_else_was_found():
         result_of(f"Page {place} of the manual.", f"d{place}", kind="document") for place in range(40)
     ]
     reader = Reader()
-    read_results(documents, ask(), reader, most=24)
+    judge_results_with_reader(documents, ask(), reader, most=24)
     assert len(reader.read) == 24
 
 
 def test_a_document_far_from_the_question_is_believed_less_than_a_near_one():
     near, far = (result_of("The ledger.", name, kind="document") for name in ("near", "far"))
     near.scores["semantic"], far.scores["semantic"] = 0.72, 0.5
-    judged = read_results([far, near], ask(), Reader(otherwise=1.0))
+    judged = judge_results_with_reader([far, near], ask(), Reader(otherwise=1.0))
     assert [one.memory.id for one in judged] == ["near", "far"]
     assert judged[0].score > 3 * judged[1].score
     assert all(one.scores["read"] == 1.0 for one in judged)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foreword.errors import ContextError
 from foreword.store import base
-from foreword.store.conformance.suite import DIGEST, HERE, NOW, axis, file_state, item, receipt, views
+from foreword.store.conformance.suite import DIGEST, HERE, NOW, file_state, item, receipt, unit_vector, views
 from foreword.store.postgres.store import PostgresStore
 from foreword.store.sqlite import SqliteStore
 from foreword.types import (
@@ -49,7 +49,9 @@ NAMES = tuple(f"i{n}" for n in range(12))
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 names = st.sampled_from(NAMES)
-vectors = st.tuples(st.integers(0, 7), st.sampled_from((0.0, 0.25, 0.5, 0.75))).map(lambda one: axis(*one))
+vectors = st.tuples(st.integers(0, 7), st.sampled_from((0.0, 0.25, 0.5, 0.75))).map(
+    lambda one: unit_vector(*one)
+)
 moments = st.integers(0, 5).map(lambda days: NOW + timedelta(days=days))
 filters = st.sampled_from(
     (

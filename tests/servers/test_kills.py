@@ -18,7 +18,7 @@ from foreword.config import Settings
 from foreword.edges.http.team.members import Members
 from foreword.engine.context_engine import ContextEngine
 from foreword.store.base import PutVectors, Vector
-from foreword.store.conformance.suite import DIGEST, HERE, axis, item, views
+from foreword.store.conformance.suite import DIGEST, HERE, item, unit_vector, views
 from foreword.store.postgres.store import PostgresStore
 from foreword.store.qdrant import QdrantVectors
 from foreword.types import Filters
@@ -27,7 +27,7 @@ from foreword_measure.servers import PostgresServer, QdrantServer
 CLIENT = """
 import sys
 from foreword.store.base import PutVectors, Vector
-from foreword.store.conformance.suite import DIGEST, HERE, axis, item, views
+from foreword.store.conformance.suite import DIGEST, HERE, unit_vector, item, views
 from foreword.store.postgres.store import PostgresStore
 from foreword.store.qdrant import QdrantVectors
 url, vectors, me, first = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -36,7 +36,7 @@ for number in range(first, 1_000_000):
     name = f"{me}-{number}"
     store.put(HERE, [item(f"Ada saw harbour {name}", id=name)])
     print(name, flush=True)
-    store.run(PutVectors(HERE, "vectors", DIGEST, (Vector(name, name, axis(number)),)))
+    store.run(PutVectors(HERE, "vectors", DIGEST, (Vector(name, name, unit_vector(number)),)))
 """
 
 
@@ -171,7 +171,9 @@ def _missing_vectors(store):
     from foreword.store.base import ListUnembedded
 
     missing = store.run(ListUnembedded(HERE, "vectors", DIGEST, 500))
-    return PutVectors(HERE, "vectors", DIGEST, tuple(Vector(one.id, one.id, axis(1)) for one in missing))
+    return PutVectors(
+        HERE, "vectors", DIGEST, tuple(Vector(one.id, one.id, unit_vector(1)) for one in missing)
+    )
 
 
 def _wait_for_one_more(clients, seconds):

@@ -19,11 +19,11 @@ from foreword.store.conformance.suite import (
     OTHER_DIGEST,
     PROBES,
     THERE,
-    axis,
     file_state,
     full_item,
     item,
     receipt,
+    unit_vector,
     views,
 )
 from foreword.store.moving import copy_workspace, take_fingerprint
@@ -36,7 +36,7 @@ def _fill(store, workspace=HERE, count=450):
     store.put(workspace, [full_item(), *(item(f"Ada saw harbour {n}", id=f"i{n}") for n in range(count))])
     store.run(base.PutFile(workspace, file_state("a.py"), (item("of a file", id="f", kind="code"),)))
     for space, digest in (("vectors", DIGEST), ("vectors", OTHER_DIGEST), ("strategy", DIGEST)):
-        vectors = tuple(base.Vector(f"i{n}", f"h{n}", axis(n, 0.3)) for n in range(0, count, 3))
+        vectors = tuple(base.Vector(f"i{n}", f"h{n}", unit_vector(n, 0.3)) for n in range(0, count, 3))
         store.run(base.PutVectors(workspace, space, digest, vectors))
     store.run(base.PutTokenCodes(workspace, DIGEST, {"i1": b"\x00\x01", "i2": b""}))
     store.run(base.PutRelations(workspace, tuple(Relation(f"i{n}", "full", "t", 0.5, NOW) for n in range(9))))

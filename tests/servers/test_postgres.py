@@ -11,12 +11,11 @@ import psycopg
 import pytest
 
 from foreword.config import Settings, load_settings
-from foreword.deadlines import hold_deadline
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import open_store
 from foreword.errors import StoreAway, StoreTooNew, ValidationError
 from foreword.store import base
-from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
+from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, item, unit_vector, views
 from foreword.store.database import Limits
 from foreword.store.postgres import nearest
 from foreword.store.postgres.connections import hide_password
@@ -24,6 +23,7 @@ from foreword.store.postgres.schema import PRIVATE_TABLES
 from foreword.store.postgres.store import PostgresStore
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, VectorProbe, WordsProbe
+from foreword.types.deadlines import hold_deadline
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def store(open_store_again):
 
 def _fill(store, workspace, count=5):
     store.put(workspace, [item(f"Ada saw open_gate {n} of {workspace}", id=f"i{n}") for n in range(count)])
-    vectors = tuple(base.Vector(f"i{n}", f"h{n}", axis(n)) for n in range(count))
+    vectors = tuple(base.Vector(f"i{n}", f"h{n}", unit_vector(n)) for n in range(count))
     store.run(base.PutVectors(workspace, "vectors", DIGEST, vectors))
     store.run(base.PutTokenCodes(workspace, DIGEST, {"i0": b"codes"}))
 
@@ -111,7 +111,7 @@ def test_a_write_whose_answer_was_lost_is_done_once(store, postgres, schema, mon
         return original(self, connection, ws, workspace)
 
     monkeypatch.setattr(PostgresStore, "_index_vectors_if_many", lose_connection)
-    vector = base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("first", "t", axis(0)),))
+    vector = base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("first", "t", unit_vector(0)),))
     results = store.batch([base.Put(HERE, (item("new", id="new"),)), vector, base.Delete(HERE, ("first",))])
     assert lost
     assert (results[0][0].new, results[2]) == (True, ("first",))
@@ -183,7 +183,7 @@ def test_a_slow_statement_is_stopped_by_the_server_and_the_rest_is_answered_late
         self._tx.execute("SELECT pg_sleep(30)")
 
     monkeypatch.setattr("foreword.store.postgres.search._PostgresRows.rank_by_bm25", sleep)
-    probes = (VectorProbe("vectors", DIGEST, axis(0)), WordsProbe("words", ("ada",)))
+    probes = (VectorProbe("vectors", DIGEST, unit_vector(0)), WordsProbe("words", ("ada",)))
     began = time.monotonic()
     found = store.search(base.Search(HERE, probes, expires=began + 0.3))
     assert time.monotonic() - began < 10

@@ -16,7 +16,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_store as open_default_store
 from foreword.errors import ValidationError
 from foreword.store import base, exchange
-from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
+from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, item, unit_vector, views
 from foreword.store.outbox_sender import OutboxSender
 from foreword.store.qdrant import QdrantVectors
 from foreword.store.sqlite import SqliteStore
@@ -24,7 +24,7 @@ from foreword.testing import HashEmbeddings
 from foreword.types import Filters, VectorProbe
 from foreword_measure.servers import QdrantServer
 
-PROBE = VectorProbe("vectors", DIGEST, axis(0))
+PROBE = VectorProbe("vectors", DIGEST, unit_vector(0))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def store(open_store):
 
 def _fill(store, workspace=HERE, count=6):
     store.put(workspace, [item(f"Ada saw the harbour {n}", id=f"i{n}") for n in range(count)])
-    vectors = tuple(base.Vector(f"i{n}", f"h{n}", axis(n)) for n in range(count))
+    vectors = tuple(base.Vector(f"i{n}", f"h{n}", unit_vector(n)) for n in range(count))
     store.run(base.PutVectors(workspace, "vectors", DIGEST, vectors))
 
 
@@ -145,7 +145,7 @@ def test_what_was_written_while_the_server_was_away_reaches_it_through_the_next_
     _wait_until_sent(first)
     server.kill()
     first.put(HERE, [item("one more", id="more")])
-    first.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("more", "m", axis(0)),)))
+    first.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("more", "m", unit_vector(0)),)))
     first.delete(base.Delete(HERE, ("i0",)))
     first.close()
     server.start()
@@ -237,7 +237,7 @@ def test_a_running_store_sends_everything_to_a_server_that_lost_its_disk(store, 
     _wait_until_sent(store)
     _drop_collections(server)
     store.put(HERE, [item("Ada saw the lighthouse", id="new")])
-    store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("new", "h", axis(7)),)))
+    store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("new", "h", unit_vector(7)),)))
     _wait_until_sent(store)
     assert store.check(HERE) == ()
     assert len(_points(server)) == 7

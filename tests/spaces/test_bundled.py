@@ -22,7 +22,7 @@ from foreword.spaces.bundled import (
     WORDPIECE,
     BundledEmbeddingProvider,
     BundledReranker,
-    start_session,
+    start_inference_session,
 )
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 from foreword.spaces.reader import READER, BundledReader
@@ -146,8 +146,10 @@ def test_a_damaged_model_is_not_used(monkeypatch, tmp_path, name, harm):
     (folder / name).chmod(0o644)
     (folder / name).write_bytes(harm((folder / name).read_bytes()))
     monkeypatch.setattr(bundled, "model_folder", lambda _: folder)
-    monkeypatch.setattr(bundled, "start_session", start_session)  # not one that another test has started
-    monkeypatch.setattr(bundled, "_read_vocabulary", bundled._read_vocabulary.__wrapped__)
+    monkeypatch.setattr(
+        bundled, "start_inference_session", start_inference_session
+    )  # not one that another test has started
+    monkeypatch.setattr(bundled, "_load_tokenizer", bundled._load_tokenizer.__wrapped__)
     with pytest.raises(EmbeddingError, match=rf"{name}.*(damaged|cannot read|empty).*pip install"):
         BundledEmbeddingProvider().load()
 
@@ -155,7 +157,7 @@ def test_a_damaged_model_is_not_used(monkeypatch, tmp_path, name, harm):
 def test_a_graph_that_cannot_run_is_an_embedding_error(tmp_path):
     (tmp_path / "graph.onnx").write_bytes(b"not a graph")
     with pytest.raises(EmbeddingError, match="onnxruntime"):
-        bundled.start_session(tmp_path / "graph.onnx", 1)
+        bundled.start_inference_session(tmp_path / "graph.onnx", 1)
 
 
 @pytest.mark.parametrize("model", [BGE, MINILM, READER, COLBERT], ids=lambda model: model.name)
@@ -174,7 +176,7 @@ def test_a_graph_gives_the_same_numbers_as_the_model_that_it_was_made_of(model):
         "most": np.array([2]),
         "requests": np.array(False),
     }
-    fused, plain = (start_session(folder / name, 1) for name in (bundled.GRAPH, bundled.WEIGHTS))
+    fused, plain = (start_inference_session(folder / name, 1) for name in (bundled.GRAPH, bundled.WEIGHTS))
     inputs = {one.name: known[one.name] for one in plain.get_inputs()}
     assert np.array_equal(fused.run(None, inputs)[0], plain.run(None, inputs)[0])
 
@@ -195,12 +197,12 @@ def test_a_run_that_fails_is_an_embedding_error(bundled_provider):
     ],
 )
 def test_a_processor_adds_exactly_if_it_has_instructions_for_it(described, exactly):
-    assert bundled.adds_exactly(described) is exactly
+    assert bundled.has_exact_int8_sums(described) is exactly
 
 
 def test_sums_are_asked_to_be_exact_unless_the_processor_adds_exactly(monkeypatch):
     asked = []
-    monkeypatch.setattr(bundled, "adds_exactly", lambda _: "exact" in asked)
+    monkeypatch.setattr(bundled, "has_exact_int8_sums", lambda _: "exact" in asked)
     runtime = bundled._import_onnxruntime()
 
     class Options(runtime.SessionOptions):
@@ -210,20 +212,22 @@ def test_sums_are_asked_to_be_exact_unless_the_processor_adds_exactly(monkeypatc
 
     monkeypatch.setattr(runtime, "SessionOptions", Options)
     graph = bundled.model_folder(MINILM.name) / bundled.GRAPH
-    start_session(graph, 1)
+    start_inference_session(graph, 1)
     assert "session.x64quantprecision" in asked
     asked[:] = ["exact"]
-    start_session(graph, 1)
+    start_inference_session(graph, 1)
     assert "session.x64quantprecision" not in asked
 
 
 def test_a_processor_that_adds_exactly_gives_the_same_logits_unasked(monkeypatch):
-    if not bundled.adds_exactly(bundled._describe_processors()):
+    if not bundled.has_exact_int8_sums(bundled._describe_processors()):
         pytest.skip("this processor does not add exactly")
-    monkeypatch.setattr(bundled, "start_session", start_session)  # not one that another test has started
+    monkeypatch.setattr(
+        bundled, "start_inference_session", start_inference_session
+    )  # not one that another test has started
     pair = ("Which database do we use?", ["We keep everything in PostgreSQL.", "Lunch is at noon."])
     unasked = BundledReader(threads=1).scores(*pair)
-    monkeypatch.setattr(bundled, "adds_exactly", lambda _: False)
+    monkeypatch.setattr(bundled, "has_exact_int8_sums", lambda _: False)
     assert BundledReader(threads=1).scores(*pair) == unasked
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.spaces.dense import texts_to_encode
-from foreword.text.dates import find_event
+from foreword.text.dates import find_before_or_after_event
 
 
 @given(st.text(max_size=200))
@@ -43,4 +43,4 @@ def test_other_questions_have_one_angle(text):
     ],
 )
 def test_the_event_a_question_is_before_or_after(text, event):
-    assert find_event(text) == event
+    assert find_before_or_after_event(text) == event

@@ -20,7 +20,7 @@ from foreword.store.base import (
     Search,
     Vector,
 )
-from foreword.store.conformance.suite import DIGEST, HERE, axis, file_state, item, views
+from foreword.store.conformance.suite import DIGEST, HERE, file_state, item, unit_vector, views
 from foreword.store.sqlite import SqliteStore
 from foreword.types import EntitiesProbe, Filters, IdentifiersProbe, Source, VectorProbe, Views, WordsProbe
 
@@ -49,9 +49,9 @@ def _put(store, path, *texts, version=1):
 
 
 def _embed(store, *stored):
-    vectors = tuple(Vector(one.item.id, one.item.id, axis(7)) for one in stored)
+    vectors = tuple(Vector(one.item.id, one.item.id, unit_vector(7)) for one in stored)
     store.batch([PutVectors(HERE, "vectors", DIGEST, vectors)])
-    store.search(Search(HERE, (VectorProbe("vectors", DIGEST, axis(0)),)))  # makes the file of codes
+    store.search(Search(HERE, (VectorProbe("vectors", DIGEST, unit_vector(0)),)))  # makes the file of codes
 
 
 def _raw(store):
@@ -110,7 +110,7 @@ def test_the_vector_of_a_replaced_item_leaves_the_file_of_codes(store, folder):
     kept = _put(store, "a.py", "one", "two").stored
     _embed(store, *kept)
     _put(store, "a.py", "two", version=2)
-    found = store.search(Search(HERE, (VectorProbe("vectors", DIGEST, axis(7)),)))
+    found = store.search(Search(HERE, (VectorProbe("vectors", DIGEST, unit_vector(7)),)))
     assert list(found.items) == [kept[1].item.id]
     assert store.check(HERE) == ()
 

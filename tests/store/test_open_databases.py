@@ -26,7 +26,7 @@ def narrow(folder):
 def test_few_stay_open_and_all_are_served(narrow):
     for name in NAMES:
         narrow.put(name, [item(f"a word of {name}", id="a")])
-        assert len(narrow._open.open_workspaces()) <= MOST
+        assert len(narrow._open.names_of_open_workspaces()) <= MOST
     assert [narrow.get(name, "a")[0].text for name in NAMES] == [f"a word of {name}" for name in NAMES]
 
 
@@ -36,7 +36,7 @@ def test_what_was_posted_is_there_when_the_database_is_opened_again(narrow):
     narrow.post(Delete(NAMES[0], ("b",)))
     for name in NAMES[1:]:
         narrow.put(name, [item("x", id="x")])
-    assert NAMES[0] not in narrow._open.open_workspaces()
+    assert NAMES[0] not in narrow._open.names_of_open_workspaces()
     assert narrow.shown_ids(NAMES[0], "s") == {"a"}
     assert narrow.get(NAMES[0], "b") == (None,)
     assert narrow.check(NAMES[0]) == ()
@@ -47,7 +47,7 @@ def test_one_in_use_is_not_closed(narrow):
     with narrow._borrow_database(NAMES[0], create=False) as database:
         for name in NAMES[1:]:
             narrow.put(name, [item("x", id="x")])
-        assert NAMES[0] in narrow._open.open_workspaces()
+        assert NAMES[0] in narrow._open.names_of_open_workspaces()
         with narrow._borrow_database(NAMES[0], create=False) as same:
             assert same is database
 
@@ -60,7 +60,7 @@ def test_many_threads_at_once_lose_nothing(narrow):
         assert all(people.map(write, range(120), timeout=120))
     counted = [narrow.count(name).items for name in NAMES]
     assert counted == [10] * len(NAMES)
-    assert len(narrow._open.open_workspaces()) <= MOST
+    assert len(narrow._open.names_of_open_workspaces()) <= MOST
 
 
 def test_whoever_wants_one_that_is_being_closed_waits_for_that(narrow):

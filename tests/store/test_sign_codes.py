@@ -90,7 +90,7 @@ def test_a_filter_that_many_pass_is_asked_of_the_nearest_alone(file):
     for passing in (wide, narrow):
         comparison = file.compare(_vector(1), lambda _: [], passing)
         comparison.best(10)
-        comparison.echo({}, 0.5, 3).best(10)
+        comparison.move_towards_best({}, 0.5, 3).best(10)
     assert wide.lists_made == 0
     assert narrow.lists_made == 1
 

@@ -382,7 +382,7 @@ folder = Path(sys.argv[1])
 def live():
     with SqliteStore(folder, views) as store:
         store.put(HERE, [item("Ada saw the harbour", id="a"), item("b", id="b"), item("c", id="c")])
-        vectors = tuple(Vector(name, name, axis(0)) for name in "abc")
+        vectors = tuple(Vector(name, name, unit_vector(0)) for name in "abc")
         store.batch([PutVectors(HERE, "vectors", DIGEST, vectors), PutRelations(HERE, (Relation("a", "b"),))])
         store.search(Search(HERE, PROBES))
         store.post(PutReceipt(HERE, receipt("r")))

@@ -242,7 +242,7 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     other.erase_items(range(1, 11))
     assert set(compared.cosines_of_items(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best(20)} == set(table.codes)
-    echoed = compared.echo(dict.fromkeys(table.codes, 0.1), 0.5, 3)
+    echoed = compared.move_towards_best(dict.fromkeys(table.codes, 0.1), 0.5, 3)
     assert {no for no, _ in echoed.best(20)} == set(table.codes)
 
 

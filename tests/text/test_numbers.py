@@ -1,13 +1,13 @@
 import pytest
 
-from foreword.text.numbers import format_size, plural
+from foreword.text.numbers import format_size, number_with_noun
 
 
 @pytest.mark.parametrize(
     ("number", "told"), [(0, "0 items"), (1, "1 item"), (2, "2 items"), (12_000, "12,000 items")]
 )
 def test_a_count_is_told_with_its_noun(number, told):
-    assert plural(number, "item") == told
+    assert number_with_noun(number, "item") == told
 
 
 @pytest.mark.parametrize(

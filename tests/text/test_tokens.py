@@ -57,7 +57,7 @@ def test_counting_line_by_line_is_as_exact_as_counting_at_once(counter, text):
 
 
 def test_a_line_that_was_counted_is_not_counted_again():
-    counter, counts = TiktokenTokenizer(), tokens._count_line.cache_info
+    counter, counts = TiktokenTokenizer(), tokens._count_tokens_of_line.cache_info
     before = counts().misses
     counter.count("a first line\na second line")
     counter.count("a first line\na second line\na third line\na second line")

@@ -22,7 +22,7 @@ from foreword.spaces.bundled import (
     model_folder,
     pad_rows,
     read_model_file,
-    start_session,
+    start_inference_session,
 )
 from foreword.spaces.reader import READER
 from foreword.testing import HashEmbeddings
@@ -418,7 +418,7 @@ def taught(published):
 def read(taught, tmp_path):
     """A function that runs the written graph: what it says of some statements, read after a question."""
     importlib.import_module("reader_graph").write_model(taught, 3, tmp_path / "reader.onnx")
-    session = start_session(tmp_path / "reader.onnx", 1)
+    session = start_inference_session(tmp_path / "reader.onnx", 1)
 
     def run(question, *statements, most=9):
         tokens, mask = pad_rows(statements)
@@ -533,7 +533,7 @@ def test_a_reader_that_is_written_again_judges_alike_and_keeps_what_hears_reques
     graph.keep_requests(again, shipped, again)
     tokens, mask = pad_rows(STATEMENTS)
     inputs = {"question": np.array(QUESTION), "statements": tokens, "mask": mask, "most": np.array([9])}
-    before, after = (start_session(path, 1) for path in (shipped, again))
+    before, after = (start_inference_session(path, 1) for path in (shipped, again))
     for hears in (False, True):
         given = inputs | {"requests": np.array(hears)}
         assert after.run(None, given)[0] == pytest.approx(before.run(None, given)[0], abs=0.2)

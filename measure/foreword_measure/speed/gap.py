@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
-from foreword.edges.cli.demo import sample_lines
+from foreword.edges.cli.demo import sample_as_json_lines
 from foreword.engine.context_engine import ContextEngine
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
@@ -158,7 +158,7 @@ def _make_long_reply(turn: int) -> str:
 @cache
 def _sample_sentences() -> tuple[str, ...]:
     """The sentences of the sample project that ask nothing."""
-    texts = [json.loads(line).get("text", "") for line in sample_lines()]
+    texts = [json.loads(line).get("text", "") for line in sample_as_json_lines()]
     every = (sentence for text in texts for sentence in split_sentences(text))
     return tuple(
         sentence for sentence in every if len(sentence) > _MIN_SENTENCE_CHARACTERS and "?" not in sentence

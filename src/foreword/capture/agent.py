@@ -13,7 +13,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.event_json import FOLDER_FIELDS, parse_event_json, redact_event_json
-from foreword.capture.junk import junk_reason, remove_wrappers
+from foreword.capture.junk import junk_reason, remove_agent_tags
 from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, folder_in_project, is_shell_tool, read_call_record
 from foreword.log import get_logger
@@ -78,7 +78,7 @@ class AgentEvent:
     stop_hook_active: bool = False
 
     @property
-    def context(self) -> str:
+    def context_id(self) -> str:
         """The id of the agent's context: the session, followed by the subagent if it is one."""
         return f"{self.session}/{self.subagent}" if self.session and self.subagent else self.session
 
@@ -87,7 +87,7 @@ def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # no
     """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
     if secrets is None or not isinstance(body, dict):
         return redact_event_json(body)
-    return secrets.redact_event(body, first_label(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
+    return secrets.redact_event(body, first_text_field(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
 
 
 def parse_hook_event(
@@ -113,13 +113,13 @@ def parse_hook_event(
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        session=first_label(body, *_SESSION_FIELDS),
-        subagent=first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
-        folder=first_label(body, *FOLDER_FIELDS),
+        session=first_text_field(body, *_SESSION_FIELDS),
+        subagent=first_text_field(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
+        folder=first_text_field(body, *FOLDER_FIELDS),
         agent=agent,
-        source=first_label(body, "source"),
+        source=first_text_field(body, "source"),
         prompt=first_text(body, "prompt", "user_prompt"),
-        tool=first_label(body, "tool_name", "toolName", "tool"),
+        tool=first_text_field(body, "tool_name", "toolName", "tool"),
         tool_input=_read_tool_input(body),
         tool_output=output,
         outcome=outcome or ("failed" if name == "PostToolUseFailure" else ""),
@@ -130,7 +130,7 @@ def parse_hook_event(
 
 def _read_event_name(body: Mapping[str, Any]) -> str:
     """Our name for the event; if it has no name, the one that its fields suggest, or ""."""
-    given = first_label(body, "hook_event_name", "hookEventName", "event")
+    given = first_text_field(body, "hook_event_name", "hookEventName", "event")
     return _OUR_NAMES.get(given, given) or next(
         (name for key, name in _NAME_BY_FIELD.items() if key in body), ""
     )
@@ -166,7 +166,7 @@ def _items_from_speech(
     event: AgentEvent, workspace: str, spoken_text: str, speaker: str, source: Source
 ) -> list[Item]:
     """A prompt or an answer as an item, without injected frames and wrappers; nothing if the rest is junk."""
-    text = remove_wrappers(redact(remove_frames(spoken_text)))
+    text = remove_agent_tags(redact(remove_frames(spoken_text)))
     if junk_reason(text):
         return []
     text = keep_ends_and_note_gap(text, MAX_SPOKEN_CHARACTERS)
@@ -276,7 +276,7 @@ def limit_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     return cut_value(value, 0)
 
 
-def first_label(body: Mapping[str, Any], *names: str) -> str:
+def first_text_field(body: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that has a text, shortened to one line; "" if none has."""
     for name in names:
         value = body.get(name)

@@ -74,7 +74,7 @@ class Excludes:
         """Whether the input or output of a tool's call, made in `folder`, names an excluded path."""
         if not self:
             return False
-        texts = [_HOME.sub("~", text) for text in _texts_that_name_paths(tool_input)]
+        texts = [_HOME.sub("~", text) for text in _texts_except_file_content(tool_input)]
         folders = [folder, *_folders_changed_to(folder, texts)]
         return any(
             self.match(os.path.join(base, os.path.expanduser(word)), follow=follow)  # noqa: PTH111, PTH118
@@ -117,18 +117,18 @@ def _translate_pattern_part(part: str) -> str:
             return re.escape(part)
 
 
-def _texts_that_name_paths(value: Any) -> Iterator[str]:  # noqa: ANN401  (any JSON)
+def _texts_except_file_content(value: Any) -> Iterator[str]:  # noqa: ANN401  (any JSON)
     """Every text of a tool's input except the content of files."""
     match value:
         case str():
             yield value
         case list():
             for part in value:
-                yield from _texts_that_name_paths(part)
+                yield from _texts_except_file_content(part)
         case dict():
             for name, part in value.items():
                 if name not in _CONTENT_FIELDS:
-                    yield from _texts_that_name_paths(part)
+                    yield from _texts_except_file_content(part)
 
 
 def _folders_changed_to(folder: str, texts: Sequence[str]) -> list[str]:

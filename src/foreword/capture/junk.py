@@ -89,7 +89,7 @@ def _read_phrases() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
     return frozenset(tuple(split_words(phrase)) for phrase in phrases), frozenset(table["commands"].split())
 
 
-def remove_wrappers(text: str) -> str:
+def remove_agent_tags(text: str) -> str:
     """The text without the tags and notes that an agent's own software adds; a command's arguments stay."""
     if "<" in text:
         text = _ARGUMENTS.sub(" ", _remove_tagged_blocks(text.strip()))
@@ -125,7 +125,7 @@ def junk_reason(text: str) -> str | None:
     stripped = text.strip()
     if not stripped:
         return "empty"
-    content = remove_wrappers(stripped)
+    content = remove_agent_tags(stripped)
     if not content or _BOOT_TEXT.match(content):
         return "boot text"
     if _is_housekeeping_command(content):

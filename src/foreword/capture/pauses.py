@@ -59,7 +59,7 @@ def read_pauses(home: Path) -> tuple[Pause, ...]:
     file = home / PAUSE_FILE
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(Pause(float(row["since"]), _read_until(row), str(row["workspace"])) for row in rows)
+        return tuple(Pause(float(row["since"]), _end_of_pause(row), str(row["workspace"])) for row in rows)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -67,7 +67,7 @@ def read_pauses(home: Path) -> tuple[Pause, ...]:
         return (Pause(0.0, problem=f"{file} cannot be read ({why}); foreword resume writes it anew"),)
 
 
-def _read_until(row: dict[str, float | None]) -> float | None:
+def _end_of_pause(row: dict[str, float | None]) -> float | None:
     return None if row["until"] is None else float(row["until"])
 
 

@@ -48,12 +48,13 @@ class SessionSecrets:
         if not kinds:
             return dict(clean)
         return {
-            name: part if name in labels else _replace_in_json(part, kinds) for name, part in clean.items()
+            name: part if name in labels else _mark_secrets_in_json(part, kinds)
+            for name, part in clean.items()
         }
 
     def _add(self, session: str, found: Mapping[str, str]) -> dict[str, str]:
         """Add what was found to the secrets of a session, and return all of them with their kinds."""
-        new = {value: kind for secret, kind in found.items() for value in _forms(secret)}
+        new = {value: kind for secret, kind in found.items() for value in _forms_of_secret(secret)}
         with self._lock:
             if not new and session not in self._kinds_by_session:
                 return {}
@@ -69,7 +70,7 @@ class SessionSecrets:
             return dict(known)
 
 
-def _forms(secret: str) -> Iterator[str]:
+def _forms_of_secret(secret: str) -> Iterator[str]:
     """The forms in which a secret may come again, if it is distinctive: bare, in an address, line by line."""
     lines = (
         [secret] if "\n" not in secret else [line.strip() for line in secret.split("\n") if " " not in line]
@@ -84,25 +85,26 @@ def _is_distinctive(value: str) -> bool:
     """Whether a value is long and mixed enough that the same characters elsewhere are no chance."""
     if len(value) > _MAX_CHARACTERS or value.startswith("[redacted:"):
         return False
-    return len(value) >= (_MIN_MIXED if shape.is_mixed(value) else _MIN_PLAIN)
+    return len(value) >= (_MIN_MIXED if shape.looks_generated(value) else _MIN_PLAIN)
 
 
-def _replace_in_json(value: Any, kinds: Mapping[str, str]) -> Any:  # noqa: ANN401  (any JSON)
+def _mark_secrets_in_json(value: Any, kinds: Mapping[str, str]) -> Any:  # noqa: ANN401  (any JSON)
     """The JSON value with a mark in place of each of these secrets, in keys too."""
     match value:
         case str():
-            return _replace_in_text(value, kinds)
+            return _mark_secrets_in_text(value, kinds)
         case list():
-            return [_replace_in_json(part, kinds) for part in value]
+            return [_mark_secrets_in_json(part, kinds) for part in value]
         case dict():
             return {
-                _replace_in_text(name, kinds): _replace_in_json(part, kinds) for name, part in value.items()
+                _mark_secrets_in_text(name, kinds): _mark_secrets_in_json(part, kinds)
+                for name, part in value.items()
             }
         case _:
             return value
 
 
-def _replace_in_text(text: str, kinds: Mapping[str, str]) -> str:
+def _mark_secrets_in_text(text: str, kinds: Mapping[str, str]) -> str:
     """The text with a mark in place of each of these secrets, the longest first."""
     here = sorted((value for value in kinds if value in text), key=len, reverse=True)
     if not here:

@@ -52,9 +52,9 @@ class TokenBudget:
     @property
     def total(self) -> int:
         """The tokens of all parts together."""
-        return sum(self.of(category) for category in CATEGORIES)
+        return sum(self.tokens_for(category) for category in CATEGORIES)
 
-    def of(self, category: BudgetCategory) -> int:
+    def tokens_for(self, category: BudgetCategory) -> int:
         """The tokens of one part."""
         tokens: int = getattr(self, category)
         return tokens
@@ -85,14 +85,14 @@ class Fixed:
         if not any(percentages):
             raise ValidationError("every percentage is 0; give at least one part some of the window")
 
-    def of(self, category: BudgetCategory) -> float:
+    def percentage_of(self, category: BudgetCategory) -> float:
         """The percentage of one part."""
         percentage: float = getattr(self, f"{category}_pct")
         return percentage
 
     def leaves_out(self, category: BudgetCategory) -> bool:
         """Whether a part is never in the prompt, even if tokens are free; always false for the query."""
-        return category != "query" and self.of(category) == 0
+        return category != "query" and self.percentage_of(category) == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class TokenBudgetManager:
 
     def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         """Each part's percentage of the total; a longer query takes tokens from the others."""
-        percentages = [strategy.of(category) for category in CATEGORIES]
+        percentages = [strategy.percentage_of(category) for category in CATEGORIES]
         *others, query = _divide_by_weights(self.total_budget, percentages, of=100)
         if query_tokens > query:
             room = min(sum(others), self.total_budget - query_tokens)
@@ -180,7 +180,7 @@ class TokenBudgetManager:
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         left = self.total_budget - given["query"]
         for name in order:
-            given[name] = min(_USUAL.of(name), left)
+            given[name] = min(_USUAL.tokens_for(name), left)
             left -= given[name]
         if order:
             given[order[0]] += left
@@ -218,7 +218,7 @@ def reserve_tokens(budget: TokenBudget, category: BudgetCategory, tokens: int) -
     tokens = min(tokens, budget.total)
     query = 0 if category == "query" else min(budget.query, budget.total - tokens)
     others = [name for name in CATEGORIES if name not in (category, "query")]
-    shares = _divide_by_weights(budget.total - tokens - query, [budget.of(name) for name in others])
+    shares = _divide_by_weights(budget.total - tokens - query, [budget.tokens_for(name) for name in others])
     given: dict[BudgetCategory, int] = dict(zip(others, shares, strict=True))
     return TokenBudget(**{"query": query, **given, category: tokens})
 
@@ -230,11 +230,11 @@ def redistribute(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> T
     that `wanted` does not name keeps its tokens. Tokens that no part wants are dropped, so the total may
     shrink; it never grows.
     """
-    wants = {name: max(0, wanted.get(name, budget.of(name))) for name in CATEGORIES}
-    given = {name: min(budget.of(name), wants[name]) for name in CATEGORIES}
+    wants = {name: max(0, wanted.get(name, budget.tokens_for(name))) for name in CATEGORIES}
+    given = {name: min(budget.tokens_for(name), wants[name]) for name in CATEGORIES}
     spare = budget.total - sum(given.values())
     while spare and (wanting := [name for name in CATEGORIES if given[name] < wants[name]]):
-        offered = _divide_by_weights(spare, [budget.of(name) or 1 for name in wanting])
+        offered = _divide_by_weights(spare, [budget.tokens_for(name) or 1 for name in wanting])
         for name, offer in zip(wanting, offered, strict=True):
             taken = min(offer, wants[name] - given[name])
             given[name] += taken

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.code import MAX_LINES, choose_lines
-from foreword.compose.quoting import fence_code, quote_block, quote_inline_code, quote_line, quote_prose
+from foreword.compose.quoting import (
+    escape_line,
+    escape_prose,
+    fence_code,
+    quote_block,
+    quote_inline_code,
+)
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ _STEPS = ("goal", "hypothesis", "action", "prediction")
 def context_item(result: SearchResult) -> ContextItem:
     """A search result as a piece of context, with its Markdown and its facts."""
     item = result.memory
-    return ContextItem(item.kind, word_item(item), result.score, item_facts(item), result)
+    return ContextItem(item.kind, format_item(item), result.score, item_facts(item), result)
 
 
 # Facts ---------------------------------------------------------------------------------------------------
@@ -108,42 +114,45 @@ def item_facts(item: Item) -> dict[str, Any]:
 # Wording -------------------------------------------------------------------------------------------------
 
 
-def word_item(item: Item) -> str:
+def format_item(item: Item) -> str:
     """The Markdown of an item, in the form that its kind has."""
-    return _WORDINGS.get(item.kind, _word_memory)(item)
+    return _WORDINGS.get(item.kind, _format_memory)(item)
 
 
-def _word_memory(item: Item) -> str:
+def _format_memory(item: Item) -> str:
     importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
     quoted = f"\n{quote_block(item.text)}" if is_foreign(item.source) else ""
     return (
-        f"**Memory**{_author_note(item)}:{quoted or f' {quote_prose(item.text, after_label=True)}'}\n"
-        f"*Category: {quote_line(item.label, _MAX_NAME_CHARACTERS)}, Importance: {importance}*"
+        f"**Memory**{_author_note(item)}:{quoted or f' {escape_prose(item.text, after_label=True)}'}\n"
+        f"*Category: {escape_line(item.label, _MAX_NAME_CHARACTERS)}, Importance: {importance}*"
     )
 
 
-def _word_code(item: Item) -> str:
+def _format_code(item: Item) -> str:
     signature, docstring = _first_text(item.metadata, "signature"), _first_text(item.metadata, "docstring")
     body = "\n".join(filter(None, (signature, docstring))) if signature else item.text
-    return f"{word_code_place(item)}\n{fence_code(body, _first_text(item.metadata, 'language'))}"
+    return f"{format_code_place(item)}\n{fence_code(body, _first_text(item.metadata, 'language'))}"
 
 
-def word_code_place(item: Item) -> str:
+def format_code_place(item: Item) -> str:
     """The kind, name and place of a piece of code: **function** `renew` in `holds.py:12`."""
     known = item_facts(item)
-    name, kind = known["qualified_name"], quote_line(known["unit_type"] or "code", _MAX_NAME_CHARACTERS)
+    name, kind = (
+        known["qualified_name"],
+        escape_line(known["unit_type"] or "code", _MAX_NAME_CHARACTERS),
+    )
     head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
     place = _place_in_file(known)
     return f"{head}{f' in {place}' if place else ''}{_author_note(item)}"
 
 
-def word_code_lines(item: Item, question: str, *, is_best: bool) -> str:
+def format_code_lines(item: Item, question: str, *, is_best: bool) -> str:
     """The place of a piece of code and its lines; of long code only the lines that the question names.
 
     The best piece gets twice as many lines as any other.
     """
     lines = choose_lines(item.text, question, MAX_LINES if is_best else MAX_LINES // 2)
-    return f"{word_code_place(item)}\n{fence_code(lines, _first_text(item.metadata, 'language'))}"
+    return f"{format_code_place(item)}\n{fence_code(lines, _first_text(item.metadata, 'language'))}"
 
 
 def _place_in_file(known: Mapping[str, Any]) -> str:
@@ -153,9 +162,9 @@ def _place_in_file(known: Mapping[str, Any]) -> str:
     return quote_inline_code(where) if path else ""
 
 
-def _word_experience(item: Item) -> str:
+def _format_experience(item: Item) -> str:
     kinds = (
-        quote_line(_first_text(item.metadata, key), _MAX_NAME_CHARACTERS) for key in ("domain", "strategy")
+        escape_line(_first_text(item.metadata, key), _MAX_NAME_CHARACTERS) for key in ("domain", "strategy")
     )
     heading = f"**Experience**{_author_note(item)}: {' | '.join(filter(None, kinds))}".rstrip()
     return "\n".join([heading, *(_story_lines(item) or [_escape_or_quote(item, item.text)])])
@@ -177,37 +186,37 @@ def _story_lines(item: Item) -> list[str]:
     return [_bullet_line(name, said, item.source) for name, said in story if said]
 
 
-def _word_learned_value(item: Item) -> str:
+def _format_learned_value(item: Item) -> str:
     axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
-    cluster = f"cluster size: {quote_line(str(size), _MAX_NAME_CHARACTERS)}" if size is not None else ""
-    known = ", ".join(filter(None, (quote_line(axis, _MAX_NAME_CHARACTERS), cluster)))
+    cluster = f"cluster size: {escape_line(str(size), _MAX_NAME_CHARACTERS)}" if size is not None else ""
+    known = ", ".join(filter(None, (escape_line(axis, _MAX_NAME_CHARACTERS), cluster)))
     return (
         f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{_escape_or_quote(item, item.text)}"
     )
 
 
-def _word_commit(item: Item) -> str:
+def _format_commit(item: Item) -> str:
     """The Markdown of a commit: its id, author and date, its message, and a few of its files."""
     sha, author = _first_text(item.metadata, "sha"), _first_text(item.metadata, "author")
     files = _changed_files(item.metadata)
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
     head += (
-        f" by {quote_line(author, _MAX_NAME_CHARACTERS)}" if author else ""
+        f" by {escape_line(author, _MAX_NAME_CHARACTERS)}" if author else ""
     ) + f" on {item.created_at:%Y-%m-%d}"
     lines = [
         head + _author_note(item),
         _escape_or_quote(item, _first_text(item.metadata, "message") or item.text),
     ]
     if files:
-        named = [quote_line(name, _MAX_NAME_CHARACTERS) for name in files[:_MAX_FILES]]
+        named = [escape_line(name, _MAX_NAME_CHARACTERS) for name in files[:_MAX_FILES]]
         lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _MAX_FILES))}*")
     return "\n".join(lines)
 
 
-def _word_document(item: Item) -> str:
+def _format_document(item: Item) -> str:
     known = item_facts(item)
-    headings = " › ".join(quote_line(heading, _MAX_NAME_CHARACTERS) for heading in known["headings"])
-    title = _place_in_file(known) or quote_line(known["title"] or item.about, _MAX_NAME_CHARACTERS)
+    headings = " › ".join(escape_line(heading, _MAX_NAME_CHARACTERS) for heading in known["headings"])
+    title = _place_in_file(known) or escape_line(known["title"] or item.about, _MAX_NAME_CHARACTERS)
     head = " ".join(filter(None, ("**Document**", title)))
     head += f" › {headings}" if headings else ""
     said_by = _author_note(item)
@@ -215,12 +224,12 @@ def _word_document(item: Item) -> str:
 
 
 _WORDINGS: Mapping[str, Callable[[Item], str]] = {
-    "memory": _word_memory,
-    "code": _word_code,
-    "experience": _word_experience,
-    "value": _word_learned_value,
-    "commit": _word_commit,
-    "document": _word_document,
+    "memory": _format_memory,
+    "code": _format_code,
+    "experience": _format_experience,
+    "value": _format_learned_value,
+    "commit": _format_commit,
+    "document": _format_document,
 }
 
 
@@ -230,9 +239,9 @@ def _root_cause(metadata: Mapping[str, Any]) -> str:
     return " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
 
 
-def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
+def format_as_warning(item: Item, *, failures_stand_out: bool = False) -> str:
     """The Markdown of an experience as a warning; if failures stand out, "falsified" is bold."""
-    story = word_item(item)
+    story = format_item(item)
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
     return story
@@ -243,11 +252,11 @@ def truncation_note(source: str, known: Mapping[str, Any]) -> str:
     path, start, sha, name = (known.get(key) for key in ("file_path", "start_line", "sha", "id"))
     if source in ("code", "document") and path:
         place = f"{path}:{start}" if start is not None else str(path)
-        return f"*(truncated, see full at {quote_line(place, _MAX_NAME_CHARACTERS)})*"
+        return f"*(truncated, see full at {escape_line(place, _MAX_NAME_CHARACTERS)})*"
     if source == "commit" and sha:
-        return f"*(truncated, see full with git show {quote_line(str(sha)[:12], _MAX_NAME_CHARACTERS)})*"
+        return f"*(truncated, see full with git show {escape_line(str(sha)[:12], _MAX_NAME_CHARACTERS)})*"
     if name:
-        return f"*(truncated, full {quote_line(source)} ID: {quote_line(str(name), _MAX_NAME_CHARACTERS)})*"
+        return f"*(truncated, full {escape_line(source)} ID: {escape_line(str(name), _MAX_NAME_CHARACTERS)})*"
     return "*(truncated)*"
 
 
@@ -262,11 +271,11 @@ def render_document(title: str, sections: Sequence[tuple[str, Sequence[str]]], f
 
 def premortem_title(domain: str, strategy: str | None) -> str:
     """The first line of a premortem, with its domain and strategy."""
-    return f"# Premortem: {quote_line(domain)}" + (f" with {quote_line(strategy)}" if strategy else "")
+    return f"# Premortem: {escape_line(domain)}" + (f" with {escape_line(strategy)}" if strategy else "")
 
 
 def _bullet_line(name: str, said: str, source: Source) -> str:
-    return f"- **{name}**: {quote_entry(said) if is_foreign(source) else quote_line(said)}"
+    return f"- **{name}**: {quote_entry(said) if is_foreign(source) else escape_line(said)}"
 
 
 def _author_note(item: Item) -> str:
@@ -286,7 +295,7 @@ def _author_note(item: Item) -> str:
 
 def _escape_or_quote(item: Item, text: str) -> str:
     """The text with its Markdown escaped; as a block quotation if the item is foreign."""
-    return quote_block(text) if is_foreign(item.source) else quote_prose(text)
+    return quote_block(text) if is_foreign(item.source) else escape_prose(text)
 
 
 def _first_text(metadata: Mapping[str, Any], *keys: str) -> str:

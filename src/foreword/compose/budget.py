@@ -41,10 +41,10 @@ class InjectionCategory(Enum):
     @property
     def budget(self) -> int:
         """The tokens of this category in the default budget."""
-        return DEFAULT_TOKEN_BUDGET.of(self)
+        return DEFAULT_TOKEN_BUDGET.tokens_for(self)
 
     @classmethod
-    def of(cls, weighted_agreement: float) -> InjectionCategory:
+    def from_agreement(cls, weighted_agreement: float) -> InjectionCategory:
         """The category of a memory that a search found, by how far the spaces agree on it."""
         agreed = weighted_agreement >= CLUSTER_AGREEMENT
         return cls.HIGH_RELEVANCE_CLUSTER if agreed else cls.SINGLE_SPACE_MATCH
@@ -126,7 +126,7 @@ class TokenBudget:
         """The tokens that memories and alerts may take together."""
         return self.total - self.reserved
 
-    def of(self, category: InjectionCategory) -> int:
+    def tokens_for(self, category: InjectionCategory) -> int:
         """The tokens that are set aside for a category."""
         return {
             InjectionCategory.DIVERGENCE_ALERT: self.divergence_budget,
@@ -152,7 +152,7 @@ def select_within_budget(
     the next is tried. Then the tokens left over go to skipped candidates, the most urgent category first.
     """
     ordered = sorted(candidates, key=lambda candidate: candidate.category.priority)
-    own = {category: budget.of(category) for category in InjectionCategory}
+    own = {category: budget.tokens_for(category) for category in InjectionCategory}
     left = budget.available
     taken: set[int] = set()
     for place, candidate in enumerate(ordered):

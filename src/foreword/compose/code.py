@@ -48,12 +48,12 @@ class _Span:
     end: int
 
 
-def word_place(item: Item) -> str:
+def format_path_and_name(item: Item) -> str:
     """The path, line and name of a piece of code: `shop/holds.py:12 Hold.renew`."""
     return _format_heading(item, _line_number(item, "start_line"))
 
 
-def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
+def format_code(item: Item, question: str, most: int = MAX_LINES) -> str:
     """The place of a piece of code with its lines below; of long code only those that the question names."""
     lines = remove_invisible(item.text).rstrip().split("\n")
     spans = _choose_spans(lines, question, most)
@@ -82,7 +82,7 @@ def choose_lines(text: str, question: str, most: int = MAX_LINES) -> str:
     return "\n...\n".join(told) + ("" if spans[-1].end == len(lines) else "\n...")
 
 
-def word_commit(item: Item, message: str = "") -> str:
+def format_commit(item: Item, message: str = "") -> str:
     """The message of a commit, or the given part of it, followed by a few of its files."""
     text = message or str(item.metadata.get("message") or "") or item.text
     text = join_lines(text.partition(_FILES)[0])
@@ -156,13 +156,13 @@ def _find_head_end(lines: Sequence[str]) -> int:
 
 def _line_weights(lines: Sequence[str], question: str, head: int) -> list[float]:
     """How many words of the question each line has; a word that many lines have counts for less."""
-    asked = {_stem(word) for word in (*content_words(question), *_split_names(question))}
-    shared = [asked & {_stem(part) for part in _split_names(line)} for line in lines]
+    asked = {_stem(word) for word in (*content_words(question), *_split_into_name_parts(question))}
+    shared = [asked & {_stem(part) for part in _split_into_name_parts(line)} for line in lines]
     counts = Counter(word for words in shared[head:] for word in words)
     return [sum(1 / counts[word] for word in words) if at >= head else 0.0 for at, words in enumerate(shared)]
 
 
-def _split_names(text: str) -> list[str]:
+def _split_into_name_parts(text: str) -> list[str]:
     """The words of a text in lower case; code names are split into their parts."""
     return [fold_case(part) for part in _NAME_PART.findall(text) if len(part) > 1]
 

@@ -21,7 +21,7 @@ from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.summary import Summary, summarise
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
-from foreword.compose.user_context import word_user_lines
+from foreword.compose.user_context import fit_user_lines
 from foreword.compose.worth import count_in_words, reduce_to_target
 from foreword.errors import CannotCompress
 from foreword.types import BesideSummary
@@ -177,7 +177,7 @@ class Compressed:
     lost: tuple[str, ...] = ()
 
 
-def expected_level(tokens: int, target: int) -> CompressionLevel:
+def needed_compression_level(tokens: int, target: int) -> CompressionLevel:
     """The level of compression that a prompt of `tokens` needs to reach the target."""
     if tokens <= target:
         return CompressionLevel.NONE
@@ -195,7 +195,7 @@ class DynamicCompressor:
     def compress(self, content: ContextContent, target_tokens: int) -> Compressed:
         """The content in at most `target_tokens`, and what was lost; raises CannotCompress if impossible."""
         tokens = prompt_tokens(content, self.tokenizer)
-        level = expected_level(tokens, target_tokens)
+        level = needed_compression_level(tokens, target_tokens)
         if level is CompressionLevel.NONE:
             return Compressed(content, tokens)
         tools = ReductionTools(self.summarizer, self.tokenizer)
@@ -227,7 +227,7 @@ def handle_overflow(
     """
     tokenizer, system = compressor.tokenizer, content.system
     fits = tokenizer.count(system) <= budget.system
-    user = word_user_lines(content.user.lines, budget.entities, tokenizer)
+    user = fit_user_lines(content.user.lines, budget.entities, tokenizer)
     return replace(
         content,
         system=system if fits else cut_instructions(system, budget.system, tokenizer),

@@ -94,7 +94,8 @@ class EntityContextFormatter:
         """The entities that fit, the most relevant first; their `entities_text` has at most `max_tokens`."""
         wanted = self._relevant_entities(dialogue_state, resolved_entities)
         return self._entities_that_fit(
-            (self._word_entity(entity, relevance, dialogue_state) for entity, relevance in wanted), max_tokens
+            (self._format_entity(entity, relevance, dialogue_state) for entity, relevance in wanted),
+            max_tokens,
         )
 
     def format_what_holds(
@@ -113,7 +114,7 @@ class EntityContextFormatter:
         for one in sorted(resolved_entities, key=lambda one: -one.confidence):
             if one.confidence >= self.config.min_relevance:
                 best.setdefault(one.entity_id, one)
-        worded = (self._word_unseen_details(one, dialogue_state, in_view) for one in best.values())
+        worded = (self._format_unseen_details(one, dialogue_state, in_view) for one in best.values())
         return self._entities_that_fit(filter(None, worded), max_tokens)
 
     def _entities_that_fit(
@@ -134,7 +135,7 @@ class EntityContextFormatter:
             chosen.pop()  # the tokens of parts do not add up exactly to those of the whole
         return tuple(chosen)
 
-    def _word_unseen_details(
+    def _format_unseen_details(
         self, meant: ResolvedEntity, state: DialogueState, in_view: Collection[int]
     ) -> EntityContext | None:
         """An entity with the details that are not in view; None if there are none."""
@@ -173,7 +174,7 @@ class EntityContextFormatter:
         relevant = [pair for pair in found.values() if pair[1] >= self.config.min_relevance]
         return sorted(relevant, key=lambda pair: -pair[1])
 
-    def _word_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
+    def _format_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         """An entity with its aliases, attributes and relationships."""
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
         aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
-from foreword.compose.templates import join_memories, word_memory
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, within_share
+from foreword.compose.templates import format_memory, join_memories
 from foreword.types import ContextLine, DroppedResult
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def fit_memories(
     dropped: list[DroppedResult] = []
     used = frame
     for result in results:
-        text = word_memory(result, template, include_metadata=include_metadata)
+        text = format_memory(result, template, include_metadata=include_metadata)
         tokens = tokenizer.count(text)
         cost = tokens + (between if chosen else 0)
         if used + cost <= budget:
@@ -68,9 +68,9 @@ def _fit_exactly(
     tokenizer: Tokenizer,
 ) -> FittedText:
     """The chosen lines as one text within the budget by its exact count; others are dropped from the end."""
-    exempt = find_exempt([candidate.result for candidate in chosen])
+    exempt = find_ids_exempt_from_share([candidate.result for candidate in chosen])
     while True:
-        chosen, over = split_by_share(chosen, exempt)
+        chosen, over = split_by_outside_share(chosen, exempt)
         dropped += [DroppedResult(candidate.result, "over limit", OVER_SHARE) for candidate in over]
         text = join_memories([candidate.text for candidate in chosen], template)
         tokens = tokenizer.count(text)
@@ -80,7 +80,7 @@ def _fit_exactly(
         dropped.insert(0, DroppedResult(last.result, "over budget", f"{tokens - budget} too many together"))
 
 
-def split_by_share(
+def split_by_outside_share(
     chosen: Sequence[ContextLine], exempt: frozenset[str]
 ) -> tuple[list[ContextLine], list[ContextLine]]:
     """Split lines into those that are kept and foreign ones that would exceed their share."""

@@ -199,9 +199,9 @@ class HistoryFormatter:
         if not draft.reserved:
             return draft.formatted
         self._summarise_earlier(draft, draft.reserved - self._heading_tokens(self.config.template.summary))
-        draft.reserved, beside = 0, draft.beside_summary()
+        draft.reserved, beside = 0, draft.turns_beside_summary()
         self._fill_remaining_tokens(draft, recalled, max_tokens)
-        if draft.summary and draft.beside_summary() != beside:
+        if draft.summary and draft.turns_beside_summary() != beside:
             self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
             self._shrink_to_exact_count(draft, max_tokens)
             self._lengthen_shortened_turns(draft, max_tokens)
@@ -234,9 +234,9 @@ class HistoryFormatter:
             if self._is_beyond_recent_limit(draft, start):
                 break
             room -= self._new_day_tokens(block, draft.recent_days())
-            worded = self._word_whole_block(block, room)
+            worded = self._format_whole_block(block, room)
             if worded is None and not draft.recent:
-                worded = self._word_shortened_block(draft, block, room)
+                worded = self._format_shortened_block(draft, block, room)
             if worded is None:
                 break
             draft.add(start, worded)
@@ -258,14 +258,14 @@ class HistoryFormatter:
                 break
             if turn_identity(turn) not in known:
                 unit = [one for one in draft.with_question_or_answer(turn) if turn_identity(one) not in known]
-                worded = self._word_recalled(draft, unit, turn, left, days)
+                worded = self._format_recalled(draft, unit, turn, left, days)
                 left -= self._recalled_cost(draft, worded, days)
                 known |= {turn_identity(line.turn) for line in worded}
                 days |= {line.day for line in worded}
                 draft.recalled += [replace(line, rank=rank) for line in worded]
         draft.left -= room - left
 
-    def _word_recalled(
+    def _format_recalled(
         self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int, days: Collection[str]
     ) -> list[FormattedTurn]:
         """A recalled turn with its question or answer; alone, if both do not fit; else empty.
@@ -274,7 +274,7 @@ class HistoryFormatter:
         """
         for turns in (unit, [turn]):
             limit = min(room, draft.longest)
-            worded = [line for one in turns if (line := self._word_or_shorten(draft, one, limit))]
+            worded = [line for one in turns if (line := self._format_or_shorten(draft, one, limit))]
             if len(worded) == len(turns) and self._recalled_cost(draft, worded, days) <= room:
                 return worded
         if draft.recalled:
@@ -285,9 +285,9 @@ class HistoryFormatter:
         short = self._wording.shorten(turn, self._recalled_style, inside, draft.asked_words)
         return [short] if short is not None else []
 
-    def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
+    def _format_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
         """A recalled turn within the limit, if need be shortened; None if it does not fit."""
-        worded = self._wording.word(turn, self._recalled_style, limit)
+        worded = self._wording.format_if_fits(turn, self._recalled_style, limit)
         if worded is None and limit == draft.longest:
             worded = self._wording.shorten(turn, self._recalled_style, limit, draft.asked_words)
         return worded
@@ -331,9 +331,9 @@ class HistoryFormatter:
                 recalled.get(turn_identity(turn), 0) for turn in block
             )  # these are no longer recalled
             room -= self._new_day_tokens(block, days)
-            worded = self._word_whole_block(block, room)
+            worded = self._format_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
-                worded = self._word_shortened_block(draft, block, room)
+                worded = self._format_shortened_block(draft, block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
@@ -352,7 +352,7 @@ class HistoryFormatter:
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
         """Summarise the turns before the recent ones in at most `room` tokens."""
-        earlier, beside = draft.turns[: draft.first], draft.beside_summary()
+        earlier, beside = draft.turns[: draft.first], draft.turns_beside_summary()
         summary = summarise(self._summarizer, earlier, room, beside) if earlier else Summary()
         draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
         draft.problem = summary.problem
@@ -362,18 +362,18 @@ class HistoryFormatter:
         new_days = {self._recent_style.day_heading(turn) for turn in block} - {"", *days}
         return sum(map(self._heading_tokens, new_days))
 
-    def _word_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+    def _format_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The lines of a block of turns, if all of them fit together; else None."""
         worded: list[FormattedTurn] = []
         for turn in block:
-            line = self._wording.word(turn, self._recent_style, room - _JOIN_TOKENS)
+            line = self._wording.format_if_fits(turn, self._recent_style, room - _JOIN_TOKENS)
             if line is None:
                 return None
             worded.append(line)
             room -= _token_sum([line])
         return worded
 
-    def _word_shortened_block(
+    def _format_shortened_block(
         self, draft: _HistoryDraft, block: Sequence[Turn], room: int
     ) -> list[FormattedTurn] | None:
         """The lines of a block, its turns cut to equal shares of the tokens; None if one cannot be."""
@@ -450,7 +450,7 @@ class _HistoryDraft:
         """The days of the recent turns, which have their headings."""
         return {worded.day for block in self.recent for worded in block}
 
-    def beside_summary(self) -> BesideSummary:
+    def turns_beside_summary(self) -> BesideSummary:
         """The turns after those that are summarised, and the texts of the turns that are told."""
         told = [*self.recalled, *(worded for block in self.recent for worded in block)]
         return BesideSummary(tuple(self.turns[self.first :]), tuple(worded.content for worded in told))

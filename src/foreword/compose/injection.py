@@ -17,7 +17,7 @@ from foreword.compose.share import Portion, within_share
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry, wrap_in_frame
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import is_foreign, quote_entry, source_attribution
 from foreword.text.sentences import sentence_spans
 from foreword.types import Source
@@ -108,7 +108,7 @@ class ContextFormatter:
         sections = (
             (_CLUSTER, self._category_lines(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
             (_SINGLE, self._category_lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
-            (_SHIFT, self._shift_lines(alerts, sources or {})),
+            (_SHIFT, self._lines_about_shifts(alerts, sources or {})),
             (_SESSION, self._category_lines(candidates, InjectionCategory.RECENT_SESSION)),
             (_TOPICS, [f"- {line}" for line in map(escape_entry, topics) if line]),
         )
@@ -244,7 +244,7 @@ class ContextFormatter:
         """The lines of the candidates of one category."""
         return [self.line(candidate) for candidate in candidates if candidate.category is category]
 
-    def _shift_lines(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
+    def _lines_about_shifts(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
         """The lines about shifts of activity; if there is a query, the first line is about it."""
         if not self.query.strip():
             return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
@@ -262,7 +262,7 @@ class ContextFormatter:
 
     def _alert_candidate(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
         """An alert as a candidate; its tokens are those of a section with this alert alone."""
-        section = "\n".join((_SHIFT, *self._shift_lines([alert], sources), ""))
+        section = "\n".join((_SHIFT, *self._lines_about_shifts([alert], sources), ""))
         return InjectionCandidate(
             memory_id=alert.memory_id,
             content=alert.summary,
@@ -293,9 +293,9 @@ def describe_age(created_at: datetime, now: datetime) -> str:
     if minutes < 1:
         return "Just now"
     if minutes < _MINUTE:
-        return f"{plural(minutes, 'minute')} ago"
+        return f"{number_with_noun(minutes, 'minute')} ago"
     if days < 1 or hours < _EARLIER_TODAY:
-        return f"{plural(hours, 'hour')} ago"
+        return f"{number_with_noun(hours, 'hour')} ago"
     return "Yesterday" if days == 1 else _describe_days_ago(days)
 
 
@@ -303,8 +303,8 @@ def _describe_days_ago(days: int) -> str:
     """An age of at least two days in the largest unit that fits: days, weeks, months or years."""
     for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
         if days >= length:
-            return f"{plural(days // length, unit)} ago"
-    return f"{plural(days, 'day')} ago"
+            return f"{number_with_noun(days // length, unit)} ago"
+    return f"{number_with_noun(days, 'day')} ago"
 
 
 def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:
@@ -425,14 +425,14 @@ class TemporalEnrichmentProvider:
         """The badges to show for each memory, in order, until the token budget is spent."""
         given: list[tuple[str, ...]] = []
         for memory in memories:
-            badges = _without_same_time(self.generate_badges(memory, query_time))
+            badges = _drop_same_time_badge(self.generate_badges(memory, query_time))
             cost = tokenizer.count(" " + self.format_badges(badges)) if badges else 0
             given.append(badges if cost <= budget else ())
             budget -= cost if cost <= budget else 0
         return given
 
 
-def _without_same_time(badges: list[str]) -> tuple[str, ...]:
+def _drop_same_time_badge(badges: list[str]) -> tuple[str, ...]:
     """The badges without "same time of day" where another says that the memory is recent."""
     recent = JUST_NOW in badges or RECENT in badges
     return tuple(badge for badge in badges if not (recent and badge == SAME_TIME))

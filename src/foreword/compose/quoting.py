@@ -25,7 +25,7 @@ _LANGUAGE = re.compile(r"[^\w+#.-]")
 _LONGEST_LANGUAGE = 24
 
 
-def quote_prose(text: str, *, after_label: bool = False) -> str:
+def escape_prose(text: str, *, after_label: bool = False) -> str:
     """Lines of text, none blank, none with a meaning in Markdown.
 
     With `after_label`, the first line follows a label, so nothing in it has to be escaped.
@@ -42,10 +42,10 @@ def quote_prose(text: str, *, after_label: bool = False) -> str:
 
 def quote_block(text: str) -> str:
     """The same lines as a block quotation in Markdown."""
-    return "\n".join(f"> {line}" for line in quote_prose(text).split("\n"))
+    return "\n".join(f"> {line}" for line in escape_prose(text).split("\n"))
 
 
-def quote_line(text: str, most: int = 0) -> str:
+def escape_line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than that many characters."""
     inside = _escape_unless_harmless(text)
     return cut_line(inside, most) if most else inside

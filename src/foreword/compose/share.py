@@ -39,7 +39,7 @@ class Portion:
     is_exempt: bool = False
 
 
-def find_exempt(results: Sequence[SearchResult]) -> frozenset[str]:
+def find_ids_exempt_from_share(results: Sequence[SearchResult]) -> frozenset[str]:
     """The ids of the results that were asked for, which do not count against the share."""
     best = max((result for result in results if result.score > 0), key=_score, default=None)
     only_printed = all(_is_from_tool_or_page(result.memory.source) for result in results if result.score > 0)

@@ -14,7 +14,7 @@ from foreword.errors import ValidationError
 from foreword.text.clean import indent_lines, join_lines, remove_invisible
 from foreword.text.frame import escape_entry
 from foreword.text.provenance import attribution, is_foreign, quote_entry, quote_lines
-from foreword.text.statements import describe_history
+from foreword.text.statements import describe_older_and_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ TEMPLATES = {
 }
 
 
-def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
+def format_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
     """One memory in the template's format; with its metadata, if asked for and not in the format."""
     one_line = "\n" not in template.separator and "\n" not in template.memory_format
     values = _variable_values(result, one_line=one_line)
@@ -124,7 +124,7 @@ def _describe_link(link: RelationLink | None) -> str:
 
 def _describe_replaced(result: SearchResult) -> str:
     """The statements that the memory replaced, on the same line and escaped; "" if there are none."""
-    told = describe_history(result.history, result.later)
+    told = describe_older_and_later(result.history, result.later)
     return f" {escape_entry(told)}" if told else ""
 
 

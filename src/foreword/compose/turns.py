@@ -102,14 +102,14 @@ class TurnWording:
         """The number of tokens in the text."""
         return self._cached_count(text) if len(text) <= _LONGEST_REMEMBERED else self._tokenizer.count(text)
 
-    def word(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
+    def format_if_fits(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
         """The turn, if it has at most `room` tokens; else None. A turn that is far too long is not read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
-        whole = self._word_whole(turn, style)
+        whole = self._format_whole_turn(turn, style)
         return whole if whole.tokens <= room else None
 
-    def _word_whole(self, turn: Turn, style: TurnStyle) -> FormattedTurn:
+    def _format_whole_turn(self, turn: Turn, style: TurnStyle) -> FormattedTurn:
         """The whole turn, from the cache if it is there.
 
         The key is the `id` of the turn object; the cached line refers to the turn, so no other object can get
@@ -133,7 +133,7 @@ class TurnWording:
         If its images leave no tokens for words, they are left out and only their marks stay. Returns None if
         the turn cannot be shortened that far.
         """
-        made = self.word(turn, style, room)
+        made = self.format_if_fits(turn, style, room)
         if made is None:
             short = shorten_text(
                 turn.text,
@@ -156,7 +156,7 @@ class TurnWording:
         )
 
 
-def word_turns_within(
+def format_turns_within(
     turns: Sequence[Turn], room: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()
 ) -> tuple[FormattedTurn, ...]:
     """All of the turns, in `room` tokens if possible: the longest keep their ends and what is asked for."""
@@ -195,7 +195,7 @@ def _escape_short_text(text: str) -> str:
     return escape_headings(text).strip()
 
 
-def shorten_worded_turn(
+def shorten_formatted_turn(
     turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked_words: Collection[str] = ()
 ) -> FormattedTurn | None:
     """The line in at most `room` tokens: its ends and what is asked for; None if they are too few."""

@@ -51,12 +51,12 @@ class UserContext:
 NO_USER = UserContext()
 
 
-def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Tokenizer) -> UserContext:
+def fit_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Tokenizer) -> UserContext:
     """As many of the lines as fit, the first preferred."""
     told = NO_USER
     for line in lines:
         chosen = (*told.lines, line)
-        text = user_text(chosen)
+        text = text_about_user(chosen)
         tokens = tokenizer.count(text)
         if tokens <= max_tokens:
             told = UserContext(chosen, text, tokens)
@@ -65,11 +65,11 @@ def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Token
 
 def make_user_context(lines: Sequence[UserLine], tokenizer: Tokenizer) -> UserContext:
     """A user context of these lines, with its text and token count."""
-    text = user_text(lines)
+    text = text_about_user(lines)
     return UserContext(tuple(lines), text, tokenizer.count(text)) if lines else NO_USER
 
 
-def user_text(lines: Sequence[UserLine]) -> str:
+def text_about_user(lines: Sequence[UserLine]) -> str:
     """The lines under two headings, wishes and facts; empty without lines."""
     parts = []
     for heading, wanted in ((_RULES, True), (_FACTS, False)):

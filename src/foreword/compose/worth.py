@@ -18,7 +18,7 @@ from foreword.compose.entity_context import without_details
 from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_chunk
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
-from foreword.compose.turns import exchange_blocks, shorten_worded_turn
+from foreword.compose.turns import exchange_blocks, shorten_formatted_turn
 from foreword.compose.user_context import make_user_context
 from foreword.types import BesideSummary
 
@@ -79,7 +79,7 @@ class Part:
     worth: float
 
 
-def find_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[Part]:
+def find_droppable_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[Part]:
     """All parts that can be dropped; no two of one kind share a place."""
     history = content.history
     if history.summary:
@@ -127,12 +127,14 @@ def reduce_to_target(
 
     If even dropping all parts is not enough, the content is over the target.
     """
-    choice = _Choice(content, tokenizer, sorted(find_parts(content, tokenizer), key=lambda part: part.worth))
+    choice = _Choice(
+        content, tokenizer, sorted(find_droppable_parts(content, tokenizer), key=lambda part: part.worth)
+    )
     choice.drop_least_worth(target)
     choice.summarise_dropped_turns(target, summarise)
     choice.drop_least_worth(target)
     for margin in _MARGINS:
-        choice.take_back_what_fits(target, margin)
+        choice.restore_parts_that_fit(target, margin)
     choice.lengthen_summary(target, summarise)
     return choice.build_content(), tuple(choice.describe_losses())
 
@@ -172,7 +174,9 @@ class _Choice:
         half = (self.tokenizer.count(before) + sum(turn.tokens for turn in gone)) // 2
         room = min(_MAX_SUMMARY_TOKENS, int(target * _SUMMARY_SHARE), half)
         if room >= MIN_CUT_TOKENS:
-            self.summary = summarise(before, [worded.turn for worded in gone], room, self._beside_summary())
+            self.summary = summarise(
+                before, [worded.turn for worded in gone], room, self._turns_beside_summary()
+            )
 
     def lengthen_summary(self, target: int, summarise: Summarise) -> None:
         """Make the summary of dropped turns longer, if many tokens are still left over."""
@@ -185,18 +189,18 @@ class _Choice:
         if room < MIN_CUT_TOKENS:
             return
         earlier, before = self.content.history.summary or "", self.summary
-        self.summary = summarise(earlier, gone, room, self._beside_summary())
+        self.summary = summarise(earlier, gone, room, self._turns_beside_summary())
         if self._count_tokens() > target:
             self.summary = before
 
-    def _beside_summary(self) -> BesideSummary:
+    def _turns_beside_summary(self) -> BesideSummary:
         """The recent turns that stay, and the texts of all turns that stay."""
         history = self.content.history
         recent = self._kept_parts("recent", history.recent_turns)
         told = [*self._kept_parts("recalled", history.recalled), *recent]
         return BesideSummary([one.turn for one in recent], [one.content for one in told])
 
-    def take_back_what_fits(self, target: int, margin: int) -> None:
+    def restore_parts_that_fit(self, target: int, margin: int) -> None:
         """Take back dropped parts that fit, the most worth first, and shorten one that does not."""
         for part in [
             part for part in self.parts if any((part.kind, at) in self.shortened for at in part.places)
@@ -242,7 +246,7 @@ class _Choice:
         turns = self.content.history.recent_turns if part.kind == "recent" else self.content.history.recalled
         longest = max(part.places, key=lambda at: turns[at].tokens)
         others = part.tokens - turns[longest].tokens
-        line = shorten_worded_turn(turns[longest], room - others, self.tokenizer, asked)
+        line = shorten_formatted_turn(turns[longest], room - others, self.tokenizer, asked)
         if line is None:
             return 0
         self.shortened[part.kind, longest] = line

@@ -21,7 +21,7 @@ a `CacheConfig` for its `EmbeddingCache`, and a `Tokenizer` (`TiktokenTokenizer`
 
 from __future__ import annotations
 
-import importlib
+from foreword.lazy import load_public_name
 
 _HOMES = {
     "foreword.engine.context_engine": ("ContextEngine",),
@@ -54,11 +54,7 @@ __all__ = sorted(_HOME)  # noqa: PLE0605  (made of the table above)
 
 def __getattr__(name: str) -> object:
     """Import a name when it is first used: importing `foreword.engine.base` must not load an encoder."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'foreword.engine' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    return load_public_name(name, _HOME, globals())
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ from foreword.store.browsing import (
     ListReplaced,
     PreviewDelete,
 )
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import may_replace
 from foreword.types import MENTIONS, REPLACES, Relation
 
@@ -272,22 +272,22 @@ class Browser:
         return ForgetProof(gone.ids, (*still_stored, *problems))
 
 
-def describe_what_goes_along(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
+def describe_what_else_is_removed(preview: DeletePreview, ids: Iterable[str]) -> list[str]:
     """What forgetting these items would remove beside them, each in a few words; what is not, is left out."""
     named = set(ids)
     made = sum(item.id not in named for item in preview.items)
     return [
         words
         for number, words in (
-            (made, f"{plural(made, 'item')} made from that"),
-            (preview.relations, plural(preview.relations, "relation")),
-            (preview.receipts, f"{plural(preview.receipts, 'receipt')} whose question repeats it"),
+            (made, f"{number_with_noun(made, 'item')} made from that"),
+            (preview.relations, number_with_noun(preview.relations, "relation")),
+            (preview.receipts, f"{number_with_noun(preview.receipts, 'receipt')} whose question repeats it"),
         )
         if number
     ]
 
 
-def metadata_for_people(item: Item) -> dict[str, object]:
+def displayable_metadata(item: Item) -> dict[str, object]:
     """The metadata of an item that says something: without what is empty, and without lists of ids."""
     hidden = (MENTIONS, "derived_from", "turns")
     return {name: value for name, value in item.metadata.items() if name not in hidden and value}

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from foreword import config, pipeline
-from foreword.capture import jsonl
 from foreword.capture.folder import file_items
 from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
+from foreword.engine import jsonl
 from foreword.engine.defaults import (
     choose_summarizer,
     default_provider,
@@ -45,7 +45,7 @@ from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace,
 from foreword.spaces.bundled import BundledReranker
 from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.text.words import content_words
 from foreword.types import Filters, Item, Query, Relation, SearchResult, Source, content_hash
@@ -393,13 +393,13 @@ class ContextEngine:
     def export(self, workspace: str) -> Iterator[str]:
         """All items of a workspace, then all relations, as lines of JSON."""
         for item in self.store.scan(workspace):
-            yield jsonl.item_line(item)
+            yield jsonl.item_as_json_line(item)
         for relation in self.store.run(ListRelations(workspace)):
-            yield jsonl.relation_line(relation)
+            yield jsonl.relation_as_json_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
         """Store lines in `export`'s format, and return how many; all are checked before any is stored."""
-        read = list(jsonl.read_lines(lines, workspace, self.clock()))
+        read = list(jsonl.parse_exported_lines(lines, workspace, self.clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
         ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
@@ -504,7 +504,7 @@ class ContextEngine:
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
         from foreword.recipes import chat  # other recipes do without it, and it takes long to import
 
-        query = replace(query, text=question_first(query.text))
+        query = replace(query, text=put_question_first(query.text))
         template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
             template,

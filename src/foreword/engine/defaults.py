@@ -1,6 +1,6 @@
 """Makes the parts of an engine that its caller does not pass: the store, encoder, reader and summarizer.
 
-Most are imported inside functions, because the processes that read files need `views_of_item` alone.
+Most are imported inside functions, because the processes that read files need `index_terms_of_item` alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SUMMARY_TIMEOUT_SECONDS = 20.0
 
 
-def views_of_item(item: Item) -> Views:
+def index_terms_of_item(item: Item) -> Views:
     """The parts of the code names in an item, and the entities that it mentions.
 
     In code, entities are found by its code names alone. The rules for prose would find little more there and
@@ -66,12 +66,12 @@ def open_store(settings: Settings, address: str) -> Store:
     if address == LOCAL:
         from foreword.store.sqlite import SqliteStore
 
-        return SqliteStore(settings.workspaces, views_of_item, limits, reason, vectors=vectors)
+        return SqliteStore(settings.workspaces, index_terms_of_item, limits, reason, vectors=vectors)
     if not address.startswith(("postgres://", "postgresql://")):
         raise ValidationError(f"a store is {LOCAL!r} or an address that begins with postgres://")
     from foreword.store.postgres.store import PostgresStore
 
-    return PostgresStore(address, views_of_item, limits, reason, vectors=vectors)
+    return PostgresStore(address, index_terms_of_item, limits, reason, vectors=vectors)
 
 
 def default_provider(settings: Settings) -> EmbeddingProvider | None:

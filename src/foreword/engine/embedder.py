@@ -242,7 +242,7 @@ class Embedder:
 
     def _store_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
         """Store relations to the items that these replace; logs a warning if that fails."""
-        judge = self._judge
+        judge = self._replacement_judge
         if judge is None:
             return
         space = self._space
@@ -254,7 +254,7 @@ class Embedder:
             _log.warning("replacements not kept", workspace=workspace, error=str(error))
 
     @cached_property
-    def _judge(self) -> ReplacementJudge | None:
+    def _replacement_judge(self) -> ReplacementJudge | None:
         """What judges new items; made with the first of them, since what it needs takes long to import."""
         return self._make_judge() if self._make_judge else None
 

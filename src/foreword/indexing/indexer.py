@@ -210,7 +210,7 @@ class _IndexingRun:
 
     def _start_reader_pool(self) -> reading.ReaderPool | None:
         """A pool of reader processes; None if they would not help or cannot be started."""
-        processes = reading.count_processes() if self._reader.can_run_elsewhere() else 0
+        processes = reading.choose_reader_count() if self._reader.can_run_elsewhere() else 0
         try:
             return reading.ReaderPool(self._reader, processes) if processes else None
         except OSError as error:

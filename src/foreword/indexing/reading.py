@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 from foreword.capture.folder.file_items import cut_file, file_stamp
 from foreword.capture.folder.walk import read_file
 from foreword.capture.item_checks import check_item, have_no_secrets, redact_item
-from foreword.engine.defaults import views_of_item
+from foreword.engine.defaults import index_terms_of_item
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -93,7 +93,7 @@ class FileReader:
             return FileRead("", skipped=skipped)
         stamp = file_stamp(file, content.hash, self.root)
         items = self.prepare_items(cut.items, skipped, stamp, verbatim=cut.verbatim)
-        return FileRead(content.hash, items, tuple(map(views_of_item, items)), skipped)
+        return FileRead(content.hash, items, tuple(map(index_terms_of_item, items)), skipped)
 
     def prepare_items(
         self,
@@ -125,7 +125,7 @@ class FileReader:
         return type(self.tokenizer).__module__.startswith("foreword.")
 
 
-def count_processes() -> int:
+def choose_reader_count() -> int:
     """How many readers to start on this machine; 0 if it has one processor, needed by the writer."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(processors, _MAX_PROCESSES) if processors > 1 else 0
@@ -192,7 +192,7 @@ class _ReaderProcess:
     def __init__(self, reader: FileReader) -> None:
         self._child = subprocess.Popen(  # noqa: S603  (this very interpreter)
             # Without -P, a file in the working folder could be imported in place of a standard module.
-            [sys.executable, "-P", "-c", f"from {__name__} import serve_requests; serve_requests()"],
+            [sys.executable, "-P", "-c", f"from {__name__} import serve_file_reads; serve_file_reads()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -229,7 +229,7 @@ class _ReaderProcess:
         return pickle.load(cast("BinaryIO", self._child.stdout))  # noqa: S301  (our own child)
 
 
-def serve_requests() -> None:
+def serve_file_reads() -> None:
     """Answer requests from standard input until it ends; the answers go to the original standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this process
     answers = os.fdopen(os.dup(1), "wb")

@@ -51,7 +51,7 @@ def is_yes(text: str) -> bool:
     return len(text) <= _MAX_YES_CHARACTERS and matches_cue("agrees", plain_line(text))
 
 
-def agreed_answer(text: str, request: str) -> str:
+def find_agreeing_sentence(text: str, request: str) -> str:
     """The sentence with which an answer agrees to a request for a change; empty if it does not agree.
 
     It begins like an agreement or repeats a new day, time or number, and neither refuses nor only offers it.

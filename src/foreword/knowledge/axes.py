@@ -51,7 +51,7 @@ def describe_whole_experience(experience: Experience) -> str:
         ("Prediction", experience.prediction),
         ("Outcome", f"{outcome.status} - {outcome.result}" if outcome else ""),
         ("Surprise", experience.surprise),
-        ("Root cause", _word_root_cause(experience)),
+        ("Root cause", _format_root_cause(experience)),
         ("Lesson", _what_worked(experience)),
         ("Takeaway", _advice_for_next_time(experience)),
     )
@@ -79,7 +79,7 @@ def describe_surprise(experience: Experience) -> str:
         ("Expected", experience.prediction),
         ("Actual", experience.outcome.result),
         ("Surprise", experience.surprise),
-        ("Root cause", _word_root_cause(experience)),
+        ("Root cause", _format_root_cause(experience)),
     )
 
 
@@ -129,7 +129,7 @@ def _advice_for_next_time(experience: Experience) -> str:
     return experience.lesson.takeaway if experience.lesson else ""
 
 
-def _word_root_cause(experience: Experience) -> str:
+def _format_root_cause(experience: Experience) -> str:
     """The category and description of the root cause; empty if none was given."""
     cause = experience.root_cause
     return f"{cause.category} - {cause.description}" if cause else ""

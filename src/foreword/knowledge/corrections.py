@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.command_results import is_tool_output
-from foreword.knowledge.progress_cues import cue, is_question, task_words
-from foreword.knowledge.settled import read_settled
+from foreword.knowledge.progress_cues import cue_pattern, is_question, task_words
+from foreword.knowledge.settled import settled_kind_of_statement
 from foreword.knowledge.stated_values import CLOSELY, closeness_of_fit, read_values
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
@@ -104,8 +104,8 @@ def _line_of_possible_correction(text: str) -> str:
         return ""
     line = plain_line(" ".join(one for one in split_sentences(text) if not is_question(one)))
     words = len(line.split())
-    marked = cue("contradicts").match(line) or any(
-        cue(name).search(line) for name in ("corrects", "revokes", "cancels")
+    marked = cue_pattern("contradicts").match(line) or any(
+        cue_pattern(name).search(line) for name in ("corrects", "revokes", "cancels")
     )
     return line if words <= _MAX_WORDS_UNMARKED or (marked and words <= _MAX_WORDS) else ""
 
@@ -117,19 +117,21 @@ def is_revocation(text: str) -> bool:
     Postgres".
     """
     line = plain_line(text)
-    if not (cue("revokes").search(line) or cue("cancels").search(line)):
+    if not (cue_pattern("revokes").search(line) or cue_pattern("cancels").search(line)):
         return False
     clauses = (clause.strip(_MARKS) for clause in _CLAUSE_END.split(line))
     others = [
-        one for one in clauses if one and not (cue("revokes").search(one) or cue("cancels").search(one))
+        one
+        for one in clauses
+        if one and not (cue_pattern("revokes").search(one) or cue_pattern("cancels").search(one))
     ]
     return not any(_names_replacement(clause) for clause in others)
 
 
 def _names_replacement(clause: str) -> bool:
     """Whether a clause beside a revocation names something in place of what is taken back."""
-    is_value = len(clause.split()) <= _MAX_WORDS_LEFT and not cue("fillers").search(clause)
-    return is_value or bool(read_settled(clause))
+    is_value = len(clause.split()) <= _MAX_WORDS_LEFT and not cue_pattern("fillers").search(clause)
+    return is_value or bool(settled_kind_of_statement(clause))
 
 
 def _states_something(item: Item) -> bool:
@@ -152,8 +154,8 @@ def _find_corrected_by_value(
     item: Item, line: str, near: Sequence[Item], *, is_answer: bool
 ) -> list[Corrected]:
     """The statement with a value that the new one fits best, and those nearby that repeat that value."""
-    corrects_own = bool(cue("corrects").search(line))
-    beginning = cue("contradicts").match(line)
+    corrects_own = bool(cue_pattern("corrects").search(line))
+    beginning = cue_pattern("contradicts").match(line)
     marked = corrects_own or beginning is not None
     is_short = len(line.split()) <= _MAX_WORDS_UNMARKED
     if not marked and (is_answer or not is_short):
@@ -165,22 +167,22 @@ def _find_corrected_by_value(
     if not marked or is_weak:
         # "Oh, Mia, how lovely!" addresses somebody, and "it's called Doreen, it never stops" names something.
         new = frozenset(value for value in new if value.kind != "name")
-    if _forbids(line) and not (corrects_own or is_short):
+    if _opens_with_forbidding_no(line) and not (corrects_own or is_short):
         near = [one for one in near if not task_words(line).isdisjoint(task_words(one.text))]
     is_slip = corrects_own or _SLIP.match(line) is not None
     candidates = _sort_own_words_first(item, near) if is_slip else near
     change = _find_change(line, new, candidates if marked else near[:1])
     if change is None:
         return []
-    alike = [one for one in near if one is change.item or _repeats(one, change)]
+    alike = [one for one in near if one is change.item or _has_replaced_values(one, change)]
     return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
 
 
-def _forbids(line: str) -> bool:
+def _opens_with_forbidding_no(line: str) -> bool:
     """Whether a turn begins with a "no" that belongs to the next words: "no meat for the two of us"."""
     bare = _BARE_NO.match(line)
     return bare is not None and not (
-        cue("contradicts").match(line, bare.end()) or _opens_with_value(line[bare.end() :])
+        cue_pattern("contradicts").match(line, bare.end()) or _opens_with_value(line[bare.end() :])
     )
 
 
@@ -235,7 +237,7 @@ def _read_change(item: Item, new: frozenset[Value], denied: frozenset[str]) -> _
     return _Change(item, frozenset(go for go, _ in changed), frozenset(come for _, come in changed), best)
 
 
-def _repeats(item: Item, change: _Change) -> bool:
+def _has_replaced_values(item: Item, change: _Change) -> bool:
     """Whether an item has all the values that a change takes away, and none that it brings."""
     values = read_values(item.text)
     has_gone = all(any(gone.is_same(value) for value in values) for gone in change.gone)
@@ -250,11 +252,11 @@ def _read_new_values(line: str, speakers: frozenset[str]) -> frozenset[Value]:
     """
     said = _drop_correction_words(line)
     first = read_values(next(iter(split_sentences(said)), ""), opens_with_name=True)
-    names = (value for value in first if value.kind == "name" and not _is_address(value, speakers))
+    names = (value for value in first if value.kind == "name" and not _names_a_speaker(value, speakers))
     return frozenset((*names, *(value for value in read_values(said) if value.kind != "name")))
 
 
-def _is_address(name: Value, speakers: frozenset[str]) -> bool:
+def _names_a_speaker(name: Value, speakers: frozenset[str]) -> bool:
     """Whether a name, or the short form of one, is that of a speaker."""
     return any(speaker.startswith(" ".join(name.words)) for speaker in speakers)
 
@@ -289,7 +291,9 @@ def _find_corrected_without_value(
 
     After a question, a bare "no" is an answer and takes nothing back.
     """
-    takes_back = bool(cue("corrects").search(line)) or (not is_answer and _begins_with_revocation(line))
+    takes_back = bool(cue_pattern("corrects").search(line)) or (
+        not is_answer and _begins_with_revocation(line)
+    )
     unknown_value = not takes_back and not is_answer and _names_bare_value(line)
     if not (takes_back or unknown_value):
         return []
@@ -326,7 +330,7 @@ def _begins_with_revocation(line: str) -> bool:
 
 def _find_revocation(line: str) -> re.Match[str] | None:
     """The first words that take something back."""
-    matches = [match for name in ("revokes", "cancels") if (match := cue(name).search(line))]
+    matches = [match for name in ("revokes", "cancels") if (match := cue_pattern(name).search(line))]
     return min(matches, key=lambda match: match.start(), default=None)
 
 
@@ -339,27 +343,27 @@ def _read_revoked(line: str) -> frozenset[str]:
     rest = _CLAUSE_END.split(line[match.end() :], maxsplit=1)[0] if match else ""
     if match is None or _POINTS_LAST.search(match.group()) or _POINTS_FIRST.match(rest):
         return frozenset()
-    words = (word for word in content_words(cue("fillers").sub(" ", rest)) if word not in STOPWORDS)
+    words = (word for word in content_words(cue_pattern("fillers").sub(" ", rest)) if word not in STOPWORDS)
     return task_words(" ".join(words)) - task_words(_POINTING_NOUNS)
 
 
 def _names_bare_value(line: str) -> bool:
     """Whether nothing but a word or two follows a word that plainly contradicts: "no, lyon"."""
-    match = cue("contradicts").match(line)
-    if match is None or not cue("contradicts").match(_WEAK_MARKS.sub("", line, count=1)):
+    match = cue_pattern("contradicts").match(line)
+    if match is None or not cue_pattern("contradicts").match(_WEAK_MARKS.sub("", line, count=1)):
         return False
     left = _drop_correction_words(line).split()
     rest = _WAIT.sub("", line[match.end() :])
-    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(rest)
+    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue_pattern("fillers").search(rest)
 
 
 def _drop_correction_words(line: str) -> str:
     """A correction without the words that only mark it as one, such as "no" and "I meant"."""
-    match = cue("contradicts").match(line)
+    match = cue_pattern("contradicts").match(line)
     while match is not None and match.end() > 0:
         line = line[match.end() :].lstrip(_MARKS)
-        match = cue("contradicts").match(line)
-    return cue("corrects").sub(" ", line).strip(" .!,")
+        match = cue_pattern("contradicts").match(line)
+    return cue_pattern("corrects").sub(" ", line).strip(" .!,")
 
 
 def _has_most_of(words: frozenset[str], item: Item) -> bool:

@@ -17,8 +17,8 @@ from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
 from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
 from foreword.knowledge.parts import changes_only_part
-from foreword.knowledge.progress_cues import cue, is_question, task_words
-from foreword.knowledge.settled import read_settled
+from foreword.knowledge.progress_cues import cue_pattern, is_question, task_words
+from foreword.knowledge.settled import settled_kind_of_statement
 from foreword.store.base import ListRecent
 from foreword.text.clean import plain_line
 from foreword.text.provenance import is_trusted_as_much
@@ -83,7 +83,7 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
     by_id = {item.id: item for item in items} | changes.others
     chains: dict[str, list[str]] = {}
     for name in found:
-        last, *older = reversed(changes.follow(name))
+        last, *older = reversed(changes.successor_chain(name))
         kept = chains.setdefault(last, [])
         kept += [one for one in older if one not in kept]
     decisions = [
@@ -116,7 +116,7 @@ def read_settled_kind(item: Item) -> Settled:
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _first_settled_kind(text: str, *, by_agent: bool) -> Settled:
     """The kind of the first statement in a text that settles something; "" if none does."""
-    kinds = (read_settled(one, by_agent=by_agent) for one in split_statements(text))
+    kinds = (settled_kind_of_statement(one, by_agent=by_agent) for one in split_statements(text))
     return next((kind for kind in kinds if kind), "")
 
 
@@ -126,7 +126,10 @@ def settled_text(item: Item) -> str:
         return item.text.strip()
     by_agent = item.source.trust != "user"
     statements = split_statements(item.text[:_MAX_CHARACTERS])
-    return "\n".join(one for one in statements if read_settled(one, by_agent=by_agent)) or item.text.strip()
+    return (
+        "\n".join(one for one in statements if settled_kind_of_statement(one, by_agent=by_agent))
+        or item.text.strip()
+    )
 
 
 def _still_holds(item: Item) -> bool:
@@ -179,7 +182,7 @@ class _Changes:
         """The changes that relations, metadata and later items state; `items` are oldest first."""
         changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
         changes._read_relations(store, workspace, [item for item in items if item.id in found])
-        changes._read_later_words(items, found)
+        changes._find_later_corrections(items, found)
         missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
         changes.others |= (
             {item.id: item for item in store.get(workspace, *missing) if item} if missing else {}
@@ -204,7 +207,7 @@ class _Changes:
                     self.disputed.setdefault(name, []).append(one.memory.id)
                     self.others[one.memory.id] = one.memory
 
-    def _read_later_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
+    def _find_later_corrections(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
         """Read from the words of later items what they correct or take back."""
         said: dict[str, list[Item]] = {}
         standing: dict[str, frozenset[str]] = {}
@@ -230,7 +233,7 @@ class _Changes:
         self.successors.setdefault(older.id, item.id)
         standing.pop(older.id, None)
 
-    def follow(self, name: str) -> list[str]:
+    def successor_chain(self, name: str) -> list[str]:
         """The id, followed by the ids of its successors, one after the other."""
         chain = [name]
         while (successor := self.successors.get(chain[-1])) and successor not in chain:
@@ -254,7 +257,7 @@ def _revoking_words(text: str) -> frozenset[str]:
     sentences = [
         said
         for sentence in split_sentences(text)
-        if cue("revokes").search(said := plain_line(sentence)) or cue("cancels").search(said)
+        if cue_pattern("revokes").search(said := plain_line(sentence)) or cue_pattern("cancels").search(said)
         if not is_question(said)
     ]
     return task_words(" ".join(sentences)) if sentences else frozenset()

@@ -161,7 +161,7 @@ class _Sources:
         self._changes = [at for at, turn in enumerate(self._all_turns) if read_left_behind(turn.text)]
         self._told: set[str] = set()
 
-    def expect(self, weighed: Iterable[Weighed]) -> None:
+    def note_candidates(self, weighed: Iterable[Weighed]) -> None:
         """Note which sentences will be asked about, so that their turns are looked up together."""
         heaviest = sorted(weighed, key=lambda pair: pair[1])
         places = (place for one, _ in heaviest for place in (one.turn - 1, one.turn) if place >= 0)
@@ -198,24 +198,24 @@ class _Sources:
         if newer is not None:
             self.mark_told(newer.text)
 
-    def place_in_order(self, sentence: Sentence) -> tuple[int, int]:
+    def position_in_conversation(self, sentence: Sentence) -> tuple[int, int]:
         """The place of a sentence in the conversation: its turn, and its number there."""
         return sentence.turn, self.conversation.sentences_of_turn(sentence.turn).index(sentence)
 
-    def leaned_on(self, sentence: Sentence) -> list[Sentence]:
+    def sentences_needed_before(self, sentence: Sentence) -> list[Sentence]:
         """The sentences just before one without which it would mean something else, in their order."""
         needed: list[Sentence] = []
         current: Sentence | None = sentence
         while current is not None and len(needed) <= _MAX_LEANED_ON:
-            current = self._just_before(current)
+            current = self._sentence_needed_before(current)
             needed += [current] if current is not None else []
         return needed[::-1]
 
-    def _just_before(self, sentence: Sentence) -> Sentence | None:
+    def _sentence_needed_before(self, sentence: Sentence) -> Sentence | None:
         """The sentence that one leans on; None if it stands by itself, or nothing was said before it."""
         if not leans_on_previous(sentence.text):
             return None
-        turn, number = self.place_in_order(sentence)
+        turn, number = self.position_in_conversation(sentence)
         if number:
             return self.conversation.sentences_of_turn(turn)[number - 1]
         before = self.conversation.sentences_of_turn(turn - 1) if turn else ()
@@ -303,15 +303,15 @@ class _Draft:
     def write(self) -> str:
         """The best sentences, as many as fit; if none fits, the beginning of the best one."""
         weighed, important = self._conversation.weigh(), self._conversation.important_sentences()
-        self._sources.expect((*weighed, *important))
+        self._sources.note_candidates((*weighed, *important))
         chosen = self._choose_by_rank(weighed, important)
-        while chosen and self._tokenizer.count(self._word_lines(chosen)) > self._max_tokens:
+        while chosen and self._tokenizer.count(self._format_lines(chosen)) > self._max_tokens:
             chosen.pop()  # tokens do not add up exactly
         if chosen:
-            return self._word_lines(chosen)
+            return self._format_lines(chosen)
         alone = (pair for pair in weighed if pair[0].content_words and self._may_be_cut(pair[0]))
         best = max(alone, key=lambda pair: pair[1], default=None)
-        return self._word_beginning(best[0]) if best else ""
+        return self._shorten_to_beginning(best[0]) if best else ""
 
     def _choose_by_rank(self, weighed: list[Weighed], important: list[Weighed]) -> list[Sentence]:
         """The important sentences within their share of tokens, then the heaviest, then any that fit."""
@@ -323,7 +323,7 @@ class _Draft:
         chosen += self._choose_more(chosen, important)
         if self._room >= _MIN_TOKENS:
             unusual = self._conversation.unusual_sentences()
-            self._sources.expect(unusual)
+            self._sources.note_candidates(unusual)
             chosen += self._choose_more(chosen, unusual)
         return chosen
 
@@ -347,7 +347,7 @@ class _Draft:
         """
         if self._sources.is_told(sentence):
             return False
-        texts = self._quote_with_leaned_on(sentence)
+        texts = self._quote_with_needed_sentences(sentence)
         if texts is None:
             return False
         lines = join_by_speaker((self._speaker(one), text) for one, text in texts.items())
@@ -361,9 +361,9 @@ class _Draft:
             self._sources.mark_taken(one)
         return True
 
-    def _quote_with_leaned_on(self, sentence: Sentence) -> dict[Sentence, str] | None:
+    def _quote_with_needed_sentences(self, sentence: Sentence) -> dict[Sentence, str] | None:
         """A sentence and those it leans on that are not chosen yet; None if one must not be told."""
-        before = self._sources.leaned_on(sentence)
+        before = self._sources.sentences_needed_before(sentence)
         if len(before) > _MAX_LEANED_ON:
             return None
         texts: dict[Sentence, str] = {}
@@ -388,10 +388,10 @@ class _Draft:
     def _speaker(self, sentence: Sentence) -> str:
         return self._turns[sentence.turn].speaker
 
-    def _word_lines(self, chosen: list[Sentence]) -> str:
+    def _format_lines(self, chosen: list[Sentence]) -> str:
         """The text of the summary: decisions, open questions, then the rest, each in the order of speech."""
         groups: dict[str, list[Sentence]] = {_DECIDED: [], _OPEN: [], "": []}
-        for run in self._runs(chosen):
+        for run in self._group_into_runs(chosen):
             labels = {self._label(sentence) for sentence in run}
             groups[next(label for label in groups if label in labels)] += run
         lines: list[str] = []
@@ -400,12 +400,14 @@ class _Draft:
             lines += [label + line for line in spoken]
         return "\n".join(lines)
 
-    def _runs(self, chosen: list[Sentence]) -> list[list[Sentence]]:
+    def _group_into_runs(self, chosen: list[Sentence]) -> list[list[Sentence]]:
         """The chosen sentences in their order, each in one run with those that it leans on."""
-        every = {one for sentence in chosen for one in (*self._sources.leaned_on(sentence), sentence)}
+        every = {
+            one for sentence in chosen for one in (*self._sources.sentences_needed_before(sentence), sentence)
+        }
         runs: list[list[Sentence]] = []
-        for sentence in sorted(every, key=self._sources.place_in_order):
-            if runs and self._sources.leaned_on(sentence)[-1:] == runs[-1][-1:]:
+        for sentence in sorted(every, key=self._sources.position_in_conversation):
+            if runs and self._sources.sentences_needed_before(sentence)[-1:] == runs[-1][-1:]:
                 runs[-1].append(sentence)
             else:
                 runs.append([sentence])
@@ -422,9 +424,9 @@ class _Draft:
         """Whether a sentence may be told by its beginning: it stands alone, holds, and is not told yet."""
         sources = self._sources
         is_valid = sources.find_newer(sentence) is None and not sources.echoes_replaced(sentence)
-        return is_valid and not sources.is_told(sentence) and not sources.leaned_on(sentence)
+        return is_valid and not sources.is_told(sentence) and not sources.sentences_needed_before(sentence)
 
-    def _word_beginning(self, sentence: Sentence) -> str:
+    def _shorten_to_beginning(self, sentence: Sentence) -> str:
         """The beginning of a sentence that fits, with an ellipsis; empty if it has fewer than two words."""
         text = drop_openers(sentence.text) if self._is_english else sentence.text
         line = join_by_speaker([(self._speaker(sentence), text)])[0]

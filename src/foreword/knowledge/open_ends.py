@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.knowledge.command_results import is_tool_output, read_test_result
 from foreword.knowledge.progress_cues import (
-    cue,
+    cue_pattern,
     is_question,
-    list_head,
-    lists_rest,
-    naming_words,
+    lists_what_is_open,
+    open_list_head_pattern,
     task_words,
+    task_words_without_stopwords,
 )
 from foreword.store.base import ListRecent
 from foreword.text.clean import plain_line
@@ -97,7 +97,7 @@ class OpenEnd:
     @property
     def labelled_text(self) -> str:
         """The text with "Open: " before it, unless it begins with such a word itself."""
-        return self.text if list_head().match(plain_line(self.text)) else f"Open: {self.text}"
+        return self.text if open_list_head_pattern().match(plain_line(self.text)) else f"Open: {self.text}"
 
     @property
     def words(self) -> frozenset[str]:
@@ -156,7 +156,7 @@ def _may_close(newer: Item, end: OpenEnd) -> bool:
     """
     is_echo = newer.source.trust == "agent" and newer.session == end.item.session
     is_about = not end.is_several and bool(task_words(newer.text) & end.words)
-    return is_about and (not is_echo or bool(_closing_sentences(newer)))
+    return is_about and (not is_echo or bool(_sentences_that_close_something(newer)))
 
 
 def read_open_end(item: Item) -> OpenEnd | None:
@@ -168,13 +168,13 @@ def read_open_end(item: Item) -> OpenEnd | None:
     if item.kind == "commit" or item.superseded_by or item.metadata.get(CLOSED):
         return None
     sentences = _cached_sentences(item.text[:_MAX_CHARACTERS])
-    places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
+    places = [place for place, sentence in enumerate(sentences) if leaves_something_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
     said = [sentences[place] for place in _add_list_items(sentences, places)]
     if not said or (not task_words(" ".join(said)) and len(task_words(item.text)) <= _MIN_WORDS):
         return None  # "nice. tomorrow"
-    is_list = any(lists_rest(sentences[place]) for place in places)
+    is_list = any(lists_what_is_open(sentences[place]) for place in places)
     parts = tuple(part for sentence in said for part in _tasks_in_sentence(sentence, is_list=is_list))
     short = len(item.text) <= MAX_STATEMENT_CHARACTERS
     return OpenEnd(
@@ -182,12 +182,12 @@ def read_open_end(item: Item) -> OpenEnd | None:
         item.text.strip() if short else "\n".join(said),
         parts,
         is_list=is_list,
-        is_someday=bool(cue("someday").search(plain_line(item.text))),
+        is_someday=bool(cue_pattern("someday").search(plain_line(item.text))),
         is_several=len(parts) > 1,
     )
 
 
-def is_open(sentence: str, item: Item) -> bool:
+def leaves_something_open(sentence: str, item: Item) -> bool:
     """Whether a sentence of an item says that something is to be done."""
     found = _find_open_cue(sentence)
     return found == "open" or (found == "dated" and _names_future_day(plain_line(sentence), item))
@@ -199,9 +199,9 @@ def _find_open_cue(sentence: str) -> str:
     if is_question(sentence) or len(sentence) > _MAX_SENTENCE_CHARACTERS or "```" in sentence:
         return ""
     said = plain_line(sentence)
-    if cue("opens").search(said) or cue("someday").search(said) or lists_rest(said):
+    if cue_pattern("opens").search(said) or cue_pattern("someday").search(said) or lists_what_is_open(said):
         return "open"
-    return "dated" if cue("dated").search(said) else ""
+    return "dated" if cue_pattern("dated").search(said) else ""
 
 
 def _names_future_day(sentence: str, item: Item) -> bool:
@@ -209,7 +209,7 @@ def _names_future_day(sentence: str, item: Item) -> bool:
 
     Days that come again and again, as in "we deploy on Tuesdays", are habits and do not count.
     """
-    once = cue("recurring").sub(" … ", sentence)
+    once = cue_pattern("recurring").sub(" … ", sentence)
     return any(
         one.form in _WITHOUT_YEAR or one.span is None or one.span.until > item.created_at
         for one in find_dates(once, item.created_at)
@@ -237,7 +237,7 @@ def _tasks_in_sentence(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
     """
     text = plain_line(sentence)
     if is_list:
-        text = text[match.end() :] if (match := list_head().search(text)) else text
+        text = text[match.end() :] if (match := open_list_head_pattern().search(text)) else text
         pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
         return pieces or _whole_sentence_as_task(sentence)
     clauses = _PART.split(text)
@@ -275,7 +275,7 @@ class _OpenList:
         turn = self.turns[item.session or ""] = self.turns.get(item.session or "", 0) + 1
         self._close_by_run(item)
         if not is_tool_output(item):
-            for closing in _closing_sentences(item):
+            for closing in _sentences_that_close_something(item):
                 self._close_by_words(closing, item, turn)
         end = read_open_end(item)
         if end is not None:
@@ -296,7 +296,9 @@ class _OpenList:
     def _close_by_words(self, sentence: str, item: Item, turn: int) -> None:
         """Close the parts of open ends that a sentence says are done or not needed any more."""
         words = task_words(sentence)
-        clauses = [_closed_words(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)]
+        clauses = [
+            _words_naming_closed_task(clause) for clause in _PART.split(sentence) if _has_closing_cue(clause)
+        ]
         is_bare = item.kind == "turn" and len(words) <= _BARE_WORDS and not sentence.count(",")
         kept = []
         for end in self.ends:
@@ -309,7 +311,7 @@ class _OpenList:
         self.ends = kept
 
 
-def _closing_sentences(item: Item) -> list[str]:
+def _sentences_that_close_something(item: Item) -> list[str]:
     """The sentences that say that something is done or not needed; a commit as a whole."""
     if item.kind == "commit":
         return [item.text.split("\n\n")[0]]
@@ -325,7 +327,7 @@ def _cached_sentences(text: str) -> tuple[str, ...]:
 def _is_closing(sentence: str, item: Item) -> bool:
     """Whether a sentence says that something is not needed, or done while it leaves nothing open."""
     how = _find_closing_cue(sentence)
-    return how == "cancels" or (how == "done" and not is_open(sentence, item))
+    return how == "cancels" or (how == "done" and not leaves_something_open(sentence, item))
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)
@@ -343,17 +345,17 @@ def _find_closing_cue(sentence: str) -> Literal["cancels", "done", ""]:
 def _has_closing_cue(clause: str) -> bool:
     """Whether a clause says that something is done or not needed any more."""
     said = plain_line(clause)
-    return bool(cue("done").search(said)) or _says_not_needed(said)
+    return bool(cue_pattern("done").search(said)) or _says_not_needed(said)
 
 
 def _says_not_needed(line: str) -> bool:
-    return bool(cue("cancels").search(line) or cue("spares").search(line))
+    return bool(cue_pattern("cancels").search(line) or cue_pattern("spares").search(line))
 
 
-def _closed_words(clause: str) -> frozenset[str]:
+def _words_naming_closed_task(clause: str) -> frozenset[str]:
     """The words of a closing clause that name what it closes: without those that say it is not needed."""
-    said = cue("spares").sub(" ", cue("cancels").sub(" ", plain_line(clause)))
-    return naming_words(said) or task_words(clause)
+    said = cue_pattern("spares").sub(" ", cue_pattern("cancels").sub(" ", plain_line(clause)))
+    return task_words_without_stopwords(said) or task_words(clause)
 
 
 def _is_bare_closing(sentence: str) -> bool:
@@ -362,10 +364,13 @@ def _is_bare_closing(sentence: str) -> bool:
     "Drop the newsletter" names what it closes, and closes nothing else.
     """
     said = plain_line(sentence).strip(" .!")
-    whole = cue("cancels").search(said) or cue("done").search(said)
+    whole = cue_pattern("cancels").search(said) or cue_pattern("done").search(said)
     if whole is None or whole.start() > len("that's ") or len(said.split()) > _BARE_WORDS + 2:
         return False
-    return not naming_words(cue("cancels").sub(" ", said)) or cue("cancels").search(said) is None
+    return (
+        not task_words_without_stopwords(cue_pattern("cancels").sub(" ", said))
+        or cue_pattern("cancels").search(said) is None
+    )
 
 
 def _closes_part(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:

@@ -32,7 +32,7 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n|\Z")
 
 def hide_others_words(text: str) -> str:
     """The text with blanks in place of all words that are not its speaker's own; as long as the text."""
-    return _hide_texts_to_work_on(_hide_reports(_QUOTATION.sub(_hide_quotation, text)))
+    return _hide_texts_to_work_on(_hide_reported_speech(_QUOTATION.sub(_hide_quotation, text)))
 
 
 def _hide_quotation(match: re.Match[str]) -> str:
@@ -47,7 +47,7 @@ def _hide_quotation(match: re.Match[str]) -> str:
     return match.group()[0] + _blank(inner[:-1]) + end + match.group()[-1]
 
 
-def _hide_reports(text: str) -> str:
+def _hide_reported_speech(text: str) -> str:
     """The text without what somebody else is said to have said, in the first person and without quotes."""
     for start, end in sentence_spans(text):
         sentence = text[start:end]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.corrections import may_be_correction
-from foreword.knowledge.progress_cues import cue, is_question, takes_back, task_words
+from foreword.knowledge.progress_cues import cue_pattern, is_question, takes_back, task_words
 from foreword.knowledge.stated_values import values_by_kind
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
@@ -79,11 +79,11 @@ def _split_clauses(text: str) -> list[str]:
         for joint in _JOINTS.finditer(sentence):
             pieces.append((sentence[begin : joint.start()], after_comma))
             begin, after_comma = joint.end(), joint["comma"] is not None
-        clauses += _join_dependent([*pieces, (sentence[begin:], after_comma)])
+        clauses += _join_dependent_clauses([*pieces, (sentence[begin:], after_comma)])
     return clauses
 
 
-def _join_dependent(pieces: Sequence[tuple[str, bool]]) -> list[str]:
+def _join_dependent_clauses(pieces: Sequence[tuple[str, bool]]) -> list[str]:
     """The pieces of a sentence, each with whether a mere comma stands before it, as clauses."""
     clauses: list[str] = []
     for piece, after_comma in pieces:
@@ -111,7 +111,7 @@ def _touches(newer: str, clause: str, clauses: Sequence[str]) -> bool:
 def _is_fact(clause: str, *, needs_value: bool) -> bool:
     """Whether a clause states something that can hold on its own."""
     said = plain_line(clause)
-    if is_question(said) or any(one.match(said) for one in (_REQUEST, _DEPENDENT, cue("courtesies"))):
+    if is_question(said) or any(one.match(said) for one in (_REQUEST, _DEPENDENT, cue_pattern("courtesies"))):
         return False
     if len(task_words(clause)) < _MIN_WORDS:
         return False

@@ -84,7 +84,7 @@ class Failure:
         stems = (file.rpartition("/")[2].partition(".")[0] for file in self.files)
         texts = [*names, *stems, _PATH_OR_NODE.sub(" ", self.error)]
         parts = (part for text in texts for part in _BETWEEN_PARTS.split(text))
-        once = {part.lower(): part for part in reversed([*parts]) if _says_something(part)}
+        once = {part.lower(): part for part in reversed([*parts]) if _distinguishes_failures(part)}
         found = " ".join(reversed([*once.values()]))
         return (found or self.command)[:_MAX_QUESTION_CHARACTERS]
 
@@ -94,7 +94,7 @@ class Failure:
         return "\n".join(filter(None, (*self.tests, self.error)))[:_MAX_QUESTION_CHARACTERS] or self.command
 
 
-def _says_something(part: str) -> bool:
+def _distinguishes_failures(part: str) -> bool:
     """Whether a word tells one failure from another, as numbers and the runner's own words do not."""
     word = part.lower()
     return len(word) > 1 and word not in _RUNNERS_WORDS and not _NUMBER.fullmatch(word)
@@ -128,13 +128,13 @@ def find_precedents(
     }
     # Only what was compared by its parts can be ranked among each other: a part fits less than a whole.
     nearest = sorted(found, key=lambda name: -fits[name])[: max(limit, _COMPARED_BY_PARTS)]
-    for name, fit in _fits_by_texts(engine, words, [found[name] for name in nearest]).items():
+    for name, fit in _text_fit_scores(engine, words, [found[name] for name in nearest]).items():
         fits[name] += _PARTS_SHARE * (fit - fits[name])
     best = sorted(nearest, key=lambda name: -fits[name])[:limit]
     return [replace(found[name], score=min(1.0, max(0.0, fits[name]))) for name in best]
 
 
-def _fits_by_texts(engine: Engine, words: str, results: Sequence[SearchResult]) -> dict[str, float]:
+def _text_fit_scores(engine: Engine, words: str, results: Sequence[SearchResult]) -> dict[str, float]:
     """How well the nearest texts of each experience fit the words, by its id; empty without an encoder."""
     encoder = engine.kit.encoder
     parts = {result.memory.id: _experience_texts(result.memory) for result in results}

@@ -32,21 +32,21 @@ _LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|al
 
 
 @cache
-def cue(name: str) -> re.Pattern[str]:
+def cue_pattern(name: str) -> re.Pattern[str]:
     """The expression that finds any cue of a list."""
-    return _compile("|".join(f"(?:{one})" for one in _list_entries(name)))
+    return _compile("|".join(f"(?:{one})" for one in _expressions_of_list(name)))
 
 
 @cache
 def cues(name: str) -> tuple[re.Pattern[str], ...]:
     """The expressions of a list one by one, for lists with named groups."""
-    return tuple(_compile(one) for one in _list_entries(name))
+    return tuple(_compile(one) for one in _expressions_of_list(name))
 
 
 @cache
-def list_head() -> re.Pattern[str]:
+def open_list_head_pattern() -> re.Pattern[str]:
     """The expression for the head of a list of what is open: words and a colon that begin a clause."""
-    heads, tasks, details = ("|".join(_list_entries(name)) for name in ("heads", "tasks", "details"))
+    heads, tasks, details = ("|".join(_expressions_of_list(name)) for name in ("heads", "tasks", "details"))
     begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
     head = rf"(?:(?:{heads})|(?:{tasks}) (?:{details}))"
     return _compile(rf"{begins}{head}(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
@@ -57,21 +57,21 @@ def is_question(sentence: str) -> bool:
     return bool(_QUESTION_END.search(sentence) or _QUESTION_BEGINNING.match(sentence))
 
 
-def lists_rest(sentence: str) -> bool:
+def lists_what_is_open(sentence: str) -> bool:
     """Whether a sentence lists what is open, or names all that is left."""
     said = plain_line(sentence)
-    return bool(list_head().search(said) or cue("rest").search(said))
+    return bool(open_list_head_pattern().search(said) or cue_pattern("rest").search(said))
 
 
 def is_done(sentence: str) -> bool:
     """Whether a sentence says that something is done."""
-    return bool(cue("done").search(plain_line(sentence)))
+    return bool(cue_pattern("done").search(plain_line(sentence)))
 
 
 def takes_back(text: str) -> bool:
     """Whether a text revokes or cancels something."""
     said = plain_line(text)
-    return bool(cue("revokes").search(said) or cue("cancels").search(said))
+    return bool(cue_pattern("revokes").search(said) or cue_pattern("cancels").search(said))
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
@@ -85,7 +85,7 @@ def task_words(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
 
 
-def naming_words(text: str) -> frozenset[str]:
+def task_words_without_stopwords(text: str) -> frozenset[str]:
     """The task words of a text without stop words, even if it has no others."""
     return task_words(" ".join(word for word in split_words(text) if word not in STOPWORDS))
 
@@ -123,7 +123,7 @@ def _empty_words() -> frozenset[str]:
     return frozenset(word for one in lists for word in one.split())
 
 
-def _list_entries(name: str) -> list[str]:
+def _expressions_of_list(name: str) -> list[str]:
     """The expressions of a list, in all languages."""
     return [entry for language in _read_table().values() for entry in language.get(name, ())]
 

@@ -9,7 +9,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.progress_cues import cue, cues, naming_words, task_words, translate_times
+from foreword.knowledge.progress_cues import (
+    cue_pattern,
+    cues,
+    task_words,
+    task_words_without_stopwords,
+    translate_times,
+)
 from foreword.text.clean import plain_line
 from foreword.text.dates import date_span, find_dates
 from foreword.text.sentences import split_sentences
@@ -61,7 +67,7 @@ def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
         found = (
             _read_question_about_past(line, now)
             or _read_question_about_decisions(line)
-            or _read_question_about_rest(line, now)
+            or _read_question_about_remaining_work(line, now)
             or _read_question_about_resuming(line)
         )
         if found is not None:
@@ -72,31 +78,31 @@ def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
 def _read_subject(text: str, now: datetime) -> frozenset[str]:
     """The words of a prompt without those that ask for the course of the work, dates and courtesies."""
     line = translate_times(plain_line(text[:_MAX_CHARACTERS]))
-    for pattern in (_COURTESY, *(cue(name) for name in ("recall", "did", "left", "where"))):
+    for pattern in (_COURTESY, *(cue_pattern(name) for name in ("recall", "did", "left", "where"))):
         line = pattern.sub(" ", line)
-    return naming_words(_drop_dates(line, now))
+    return task_words_without_stopwords(_drop_dates(line, now))
 
 
 def _read_question_about_past(line: str, now: datetime) -> ProgressQuestion | None:
     """A question about what was done or decided at a time that has begun; None for other sentences."""
-    if not (cue("did").search(line) or cue("where").search(line)):
+    if not (cue_pattern("did").search(line) or cue_pattern("where").search(line)):
         return None
     english = translate_times(line)
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
-    asked: Literal["did", "decided"] = "decided" if cue("settled").search(line) else "did"
+    asked: Literal["did", "decided"] = "decided" if cue_pattern("settled").search(line) else "did"
     return ProgressQuestion(asked, task_words(_drop_dates(english, now)), span)
 
 
 def _read_question_about_decisions(line: str) -> ProgressQuestion | None:
     """A question about what was decided at any time; None for other sentences."""
-    return ProgressQuestion("decided", task_words(line)) if cue("recall").search(line) else None
+    return ProgressQuestion("decided", task_words(line)) if cue_pattern("recall").search(line) else None
 
 
-def _read_question_about_rest(line: str, now: datetime) -> ProgressQuestion | None:
+def _read_question_about_remaining_work(line: str, now: datetime) -> ProgressQuestion | None:
     """A question about what is left to do, on a topic or of some time; None for other sentences."""
-    match = cue("left").search(line)
+    match = cue_pattern("left").search(line)
     if match is None:
         return None
     english = translate_times(line[match.end() :])
@@ -114,7 +120,7 @@ def _read_question_about_resuming(line: str) -> ProgressQuestion | None:
             topic = next(words for words in match.groups() if words)
             words = task_words(topic)
             return ProgressQuestion("where", words) if words else None
-    return ProgressQuestion("where") if cue("where").search(line) else None
+    return ProgressQuestion("where") if cue_pattern("where").search(line) else None
 
 
 def _drop_dates(text: str, now: datetime) -> str:

@@ -22,7 +22,7 @@ from foreword.types import BesideSummary, Item
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from foreword.knowledge.sessions import Summariser
+    from foreword.knowledge.session_summary import Summariser
     from foreword.text.tokens import Tokenizer
     from foreword.types import FindReplacing, Turn
 

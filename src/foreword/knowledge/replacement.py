@@ -25,7 +25,7 @@ from foreword.knowledge.corrections import (
     may_be_correction,
 )
 from foreword.knowledge.parts import changes_only_part
-from foreword.knowledge.progress_cues import cue, takes_back
+from foreword.knowledge.progress_cues import cue_pattern, takes_back
 from foreword.knowledge.reports import are_unrelated_reports, is_report
 from foreword.knowledge.stated_values import closeness_of_fit, read_values, values_by_kind
 from foreword.knowledge.user_facts import speaks_of_self
@@ -110,12 +110,12 @@ class ReplacementJudge:
         The vectors are those of the items, in the space and of the encoder named; they need not be stored.
         """
         values = {vector.item_id: vector.values for vector in vectors}
-        new = [item for item in items if item.id in values and _may_take_part(item)]
+        new = [item for item in items if item.id in values and _can_replace_or_be_replaced(item)]
         new.sort(key=lambda item: item.created_at)
         read = self._chances_by_reader(workspace, space, digest, new, values) if self._reader else {}
         corrected = self._chances_by_correction(workspace, new)
         chances = {ends: max(read.get(ends, 0.0), corrected.get(ends, 0.0)) for ends in {**read, **corrected}}
-        known = self._get_ends(workspace, new, chances)
+        known = self._get_items_of_pairs(workspace, new, chances)
         chances |= self._chances_by_inference(workspace, known, chances)
         return tuple(
             _make_relation(known[newer], known[older], chance)
@@ -123,7 +123,7 @@ class ReplacementJudge:
             if newer in known and older in known
         )
 
-    def _get_ends(
+    def _get_items_of_pairs(
         self, workspace: str, new: Sequence[Item], chances: Mapping[tuple[str, str], float]
     ) -> dict[str, Item]:
         """The new items and the earlier ones that they may replace, by their ids."""
@@ -147,7 +147,7 @@ class ReplacementJudge:
         for one in _list_replacements(self._store, workspace, {older for _, older in sure}):
             items.setdefault(one.memory.id, one.memory)
             before.setdefault((one.memory.id, one.relationship.to_id), one.relationship.confidence)
-        inferred = _infer_repetitions(items, chances, sure)
+        inferred = _infer_replaced_repetitions(items, chances, sure)
         for (newer, older), chance in sure.items():
             rivals = (
                 (earlier, surety) for (earlier, replaced), surety in before.items() if replaced == older
@@ -184,7 +184,7 @@ class ReplacementJudge:
         chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
         surest: dict[tuple[str, str], float] = {}
         for pair, chance in zip(pairs, chances, strict=True):
-            if chance >= _least_chance(pair.newer, pair.older):
+            if chance >= _min_chance_to_replace(pair.newer, pair.older):
                 ends = (pair.newer.id, pair.older.id)
                 surest[ends] = max(chance, surest.get(ends, 0.0))
         return surest
@@ -215,7 +215,7 @@ class ReplacementJudge:
         return [one for one in recent if one.id != item.id][:most]
 
 
-def _may_take_part(item: Item) -> bool:
+def _can_replace_or_be_replaced(item: Item) -> bool:
     """Whether an item can replace another, or be replaced."""
     if item.kind not in _KINDS or item.superseded_by or only_asks(item.text):
         return False
@@ -229,7 +229,7 @@ def _may_contradict(newer: Item, older: Item) -> bool:
     if _are_of_different_users(newer, older) and speaks_of_self(older.text):
         return False
     heard = newer.source.trust not in ("tool", "web") or may_replace(newer.source, older.source)
-    return heard and older.created_at <= newer.created_at and _may_take_part(older)
+    return heard and older.created_at <= newer.created_at and _can_replace_or_be_replaced(older)
 
 
 def _are_of_different_users(newer: Item, older: Item) -> bool:
@@ -238,7 +238,7 @@ def _are_of_different_users(newer: Item, older: Item) -> bool:
     return all(item.metadata.get("role") == "user" for item in (newer, older)) and users[0] != users[1]
 
 
-def _least_chance(newer: Item, older: Item) -> float:
+def _min_chance_to_replace(newer: Item, older: Item) -> float:
     """The probability from which the newer of two items is taken to replace the older one.
 
     It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies;
@@ -247,18 +247,18 @@ def _least_chance(newer: Item, older: Item) -> float:
     """
     if are_unrelated_reports(newer, older) and not takes_back(newer.text):
         return _NEVER
-    if _restates(newer, older) or _change_different_files(newer, older):
+    if _may_restate(newer, older) or _commits_share_no_file(newer, older):
         return _MIN_CHANCE_OF_RESTATEMENT
     new, old = newer.text, older.text
     is_talk = (_is_talkative(old) and _is_talkative(new)) or (_is_long(new) and _is_personal(old))
-    is_courtesy = any(cue("courtesies").match(text) for text in (new, old))
+    is_courtesy = any(cue_pattern("courtesies").match(text) for text in (new, old))
     if not (is_talk or is_courtesy or _cannot_become_untrue(old)):
         return MIN_CHANCE
     is_change = _changes_value(new, old, _MEASURED) or takes_back(new)
     return _MIN_CHANCE_OF_CHANGE_IN_TALK if is_change else _MIN_CHANCE_IN_TALK
 
 
-def _restates(newer: Item, older: Item) -> bool:
+def _may_restate(newer: Item, older: Item) -> bool:
     """Whether an item was said soon after another, changes none of its values and takes nothing back."""
     if newer.created_at - older.created_at > timedelta(hours=_MAX_HOURS_OF_RESTATEMENT):
         return False
@@ -267,7 +267,7 @@ def _restates(newer: Item, older: Item) -> bool:
     return not (_changes_value(newer.text, older.text, groups) or takes_back(newer.text))
 
 
-def _change_different_files(newer: Item, older: Item) -> bool:
+def _commits_share_no_file(newer: Item, older: Item) -> bool:
     """Whether both items are commits, and none of the files that one changes is changed by the other."""
     files = [set(item.metadata.get("files") or ()) for item in (newer, older) if item.kind == "commit"]
     return len(files) == 2 and all(files) and files[0].isdisjoint(files[1])
@@ -318,15 +318,15 @@ def _is_long(text: str) -> bool:
 
 def _is_personal(text: str) -> bool:
     """Whether a text is about its speaker and names no number, time, day or month."""
-    return bool(cue("speakers").search(plain_line(text))) and not _has_value(text)
+    return bool(cue_pattern("speakers").search(plain_line(text))) and not _has_value(text)
 
 
 def _cannot_become_untrue(text: str) -> bool:
     """Whether a text reports a past event, or a feeling without any number, time, day or month."""
     said = plain_line(text)
-    if cue("events").search(said):
+    if cue_pattern("events").search(said):
         return True
-    return bool(cue("moods").search(said)) and not _has_value(text)
+    return bool(cue_pattern("moods").search(said)) and not _has_value(text)
 
 
 def _has_value(text: str) -> bool:
@@ -377,7 +377,7 @@ def _list_replacements(store: Store, workspace: str, ids: Iterable[str]) -> list
     ]
 
 
-def _infer_repetitions(
+def _infer_replaced_repetitions(
     items: Mapping[str, Item],
     chances: Mapping[tuple[str, str], float],
     sure: Mapping[tuple[str, str], float],
@@ -414,10 +414,10 @@ def _are_rivals(newer: Item, earlier: Item, replaced: Item) -> bool:
     if changes_only_part(newer, replaced) or changes_only_part(earlier, replaced):
         return False
     is_bare = may_be_correction(earlier.text) and earlier.session == replaced.session
-    return (is_bare and bool(earlier.session)) or _change_the_same_value(newer, earlier, replaced)
+    return (is_bare and bool(earlier.session)) or _both_change_same_value(newer, earlier, replaced)
 
 
-def _change_the_same_value(newer: Item, earlier: Item, replaced: Item) -> bool:
+def _both_change_same_value(newer: Item, earlier: Item, replaced: Item) -> bool:
     """Whether both items name another value than the replaced one, of the same kind, and not the same."""
     new, before, old = (values_by_kind(item.text) for item in (newer, earlier, replaced))
     return any(

@@ -42,7 +42,11 @@ def is_report(text: str) -> bool:
 
 def are_unrelated_reports(newer: Item, older: Item) -> bool:
     """Whether two items only record what an agent did, and did it to different files or different things."""
-    if not (_is_record(newer) and _is_record(older)) or newer.kind == "commit" or older.kind == "commit":
+    if (
+        not (_is_change_or_report(newer) and _is_change_or_report(older))
+        or newer.kind == "commit"
+        or older.kind == "commit"
+    ):
         return False
     files, others = _file_names(newer), _file_names(older)
     related = bool(_subject_words(newer) & _subject_words(older))
@@ -53,7 +57,7 @@ def are_unrelated_reports(newer: Item, older: Item) -> bool:
     return not related
 
 
-def _is_record(item: Item) -> bool:
+def _is_change_or_report(item: Item) -> bool:
     """Whether an item is the record of a changed file, or an agent's report."""
     return _is_change_of_file(item) or (item.source.trust == "agent" and is_report(item.text))
 

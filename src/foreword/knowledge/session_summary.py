@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
 from foreword.knowledge.dialogue_summary import drop_openers, is_english, join_by_speaker
-from foreword.knowledge.open_ends import find_open_ends, is_open
+from foreword.knowledge.open_ends import find_open_ends, leaves_something_open
 from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
 from foreword.knowledge.settled import is_decision
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 SUMMARY_WORDS = 120
 """How many words the summary of a session has at most, unless the caller says otherwise."""
+
+
+class Summariser(Protocol):
+    """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
+
+    def summarise(self, turns: Sequence[Item], words: int) -> str:
+        """A summary of the turns in about this many words."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +200,7 @@ def _lines_said_by_user(
     ends = {sentence.turn for sentence in (*openings[:1], *openings[-1:])}
     goals = {max((one for one in openings if one.turn == turn), key=weights.__getitem__) for turn in ends}
     for sentence in sentences:
-        if is_open(sentence.text, turns[sentence.turn]):
+        if leaves_something_open(sentence.text, turns[sentence.turn]):
             if sentence.turn in still_open:
                 yield _line_from_sentence(_OPEN, sentence, weights[sentence] + _OPEN_WEIGHT)
             continue
@@ -216,7 +224,7 @@ def _lines_said_by_agent(
     for sentence in sentences:
         last = sentence.turn == sentences[-1].turn
         unanswered = last and all(turn.source.trust != "user" for turn in turns[sentence.turn :])
-        left_open = is_open(sentence.text, turns[sentence.turn])
+        left_open = leaves_something_open(sentence.text, turns[sentence.turn])
         if left_open and sentence.turn not in still_open:
             continue
         heading = _choose_agent_heading(sentence.text, left_open=left_open, is_unanswered=unanswered)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from foreword.knowledge.progress_cues import QUESTION_WORDS, cue, is_question, lists_rest
+from foreword.knowledge.progress_cues import QUESTION_WORDS, cue_pattern, is_question, lists_what_is_open
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.words import fold_case
@@ -50,12 +50,12 @@ class Weights(NamedTuple):
 
 
 def is_decision(sentence: str, *, by_agent: bool = False) -> bool:
-    """Whether a sentence settles something; see `read_settled`."""
-    return bool(read_settled(sentence, by_agent=by_agent))
+    """Whether a sentence settles something; see `settled_kind_of_statement`."""
+    return bool(settled_kind_of_statement(sentence, by_agent=by_agent))
 
 
 @lru_cache(maxsize=_MAX_CACHED_STATEMENTS)
-def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
+def settled_kind_of_statement(statement: str, *, by_agent: bool = False) -> Settled:
     """What a statement settles, by the cues in its sentences, else by the weights of its words."""
     sentences = [sentence for sentence in split_sentences(statement) if _may_settle(sentence)]
     for sentence in sentences:
@@ -64,27 +64,27 @@ def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
     if by_agent or not sentences:
         return ""
     words = " ".join(sentences)
-    return "decision" if weigh_statement(words) >= load_settled_weights().threshold else ""
+    return "decision" if weigh_as_settled(words) >= load_settled_weights().threshold else ""
 
 
 def _may_settle(sentence: str) -> bool:
     """Whether a sentence is no question, request, doubt or open task."""
     said = plain_line(sentence)
-    if is_question(said) or _REQUEST.match(said) or cue("undecided").search(said):
+    if is_question(said) or _REQUEST.match(said) or cue_pattern("undecided").search(said):
         return False
-    return not (cue("opens").search(said) or lists_rest(said))
+    return not (cue_pattern("opens").search(said) or lists_what_is_open(said))
 
 
 def _settled_by_cue(line: str, *, by_agent: bool) -> Settled:
     """What a sentence settles by a cue in it; of an agent's sentences only agreements count."""
     if by_agent:
-        return "decision" if cue("agrees").search(line) else ""
+        return "decision" if cue_pattern("agrees").search(line) else ""
     kinds: tuple[tuple[str, Settled], ...] = (
         ("prefers", "preference"),
         ("rules", "rule"),
         ("decides", "decision"),
     )
-    return next((kind for name, kind in kinds if cue(name).search(line)), "")
+    return next((kind for name, kind in kinds if cue_pattern(name).search(line)), "")
 
 
 # The weights of words -------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def load_settled_weights() -> Weights:
     return Weights(**json.loads(WEIGHTS_FILE.read_text(encoding="utf-8")))
 
 
-def weigh_statement(statement: str) -> float:
+def weigh_as_settled(statement: str) -> float:
     """The sum of the weights of a statement's features; minus infinity if it is too short or too long."""
     weights = load_settled_weights()
     if not _MIN_WORDS <= len(statement.split()) <= _MAX_WORDS:

@@ -17,7 +17,7 @@ import re
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.knowledge.progress_cues import cue
+from foreword.knowledge.progress_cues import cue_pattern
 from foreword.knowledge.word_lists import word_list
 from foreword.text.fact_values import plain_number
 from foreword.text.fact_vocabulary import EMPTY, MONTH_NUMBERS, SPELLINGS, UNITS
@@ -211,7 +211,7 @@ def _take_value(kind: str, found: set[Value], match: re.Match[str]) -> str:
     value = _make_value(kind, match)
     if value is None:
         return match.group()
-    found.update((value, *_parts_of(value)))
+    found.update((value, *_correctable_parts(value)))
     return " " * len(match.group())
 
 
@@ -226,7 +226,7 @@ def _make_value(kind: str, match: re.Match[str]) -> Value | None:
         case "number":
             if match.string[match.end() : match.end() + 1].isalpha() and not _unit_after(match):
                 return None  # the beginning of "2AA"
-            return Value(kind, (_figures(written),), _unit_of(match))
+            return Value(kind, (_number_in_figures(written),), _unit_of(match))
         case "date" | "month":
             return Value(kind, tuple(_words_of_date(written)))
         case "day":
@@ -239,7 +239,7 @@ def _make_value(kind: str, match: re.Match[str]) -> Value | None:
             return Value(kind, (written,))
 
 
-def _figures(written: str) -> str:
+def _number_in_figures(written: str) -> str:
     """A number in figures; one with several parts, as 10-12, unchanged."""
     if written[0].isdigit():
         return plain_number(written)
@@ -270,7 +270,7 @@ def _words_of_date(written: str) -> Iterator[str]:
             yield f"month {MONTH_NUMBERS[word]}"
 
 
-def _parts_of(value: Value) -> Iterator[Value]:
+def _correctable_parts(value: Value) -> Iterator[Value]:
     """What can be corrected alone: month and year of a date, the number at the end of an identifier."""
     if value.kind in ("identifier", "code") and (number := _LAST_NUMBER.search(value.words[0])):
         yield Value("number", (number.group(),), is_part=True)
@@ -316,7 +316,12 @@ def _trim_name(words: list[str], *, opens_sentence: bool) -> list[str]:
 
 def _may_open_name(word: str) -> bool:
     """Whether a word can begin a name: no number, stop word, day, month or word that opens a correction."""
-    return len(word) > 1 and _may_end_name(word) and word[0].isalpha() and not cue("contradicts").match(word)
+    return (
+        len(word) > 1
+        and _may_end_name(word)
+        and word[0].isalpha()
+        and not cue_pattern("contradicts").match(word)
+    )
 
 
 def _may_end_name(word: str) -> bool:

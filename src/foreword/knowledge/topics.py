@@ -91,7 +91,7 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     spoken = {place for place, item in enumerate(items) if not is_foreign(item.source)}
     terms = {
         key: term
-        for key, term in _count_terms_by_key(items, now).items()
+        for key, term in _collect_terms_by_key(items, now).items()
         if not spoken.isdisjoint(term.places)
     }
     sessions = {_session_or_day(item) for item in items}
@@ -104,7 +104,7 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     return tuple(_build_topic(term, items) for term in _choose_distinct_terms(ranked, max_topics))
 
 
-def _count_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
+def _collect_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
     """Every term of the items by its key, with the items and sessions that it stands in."""
     terms: dict[str, _Term] = {}
     for place, item in enumerate(items):

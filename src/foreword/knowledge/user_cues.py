@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PART = re.compile(r"%(\w+)%")
 
 
-def kind_tables() -> Sequence[Mapping[str, Any]]:
+def fact_kind_tables() -> Sequence[Mapping[str, Any]]:
     """The tables of the kinds of facts, in the order in which they are tried."""
     return tuple(_read_cues()["kind"])
 
@@ -29,7 +29,7 @@ def compile_cues(cues: Iterable[str]) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def word_cues(name: str) -> tuple[re.Pattern[str], ...]:
+def cue_patterns(name: str) -> tuple[re.Pattern[str], ...]:
     """The cues of the list with this name."""
     return compile_cues(_read_cues()["words"][name])
 
@@ -41,7 +41,7 @@ def matches_cue(name: str, plain: str) -> bool:
 
 def find_cue(name: str, plain: str) -> re.Match[str] | None:
     """The first match of a cue of the list with this name in a sentence."""
-    return next((match for cue in word_cues(name) if (match := cue.search(plain))), None)
+    return next((match for cue in cue_patterns(name) if (match := cue.search(plain))), None)
 
 
 @cache

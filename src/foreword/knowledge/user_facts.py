@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from foreword.knowledge.claims import KIN, doubtful_spans
 from foreword.knowledge.others_words import hide_others_words
 from foreword.knowledge.progress_cues import task_words
-from foreword.knowledge.user_cues import compile_cues, find_cue, kind_tables, matches_cue, word_cues
+from foreword.knowledge.user_cues import compile_cues, cue_patterns, fact_kind_tables, find_cue, matches_cue
 from foreword.text.clean import plain_line
 from foreword.text.question import asks
 from foreword.text.sentences import sentence_spans
@@ -111,7 +111,7 @@ class UserFact:
     replaces: tuple[UserFact, ...] = ()
 
     @property
-    def is_standing(self) -> bool:
+    def is_always_shown(self) -> bool:
         """Whether it is shown whatever is asked."""
         return self.kind.is_rule or self.kind.is_always_told
 
@@ -143,7 +143,7 @@ def read_user_facts(item: Item) -> list[UserFact]:
     can_go_on = has_request = False
     for sentence, own in _own_sentences(item.text):
         found = _read_sentence(own)
-        if can_go_on and _goes_on(facts[-1], own, found):
+        if can_go_on and _tells_more_of_person(facts[-1], own, found):
             facts[-1] = _continue_fact(facts[-1], sentence, own)
             continue
         if found is not None and found.kind.is_rule and has_request and _points_back(own):
@@ -207,17 +207,17 @@ def _topic_of(match: re.Match[str]) -> str:
     return found["topic"].lower() if "topic" in found else next(iter(found), "")
 
 
-def _goes_on(fact: UserFact, own: str, found: _Reading | None) -> bool:
+def _tells_more_of_person(fact: UserFact, own: str, found: _Reading | None) -> bool:
     """Whether a sentence only tells more of somebody in a fact, whom it names by a pronoun or again."""
     plain = plain_line(own)
     if len(plain) > _MAX_SENTENCE_CHARACTERS or QUESTION_END.search(plain):
         return False
     if found is not None and found.kind.name != "self":
         return False
-    return matches_cue("goes_on", plain) or _first_name(plain) in plain_line(fact.text).rstrip(".!").split()
+    return matches_cue("goes_on", plain) or _leading_name(plain) in plain_line(fact.text).rstrip(".!").split()
 
 
-def _first_name(plain: str) -> str:
+def _leading_name(plain: str) -> str:
     """The first word of a sentence if it may be a name; else ""."""
     first = plain.split(maxsplit=1)[0].removesuffix("'s")
     return first if first[0].isupper() and first.isalpha() and first.lower() not in STOPWORDS else ""
@@ -256,7 +256,9 @@ def facts_that_hold(facts: Iterable[UserFact]) -> list[StandingFact]:
 def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
     """Whether a newer fact revokes an older one, or takes its place."""
     if newer.revokes:
-        return bool(_distinctive_words(newer) & _distinctive_words(older)) or _shares_kind_word(newer, older)
+        return bool(_distinctive_words(newer) & _distinctive_words(older)) or _share_kind_and_word(
+            newer, older
+        )
     if (older.item_id, older.text) in {(one.item_id, one.text) for one in newer.replaces}:
         return True
     if newer.ends and _ends_fact(newer, older):
@@ -265,18 +267,18 @@ def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
         return False
     if newer.kind.is_single or newer.topic or _distinctive_words(newer) == _distinctive_words(older):
         return True
-    return newer.is_standing and bool(_distinctive_words(newer) & _distinctive_words(older))
+    return newer.is_always_shown and bool(_distinctive_words(newer) & _distinctive_words(older))
 
 
 def _ends_fact(newer: UserFact, older: UserFact) -> bool:
     """Whether what says that something ended speaks of an older fact, by its words or by its single kind."""
     if newer.kind.is_single and newer.kind.name == older.kind.name:
         return True
-    ended = _words_that_say_what(_ending_clause(plain_line(newer.text)))
-    return len(ended & _words_that_say_what(older.text)) > _MIN_SHARE_ENDED * len(ended)
+    ended = _stems_that_name_subject(_clause_that_says_ended(plain_line(newer.text)))
+    return len(ended & _stems_that_name_subject(older.text)) > _MIN_SHARE_ENDED * len(ended)
 
 
-def _ending_clause(plain: str) -> str:
+def _clause_that_says_ended(plain: str) -> str:
     """The clause of a sentence that says that something ended, without its reasons."""
     match = find_cue("ends", plain)
     if match is None:
@@ -286,14 +288,14 @@ def _ending_clause(plain: str) -> str:
     return plain[starts[-1] if starts else 0 : following.start() if following else len(plain)]
 
 
-def _words_that_say_what(text: str) -> frozenset[str]:
+def _stems_that_name_subject(text: str) -> frozenset[str]:
     """The stems of a text's words, without those that any end of anything may have."""
     return task_words(
         " ".join(word for word in content_words(text) if not matches_cue("ends_of_anything", word))
     )
 
 
-def _shares_kind_word(newer: UserFact, older: UserFact) -> bool:
+def _share_kind_and_word(newer: UserFact, older: UserFact) -> bool:
     """Whether two facts of a kind share any content word: "forget that I'm vegan"."""
     shared = set(content_words(newer.text)) & set(content_words(older.text))
     return newer.kind.name == older.kind.name and bool(shared)
@@ -323,7 +325,7 @@ def answers_by_verb(query: str, facts: Sequence[StandingFact]) -> list[StandingF
 
 def _verbs_of_question(query: str) -> frozenset[str]:
     """The stems of the verbs of the questions about oneself, without those that fit everything."""
-    matches = (match for cue in word_cues("asks_of_self") for match in cue.finditer(plain_line(query)))
+    matches = (match for cue in cue_patterns("asks_of_self") for match in cue.finditer(plain_line(query)))
     verbs = {(match.groupdict().get("verb") or "").lower() for match in matches}
     said = (verb for verb in verbs if content_words(verb) and not matches_cue("says_nothing_alone", verb))
     return frozenset(stem for verb in said for stem in task_words(verb))
@@ -346,5 +348,5 @@ def fact_kinds() -> tuple[FactKind, ...]:
             compile_cues(cue for one in _LANGUAGES for cue in kind.get(one, ())),
             compile_cues(kind.get("asked", ())),
         )
-        for kind in kind_tables()
+        for kind in fact_kind_tables()
     )

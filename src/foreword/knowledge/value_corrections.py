@@ -93,7 +93,7 @@ class StoredClaim:
     value: str
     target: str = ""
 
-    def has_kind(self, kind: str) -> bool:
+    def accepts_value_of_kind(self, kind: str) -> bool:
         """Whether a value of this kind can replace the claim's."""
         own = _KINDS.get(self.name) or _NAMED_KINDS.get(self.name)
         if kind == "thing":  # a name that no list knows may be anything that has a name
@@ -160,7 +160,7 @@ def find_corrected_claim(
     `asked_in` the last one in which somebody else asked; `last_named` are the entities that were named last
     of their kind. An older claim is corrected only if the correction names the wrong value.
     """
-    fitting = [one for one in claims if one.speaker == speaker and one.has_kind(correction.kind)]
+    fitting = [one for one in claims if one.speaker == speaker and one.accepts_value_of_kind(correction.kind)]
     if correction.old:
         wanted = fold_case(correction.old)
         return next((one for one in reversed(fitting) if fold_case(one.value) == wanted), None)

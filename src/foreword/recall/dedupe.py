@@ -108,7 +108,7 @@ def find_containing_result(result: SearchResult, others: Sequence[SearchResult])
     return containing
 
 
-def find_results_in_context(
+def find_results_repeating_context(
     fresh: Sequence[SearchResult], known: Sequence[SearchResult]
 ) -> dict[str, SearchResult]:
     """The results that repeat what a context holds, perhaps in other words: by id, what each repeats."""

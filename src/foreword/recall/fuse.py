@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
-from foreword.text.dates import date_span, find_event
+from foreword.text.dates import date_span, find_before_or_after_event
 from foreword.text.words import split_words
 from foreword.types import SearchResult
 
@@ -111,7 +111,7 @@ def fuse(
     span = date_span(question, now)
     ranks, scores = _ranks_and_scores_by_item(found, unrelated_cosine)
     values = _blend_all(found, scores, span, blends)
-    if span is None and (event := find_event(question)) is not None:
+    if span is None and (event := find_before_or_after_event(question)) is not None:
         span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
         values = values if span is None else _blend_all(found, scores, span, blends)
     probabilities = _probabilities(found, values, blends)
@@ -198,7 +198,7 @@ def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
     return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
-def name_spaces_weight(found: Findings, blend: Blend) -> float:
+def weight_of_name_spaces(found: Findings, blend: Blend) -> float:
     """The sum of what the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAME_SPACES if found.lists.get(space))
 
@@ -212,7 +212,7 @@ def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
 def _known_question_bonus(found: Findings, blend: Blend) -> float:
     """What is added, before the curve, for the share of the question that the workspace knows."""
     words, names = known_question_shares(found, blend)
-    return blend.known * words + blend.named * names - blend.slope * name_spaces_weight(found, blend)
+    return blend.known * words + blend.named * names - blend.slope * weight_of_name_spaces(found, blend)
 
 
 def _best_score_in_space(found: Findings, space: str) -> float:

@@ -48,9 +48,13 @@ def find_contradictions(
         one
         for one in related
         if (_contradicts(one, older) and _is_likely_successor(one, logits, logits.get(older.id)))
-        or (_is_replacement(one, older.id) and _is_held_and_near(one, result, logits, held or {}))
+        or (_has_relation_to_older(one, older.id) and _is_known_and_near(one, result, logits, held or {}))
     ]
-    later = [one for one in later if not any(_is_answer_to(one.memory, other.memory) for other in later)]
+    later = [
+        one
+        for one in later
+        if not any(_follows_from_less_trusted(one.memory, other.memory) for other in later)
+    ]
     later.sort(key=_confidence, reverse=True)
     current = {last.id: last for one in later for last in [_last_successor(one.memory, related, logits)]}
     chosen = [item for item in current.values() if item.id != older.id][:MAX_CONTRADICTIONS]
@@ -66,7 +70,7 @@ def find_successors(
 
     `logits` has the logits of what was read for this question.
     """
-    return _follow(result.memory, related, logits)
+    return _follow_replacements(result.memory, related, logits)
 
 
 def drop_told_as_history(results: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
@@ -76,7 +80,9 @@ def drop_told_as_history(results: Iterable[SearchResult]) -> tuple[SearchResult,
     return tuple(one for one in kept if one.memory.id not in outdated)
 
 
-def _follow(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, float]) -> list[Item]:
+def _follow_replacements(
+    item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, float]
+) -> list[Item]:
     """The items that replaced an item, one after the other."""
     chain: list[Item] = []
     current = item
@@ -86,7 +92,7 @@ def _follow(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, f
             one
             for one in related
             if one.memory.id not in known
-            and _is_replacement(one, current.id)
+            and _has_relation_to_older(one, current.id)
             and _is_likely_successor(one, logits, logits.get(current.id))
         ]
         surest = max(newer, key=_confidence, default=None)
@@ -100,17 +106,17 @@ def _follow(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, f
 def _last_successor(item: Item, related: Sequence[RelatedMemory], logits: Mapping[str, float]) -> Item:
     """What surely replaced an item in the end; the item itself if nothing did."""
     sure = [one for one in related if _confidence(one) >= SURE_REPLACEMENT]
-    return next(reversed(_follow(item, sure, logits)), item)
+    return next(reversed(_follow_replacements(item, sure, logits)), item)
 
 
 def _contradicts(related: RelatedMemory, older: Item) -> bool:
     """Whether a related memory changes a part of an item, or contradicts it and is trusted less."""
-    if _is_replacement(related, older.id, AMENDS):
+    if _has_relation_to_older(related, older.id, AMENDS):
         return True
-    return _is_replacement(related, older.id) and not may_replace(related.memory.source, older.source)
+    return _has_relation_to_older(related, older.id) and not may_replace(related.memory.source, older.source)
 
 
-def _is_answer_to(item: Item, other: Item) -> bool:
+def _follows_from_less_trusted(item: Item, other: Item) -> bool:
     """Whether an item was said after another in its session by somebody who is trusted less.
 
     An agent mostly confirms there what its user said.
@@ -120,7 +126,7 @@ def _is_answer_to(item: Item, other: Item) -> bool:
     return TRUSTS.index(item.source.trust) > TRUSTS.index(other.source.trust)
 
 
-def _is_held_and_near(
+def _is_known_and_near(
     related: RelatedMemory, older: SearchResult, logits: Mapping[str, float], held: Mapping[str, float]
 ) -> bool:
     """Whether a related memory was not read since the context holds it, and is about as near as the older."""
@@ -134,7 +140,7 @@ def _confidence(related: RelatedMemory) -> float:
     return related.relationship.confidence
 
 
-def _is_replacement(related: RelatedMemory, older_id: str, type: str = REPLACES) -> bool:  # noqa: A002
+def _has_relation_to_older(related: RelatedMemory, older_id: str, type: str = REPLACES) -> bool:  # noqa: A002
     """Whether a related memory replaces the item with this id, or has another relation of this type to it."""
     relation = related.relationship
     return (relation.type, relation.from_id, relation.to_id) == (type, related.memory.id, older_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ValidationError
 from foreword.options import check_fraction
-from foreword.recall.rank import MMR_LAMBDA, order_by_marginal_relevance, word_overlap
+from foreword.recall.rank import MMR_LAMBDA, make_word_overlap_function, order_by_marginal_relevance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -131,7 +131,7 @@ class PriorityRanker:
         goes from 0 to 1; without one, it is the overlap of the words.
         """
         check_fraction("balance", balance)
-        overlap = word_overlap(candidate.content for candidate in ranked)
+        overlap = make_word_overlap_function(candidate.content for candidate in ranked)
 
         def likeness(one: int, other: int) -> float:
             return overlap(one, other) if similarity is None else similarity(ranked[one], ranked[other])

@@ -94,7 +94,7 @@ class MemoryRanker:
     ) -> list[SearchResult]:
         """Maximal marginal relevance: each next is relevant and unlike those before it."""
         gains = [balance * result.score / best for result in results]
-        similarity = word_overlap([result.memory.text for result in results])
+        similarity = make_word_overlap_function([result.memory.text for result in results])
         order = order_by_marginal_relevance(range(len(gains)), gains, similarity, 1 - balance)
         return [replace(results[at], rank=relevance) for at, relevance in order]
 
@@ -145,7 +145,7 @@ def order_by_marginal_relevance(
             nearest[place] = max(known, similarity(place, best))
 
 
-def word_overlap(texts: Iterable[str]) -> Callable[[int, int], float]:
+def make_word_overlap_function(texts: Iterable[str]) -> Callable[[int, int], float]:
     """A function that gives the share of words (Jaccard) that two of these texts have in common, by place."""
     bags = [frozenset(split_words(text)) for text in texts]
 

@@ -75,7 +75,7 @@ class _Passage:
     is_whole: bool
 
 
-def read_results(
+def judge_results_with_reader(
     results: Sequence[SearchResult], query: Query, reader: Reranker, most: int = MAX_READ
 ) -> list[SearchResult]:
     """The results that were read in time, with their probabilities and excerpts, best first.

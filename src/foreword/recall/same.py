@@ -61,10 +61,10 @@ class Gist:
 def read_gist(text: str) -> Gist:
     """The gist of a text; one without fact words is compared letter by letter."""
     read = (tuple(fact_words(part)) for part in _split_sentences_and_lines(text[:_MAX_READ_CHARACTERS]))
-    sentences = [Sentence(words, tuple(sorted(map(_slip_key, words)))) for words in read if words]
-    if rest := _fold_letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
+    sentences = [Sentence(words, tuple(sorted(map(_typo_key, words)))) for words in read if words]
+    if rest := _normalise_for_comparison(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
-    return _build_gist(sentences, _fold_letters(text))
+    return _build_gist(sentences, _normalise_for_comparison(text))
 
 
 def _split_sentences_and_lines(text: str) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _build_gist(sentences: Sequence[Sentence], letters: str) -> Gist:
     return Gist(tuple(sentences), words, letters, frozenset(sentence.key for sentence in sentences))
 
 
-def _fold_letters(text: str) -> str:
+def _normalise_for_comparison(text: str) -> str:
     """A text in lower case, with single blanks and without its last stop."""
     folded = " ".join(fold_case(text).split())
     return folded.rstrip(" .!") or folded
@@ -151,7 +151,7 @@ def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, .
 # Slips ---------------------------------------------------------------------------------------------------
 
 
-def _slip_key(word: FactWord) -> str:
+def _typo_key(word: FactWord) -> str:
     """A key that a word shares with all words that are one slip of the pen away from it."""
     return f"{word.key[0]}…{word.key[-2:]}" if _may_be_slip(word) else word.key
 
@@ -173,7 +173,7 @@ def _undo_slips(
     corrected = list(other_words)
     for at, word in enumerate(other_words):
         if missing[word.key] < 0:
-            right = next((one for one in meant if _is_slip(one, word)), None)
+            right = next((one for one in meant if _is_typo_of(one, word)), None)
             if right is None:
                 return None
             meant.remove(right)
@@ -182,12 +182,12 @@ def _undo_slips(
     return tuple(corrected)
 
 
-def _is_slip(one: FactWord, other: FactWord) -> bool:
+def _is_typo_of(one: FactWord, other: FactWord) -> bool:
     """Whether one of two words is the other with letters inside it swapped, doubled or left out."""
     from rapidfuzz.distance import OSA
 
     left, right = one.key, other.key
-    if one.is_name or other.is_name or _slip_key(one) != _slip_key(other):
+    if one.is_name or other.is_name or _typo_key(one) != _typo_key(other):
         return False
     if len(left) == len(right) and sorted(left) != sorted(right):
         return False  # another letter may make another word: prescribe, proscribe

@@ -25,7 +25,7 @@ from foreword.recall.related import (
     follow_relations,
     follow_relations_to_answers,
 )
-from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
+from foreword.recipes.code import format_code_and_commits, put_back_code_above, set_code_aside
 from foreword.recipes.progress import tell_progress
 from foreword.types import DroppedResult, Note, Receipt
 
@@ -89,14 +89,14 @@ def chat_stages(
     return (
         *search_stages_above(floor, exclude=(set_code_aside,) if floor else ()),
         optional(tell_progress),
-        return_code_above(floor),
+        put_back_code_above(floor),
         optional(add_related),
         *(drop_questions_and_summaries, drop_below(floor)),
         rank_with(ranker),
         drop_superseded,
         drop_repeats,
-        word_code_and_commits(),
-        fit_into(template, include_metadata=include_metadata),
+        format_code_and_commits(),
+        fit_results_to_budget(template, include_metadata=include_metadata),
     )
 
 
@@ -175,7 +175,7 @@ def rank_with(ranker: RankingFunction) -> Stage[SearchDraft]:
     return rank
 
 
-def fit_into(template: ContextTemplate, *, include_metadata: bool) -> Stage[SearchDraft]:
+def fit_results_to_budget(template: ContextTemplate, *, include_metadata: bool) -> Stage[SearchDraft]:
     """A stage that words the results, and keeps those that fit the budget."""
 
     def fit_budget(draft: SearchDraft) -> SearchDraft:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.folder.file_items import MARK
-from foreword.compose.code import MAX_LINES, word_code, word_commit, word_place
+from foreword.compose.code import MAX_LINES, format_code, format_commit, format_path_and_name
 from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_beside, relate
-from foreword.recall.code_roles import find_bystanders
+from foreword.recall.code_roles import find_code_not_asked_for
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -40,27 +40,29 @@ def set_code_aside(draft: SearchDraft) -> SearchDraft:
     code = [result for result in draft.results if result.memory.kind == "code"]
     if not code:
         return draft
-    roles = find_bystanders(draft.query.text, [result.memory for result in code])
-    aside = [lower_if_defines_nothing(result) for result in code if result.memory.id not in roles]
+    roles = find_code_not_asked_for(draft.query.text, [result.memory for result in code])
+    aside = [lower_if_code_defines_nothing(result) for result in code if result.memory.id not in roles]
     aside.sort(key=lambda result: -result.score)
     bystanders = [result for result in code if result.memory.id in roles][:MAX_NEAR_MISSES]
-    dropped = [DroppedResult(r, "no answer", describe_bystander(roles[r.memory.id])) for r in bystanders]
+    dropped = [
+        DroppedResult(r, "no answer", describe_why_role_dropped(roles[r.memory.id])) for r in bystanders
+    ]
     rest = [result for result in draft.results if result.memory.kind != "code"]
     return replace(draft, aside=tuple(aside)).keep(rest, dropped)
 
 
-def describe_bystander(role: CodeRole) -> str:
+def describe_why_role_dropped(role: CodeRole) -> str:
     """Why a test, an import or a bare signature is dropped, for the receipt."""
     return f"{_ROLE_NAMES[role]}, which the question is not about"
 
 
-def lower_if_defines_nothing(result: SearchResult) -> SearchResult:
+def lower_if_code_defines_nothing(result: SearchResult) -> SearchResult:
     """The result, with a lower probability if it is a piece of code that defines nothing."""
     is_window = result.memory.metadata.get("unit") == "window"
     return replace(result, score=result.score * WINDOW_PRIOR) if is_window else result
 
 
-def return_code_above(floor: float) -> Stage[Any]:
+def put_back_code_above(floor: float) -> Stage[Any]:
     """A stage that returns the best code from `aside` to the results; the rest of it is dropped."""
 
     def return_code(draft: SearchDraft) -> SearchDraft:
@@ -85,20 +87,20 @@ def return_code_above(floor: float) -> Stage[Any]:
     return return_code
 
 
-def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
+def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
     """A stage that words code and commits; at most `bodies` pieces of code are shown by their lines."""
 
     def choose_lines(draft: SearchDraft) -> SearchDraft:
         code = [result for result in draft.results if result.memory.kind == "code"]
         code.sort(key=lambda result: -result.score)
         excerpts = {
-            result.memory.id: _word_code_lines(result, draft.query.text, place)
+            result.memory.id: _format_code_lines(result, draft.query.text, place)
             if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
-            else word_place(result.memory)
+            else format_path_and_name(result.memory)
             for place, result in enumerate(code)
         }
         excerpts |= {
-            result.memory.id: word_commit(result.memory, result.excerpt)
+            result.memory.id: format_commit(result.memory, result.excerpt)
             for result in draft.results
             if result.memory.kind == "commit"
         }
@@ -108,10 +110,10 @@ def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
     return choose_lines
 
 
-def _word_code_lines(result: SearchResult, question: str, place: int) -> str:
+def _format_code_lines(result: SearchResult, question: str, place: int) -> str:
     """The lines of a piece of code, fewer if it is not the best; marked if its file has changed."""
     item = result.memory
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
-    worded = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
+    worded = format_code(plain, question, _SECOND_LINES if place else MAX_LINES)
     return worded.replace("\n", f" {MARK}\n", 1) if changed else worded

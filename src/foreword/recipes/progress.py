@@ -74,7 +74,7 @@ def _drop_what_is_not_asked_for(draft: SearchDraft, question: ProgressQuestion) 
     """The draft without those results of the search, and that code, which the question does not ask for."""
     found = (*draft.results, *draft.aside)
     open_ids = _find_open_ids(draft) if question.asked == "left" and question.subject else frozenset()
-    fitting = {r.memory.id for r in found if _may_stand_beside(r, question)} | open_ids
+    fitting = {r.memory.id for r in found if _may_accompany_answers(r, question)} | open_ids
     detail = f"the prompt asks {_MEANINGS[question.asked]}"
     left_out = [DroppedResult(r, "no answer", detail) for r in found if r.memory.id not in fitting]
     code = tuple(result for result in draft.aside if result.memory.id in fitting)
@@ -87,7 +87,7 @@ def _find_open_ids(draft: SearchDraft) -> frozenset[str]:
     return frozenset(end.item.id for end in list_open_ends(draft.kit.store, draft.query.workspace))
 
 
-def _may_stand_beside(result: SearchResult, question: ProgressQuestion) -> bool:
+def _may_accompany_answers(result: SearchResult, question: ProgressQuestion) -> bool:
     """Whether what was found may be told beside the answers: it is of the subject or the time asked for."""
     item = result.memory
     if len(question.subject - question.topic) >= _MIN_WORDS_OF_MORE:

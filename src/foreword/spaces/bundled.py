@@ -119,7 +119,7 @@ class BundledEmbeddingProvider:
             return []
         encoder = self.load()
         # One by one: `encode_batch` would start threads of its own, and costs next to nothing here.
-        tokens = [encoder.tokenizer.encode(clean_text(text)).ids for text in texts]
+        tokens = [encoder.tokenizer.encode(prepare_text_for_models(text)).ids for text in texts]
         vectors: list[list[float]] = [[]] * len(texts)
         for batch in group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
             found = _first_token_vectors(run_batch(encoder, [tokens[at] for at in batch]))
@@ -217,7 +217,10 @@ class BundledReranker:
         self, loaded: LoadedModel, query: str, texts: Sequence[str]
     ) -> tuple[list[int], Run]:
         """The number of tokens of each text, and a function that scores the texts at given places."""
-        pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
+        pairs = [
+            loaded.tokenizer.encode(prepare_text_for_models(query), prepare_text_for_models(text))
+            for text in texts
+        ]
 
         def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
             rows = [pairs[at] for at in places]
@@ -309,7 +312,7 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
     """A bundled model, ready to run; texts are cut to `max_tokens`. EmbeddingError if it is damaged."""
     map_model_file(bundle, GRAPH)
     with ThreadPoolExecutor(1, thread_name_prefix="foreword-load") as beside:
-        session = beside.submit(start_session, model_folder(bundle.name) / GRAPH, threads)
+        session = beside.submit(start_inference_session, model_folder(bundle.name) / GRAPH, threads)
         tokenizer = _make_tokenizer(max_tokens)
         map_model_file(bundle, WEIGHTS)  # the session maps the same file
     return LoadedModel(tokenizer, session.result())
@@ -323,7 +326,7 @@ def _make_tokenizer(max_tokens: int) -> Tokenizer:
     from tokenizers import Tokenizer
 
     with _vocabulary_lock:
-        known = _read_vocabulary()
+        known = _load_tokenizer()
     made = Tokenizer(known.model)
     for part in ("normalizer", "pre_tokenizer", "post_processor"):
         setattr(made, part, getattr(known, part))
@@ -336,7 +339,7 @@ _vocabulary_lock = threading.Lock()
 
 
 @cache
-def _read_vocabulary() -> Tokenizer:
+def _load_tokenizer() -> Tokenizer:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_str(read_model_file(WORDPIECE, VOCABULARY).decode())
@@ -389,7 +392,7 @@ def map_model_file(bundle: BundledModel, name: str) -> mmap.mmap:
     return data
 
 
-def start_session(graph: Path, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
+def start_inference_session(graph: Path, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
     """A session that runs a graph, and the weights that it names, on the processor."""
     runtime = _import_onnxruntime()
     options = runtime.SessionOptions()
@@ -398,7 +401,7 @@ def start_session(graph: Path, threads: int) -> Any:  # noqa: ANN401  (onnxrunti
     options.log_severity_level = 3
     # Spinning gains 7 % on batches by burning cores while idle; we are a guest on this machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if not adds_exactly(_describe_processors()):
+    if not has_exact_int8_sums(_describe_processors()):
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
@@ -408,7 +411,7 @@ def start_session(graph: Path, threads: int) -> Any:  # noqa: ANN401  (onnxrunti
         ) from error
 
 
-def adds_exactly(processors: str) -> bool:
+def has_exact_int8_sums(processors: str) -> bool:
     """Whether processors, described as in /proc/cpuinfo, have instructions that add int8 products exactly.
 
     Others add two products in sixteen bits and cut off what does not fit, unless onnxruntime is asked for
@@ -485,7 +488,7 @@ def _group_in_order(
         yield batch
 
 
-def clean_text(text: str) -> str:
+def prepare_text_for_models(text: str) -> str:
     """The text as the bundled models, which know English, can read it.
 
     Other languages are translated word by word; lone surrogates are replaced, and what is well above 512

@@ -19,9 +19,9 @@ from foreword.spaces.bundled import (
     WEIGHTS,
     BundledModel,
     BundledReranker,
-    clean_text,
     group_by_length,
     pad_rows,
+    prepare_text_for_models,
     run_session,
 )
 from foreword.types import text_hash
@@ -117,7 +117,7 @@ class BundledReader(BundledReranker):
 
 def _token_ids(loaded: LoadedModel, text: str) -> list[int]:
     """The ids of a text's tokens, with those that mark its beginning and its end."""
-    return loaded.tokenizer.encode(clean_text(text)).ids
+    return loaded.tokenizer.encode(prepare_text_for_models(text)).ids
 
 
 def _run_reader(

@@ -28,11 +28,11 @@ from foreword.spaces.bundled import (
     GRAPH,
     WEIGHTS,
     BundledModel,
-    clean_text,
     default_threads,
     group_by_length,
     load_in_time,
     load_model,
+    prepare_text_for_models,
     read_model_file,
     run_batch,
 )
@@ -111,7 +111,8 @@ class TokenEncoder:
         """The encoder's own states for the tokens of items' texts, without punctuation; a matrix a text."""
         model = self.load()
         tokens = [
-            _insert_special_token(model.tokenizer.encode(clean_text(text)).ids, _ITEM_TOKEN) for text in texts
+            _insert_special_token(model.tokenizer.encode(prepare_text_for_models(text)).ids, _ITEM_TOKEN)
+            for text in texts
         ]
         punctuation = self._punctuation
         states: list[Any] = [None] * len(texts)
@@ -175,7 +176,7 @@ class TokenEncoder:
         return vectors.result()
 
     def _question_token_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
-        *ids, last = model.tokenizer.encode(clean_text(question)).ids
+        *ids, last = model.tokenizer.encode(prepare_text_for_models(question)).ids
         ids = _insert_special_token([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
         return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
 

@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.deadlines import current_deadline, earliest
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
 from foreword.store import base, browsing, exchange
 from foreword.store.rows import MAX_TEXT_CHARACTERS
 from foreword.types import Findings
+from foreword.types.deadlines import current_deadline, earliest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -81,7 +81,7 @@ class OpenDatabases:
             self._users[workspace] += 1
             return self._by_workspace[workspace]
 
-    def open_workspaces(self) -> list[str]:
+    def names_of_open_workspaces(self) -> list[str]:
         """The workspaces whose databases are open."""
         with self._changed:
             return list(self._by_workspace)

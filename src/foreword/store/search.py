@@ -91,7 +91,7 @@ class SearchRows(ABC):
         """The items with these numbers."""
 
     @abstractmethod
-    def largest_number(self) -> int:
+    def largest_item_number(self) -> int:
         """The largest item number, or 0 if there are no items; about how many items there are."""
 
     @abstractmethod
@@ -238,7 +238,9 @@ class _SearchUnderWay:
         self._record_comparison(probe.space, comparison)
         if probe.echo is not None and self.lists[probe.space]:
             bonuses = self._word_match_bonuses()
-            self._record_comparison(probe.echo, comparison.echo(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
+            self._record_comparison(
+                probe.echo, comparison.move_towards_best(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS)
+            )
 
     def _record_comparison(self, space: str, comparison: Comparison) -> None:
         """Record a comparison, and the list of its best items, under a space."""
@@ -281,7 +283,7 @@ def _rank_by_similar_words(rows: SearchRows, op: Search, probe: TypoProbe) -> Ra
 
 def _rank_by_entities(rows: SearchRows, op: Search, probe: EntitiesProbe) -> Ranked:
     """Items that mention the same names; a rare name counts for more."""
-    total = rows.largest_number() or 1
+    total = rows.largest_item_number() or 1
     scores: dict[int, float] = {}
     sum_of_weights = 0.0
     found = rows.find_mentions(probe.names, op.filters, _MAX_ITEMS_PER_NAME)
@@ -311,7 +313,7 @@ _RANKER_BY_PROBE: dict[type, Callable[[SearchRows, Search, Any], Ranked]] = {
 
 def _search_index_by_bm25(rows: SearchRows, op: Search, index: str, words: tuple[str, ...]) -> Ranked:
     """The best items for any of the words, by BM25; in a large workspace only the rarest words count."""
-    if rows.largest_number() > _SMALL_WORKSPACE:
+    if rows.largest_item_number() > _SMALL_WORKSPACE:
         words = _choose_rarest_words(_count_items_with_each_word(rows, _stem_of_each_word(words)))
     return rows.rank_by_bm25(index, words, op.filters, op.limit) if words else []
 
@@ -321,7 +323,7 @@ def _share_of_words_in_item(rows: SearchRows, item_number: int, words: tuple[str
     about, text = rows.about_and_text(item_number)
     stems = _stem_of_each_word(words)
     counts = _count_items_with_each_word(rows, stems)
-    total = rows.largest_number()
+    total = rows.largest_item_number()
     weights = {word: math.log(1 + (total + 1) / (counts[word] + 0.5)) for word in words}
     present = set(split_into_stems(f"{about}\n{text}"))
     return sum(weights[word] for word in words if stems[word] in present) / sum(weights.values())

@@ -129,7 +129,7 @@ class SqliteStore(Store):
         Of each workspace the newest `keep` daily backups stay. A failure is logged, and the others go on.
         """
         backups: list[Path] = []
-        for workspace in self._open.open_workspaces():
+        for workspace in self._open.names_of_open_workspaces():
             try:
                 backup = self._back_up_on_day(workspace, day, keep)
             except StorageError as error:

@@ -72,7 +72,7 @@ class _SqliteRows(SearchRows):
         """The items with these numbers."""
         return dict(self._tx.select_numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
 
-    def largest_number(self) -> int:
+    def largest_item_number(self) -> int:
         """The largest item number, or 0 if there are no items."""
         return self._tx.select_value("SELECT max(no) FROM items") or 0
 

@@ -78,7 +78,7 @@ class Comparison(Protocol):
         """The cosines of these items, as far as they have vectors."""
         ...
 
-    def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> Comparison:
+    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Comparison:
         """A second comparison, with the vector moved by `weight` towards the mean of its best answers.
 
         The best answers are the `items` answers with the highest sum of cosine and bonus.
@@ -126,7 +126,7 @@ class Cosines:
         wanted = is_among(self.numbers, np.fromiter(numbers, np.int64))
         return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
 
-    def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> Cosines:
+    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Cosines:
         """The cosines of the same items to the vector moved towards the mean of its best answers."""
         merit = self.values.copy()
         for at in np.flatnonzero(is_among(self.numbers, np.fromiter(bonuses, np.int64))):
@@ -163,8 +163,8 @@ class NearestCosines:
         """The cosines of these items, as far as they have vectors."""
         return self._exact_cosines(numbers).cosines_of_items(numbers)
 
-    def echo(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
-        """A second comparison, as `Comparison.echo`; best answers are nearest items or have a bonus."""
+    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
+        """A second comparison, as in `Comparison`; the best answers are nearest items or have a bonus."""
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
         answers = self._exact_cosines({*near, *bonuses})
         merit = answers.values + np.array([bonuses.get(int(number), 0.0) for number in answers.numbers])

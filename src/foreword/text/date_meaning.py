@@ -292,14 +292,14 @@ def _read_window(words: str, moment: Moment) -> TimeSpan | None:
     return TimeSpan(moment.now - length, moment.now)
 
 
-def _read_stepped(words: str, moment: Moment) -> TimeSpan | None:
+def _read_relative_span(words: str, moment: Moment) -> TimeSpan | None:
     """The span of words such as `last week`, `this May` or `next Monday`; `the month` means this month."""
     word, _, what = words.partition(" ")
     step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
     if what in WEEKDAYS:
         return _weekday_by_step(WEEKDAYS.index(what), step, moment.today)
     if what in UNITS or what in UNMEASURED_UNITS:
-        return _unit_by_step(what, step, moment.today)
+        return _span_of_unit(what, step, moment.today)
     if what in SEASONS and step < 0:
         # From January on, "last winter" is the one that began in December, even if it still lasts.
         latest = _span_of_months(moment.day(moment.today.year, SEASONS[what]), 3)
@@ -316,7 +316,7 @@ def _weekday_by_step(weekday: int, step: int, today: datetime) -> TimeSpan:
     return _span_of_days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
 
 
-def _unit_by_step(unit: str, step: int, today: datetime) -> TimeSpan | None:
+def _span_of_unit(unit: str, step: int, today: datetime) -> TimeSpan | None:
     """The last (-1), this (0) or the next (1) unit, such as a week; None for a unit without a fixed size."""
     first_of_month = today.replace(day=1)
     match unit:
@@ -450,7 +450,7 @@ _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
     "decade": _read_decade,
     "day_word": _read_day_word,
     "window": _read_window,
-    "stepped": _read_stepped,
+    "stepped": _read_relative_span,
     "distance": _read_distance,
     "weekday": _read_weekday,
     "weekdays": lambda _words, _moment: None,

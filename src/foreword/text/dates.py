@@ -1,9 +1,9 @@
 """Dates and times in text, and the span of time that each of them means at a given moment.
 
 Knows English wordings, the weekdays of six more languages, and the shapes of written dates. `find_dates` is
-for the texts of items, `date_span` and `find_event` are for questions. A date without a year (`Q3`, `on
-Tuesday`) means the latest one that has begun or, where the words before it speak of the future (`will`, `by`,
-`due`), the first that is not over. Days begin at midnight in the time zone of `now`.
+for the texts of items, `date_span` and `find_before_or_after_event` are for questions. A date without a year
+(`Q3`, `on Tuesday`) means the latest one that has begun or, where the words before it speak of the future
+(`will`, `by`, `due`), the first that is not over. Days begin at midnight in the time zone of `now`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def date_span(text: str, now: datetime) -> TimeSpan | None:
 _EVENT = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
 
 
-def find_event(text: str) -> tuple[str, tuple[str, ...]] | None:
+def find_before_or_after_event(text: str) -> tuple[str, tuple[str, ...]] | None:
     """Whether a question asks `before` or `after` an event, and the event's content words; None for others.
 
     `What broke after the migration` gives `("after", ("migration",))`.

@@ -52,10 +52,10 @@ def fact_words(sentence: str) -> list[FactWord]:
         is_name = is_identifier or (begins_like_name and not is_first)
         found.append(FactWord(key, folded, is_plain, is_name, opens, link))
         opens, link, is_first = False, "not" if key == "not" else "", False
-    return _drop_lone_person(found)
+    return _drop_lone_possessive(found)
 
 
-def _drop_lone_person(words: list[FactWord]) -> list[FactWord]:
+def _drop_lone_possessive(words: list[FactWord]) -> list[FactWord]:
     """The words without `my` or `your`: two people who talk to each other mean the same person by them.
 
     A sentence with both keeps them, as they tell the two people apart.

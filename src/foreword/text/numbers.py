@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def plural(number: int, thing: str) -> str:
+def number_with_noun(number: int, thing: str) -> str:
     """A number with its noun: `1 item`, `2 items`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 

@@ -1,7 +1,7 @@
 """Find the sentences of a message that ask something, and separate them from pasted text.
 
 People paste logs, tracebacks and diffs before, after and around a question. A search and a model give most
-weight to the beginning of a long text, so `question_first` puts the question there. Pasted lines are
+weight to the beginning of a long text, so `put_question_first` puts the question there. Pasted lines are
 recognised by their form alone; no programming language is known here.
 """
 
@@ -76,7 +76,7 @@ def asking_sentences(text: str) -> list[str]:
     return [sentence for sentence in split_sentences(_blank_pasted_lines(text)) if _is_question(sentence)]
 
 
-def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
+def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
     """A long message, shortened to `max_characters`, with its question on the first line; else unchanged.
 
     If nothing is asked, the text that a person wrote beside pasted text counts as the question. Of the rest,

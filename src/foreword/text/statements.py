@@ -86,7 +86,7 @@ def speaker_word(item: Item) -> str:
 _SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "tool"}
 
 
-def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
+def describe_older_and_later(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
     """The older statements that one replaced and later ones that contradict it: "(before, 3 May 2026: …)".
 
     Older outputs of tools and web pages are left out, as they are useless once they are outdated.

@@ -113,7 +113,9 @@ class TiktokenTokenizer:
     def count(self, text: str) -> int:
         """How many tokens the text has."""
         return sum(
-            _count_line(self.encoding, line) if len(line) <= _MAX_LINE_CHARACTERS else len(self.encode(line))
+            _count_tokens_of_line(self.encoding, line)
+            if len(line) <= _MAX_LINE_CHARACTERS
+            else len(self.encode(line))
             for line in _LINE_START.split(text)
         )
 
@@ -127,7 +129,7 @@ class TiktokenTokenizer:
 
 
 @functools.lru_cache(_MAX_COUNTED_LINES)
-def _count_line(encoding: str, line: str) -> int:
+def _count_tokens_of_line(encoding: str, line: str) -> int:
     """How many tokens a line has."""
     return len(_load_encoding(encoding).encode_ordinary(line))
 

@@ -102,10 +102,10 @@ def _translate_run(run: str, lexicon: _Lexicon) -> str:
         left_out = (unknown[at + 1] + 1, words[at + 1], -1)
         unknown[at], words_after, size = min(known, default=left_out)
         words[at], sizes[at] = words_after + 1, -size
-    return " ".join(filter(None, _look_up_run(run, sizes, lexicon)))
+    return " ".join(filter(None, _translate_letter_run(run, sizes, lexicon)))
 
 
-def _look_up_run(run: str, sizes: Sequence[int], lexicon: _Lexicon) -> Iterator[str]:
+def _translate_letter_run(run: str, sizes: Sequence[int], lexicon: _Lexicon) -> Iterator[str]:
     """The English of each word, or the letter itself; `sizes` has the size of the word at each place."""
     at = 0
     while at < len(run):

@@ -1,18 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
-from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
+from foreword.capture.runs.changes import SeenChange, change_fits_action, read_changes
 from foreword.capture.tool_calls import ToolCall
 
-
-@dataclass(frozen=True)
-class Attempt:
-    action: str
-    hypothesis: str = "the pause is read in seconds"
-    prediction: str = "test_retry passes"
+HYPOTHESIS = "the pause is read in seconds"
 
 
 def edit(path, before="a", after="b"):
@@ -43,12 +36,12 @@ def edit(path, before="a", after="b"):
     ],
 )
 def test_an_edit_fits_the_action_that_speaks_of_it(action, path, fits):
-    assert change_fits_attempt(edit(path), Attempt(action)) is fits
+    assert change_fits_action(edit(path), action, HYPOTHESIS) is fits
 
 
 def test_an_edit_fits_by_the_names_in_it():
-    action = Attempt("call flush_all() before closing")
-    assert change_fits_attempt(edit("src/writer.py", "close()", "flush_all()\nclose()"), action)
+    change = edit("src/writer.py", "close()", "flush_all()\nclose()")
+    assert change_fits_action(change, "call flush_all() before closing", HYPOTHESIS)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +59,7 @@ def test_an_edit_fits_by_the_names_in_it():
     ],
 )
 def test_a_command_fits_if_it_shares_a_word_with_the_action(action, command, fits):
-    assert change_fits_attempt(SeenChange("change", command=command), Attempt(action)) is fits
+    assert change_fits_action(SeenChange("change", command=command), action, HYPOTHESIS) is fits
 
 
 def kinds(command, outcome="exit 0"):

@@ -211,7 +211,7 @@ def test_nothing_crosses_from_one_workspace_to_another(foreword):
     ],
 )
 def test_dates_are_iso_and_local_unless_they_say_otherwise(value, end, expected):
-    assert common.read_date(end=end)(None, None, value) == expected
+    assert common.make_date_option_reader(end=end)(None, None, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_dates_are_iso_and_local_unless_they_say_otherwise(value, end, expected)
 )
 def test_an_age_is_counted_back_from_now(value, ago):
     before = datetime.now(UTC)
-    read = common.read_date()(None, None, value)
+    read = common.make_date_option_reader()(None, None, value)
     assert before - timedelta(**ago) <= read <= datetime.now(UTC) - timedelta(**ago)
 
 

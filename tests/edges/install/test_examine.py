@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foreword.edges.install.agents import AGENTS
-from foreword.edges.install.examine import examine, parse_hook_command
+from foreword.edges.install.examine import examine_installed_agents, parse_hook_command
 
 SETTINGS = ".claude/settings.json"
 
@@ -78,7 +78,7 @@ def test_a_home_that_is_the_project_is_looked_at_once(foreword, user, home, monk
     monkeypatch.chdir(user)
     foreword("install", "codex")
     assert foreword("install", "codex").out == "nothing to change\n"
-    assert [one.name for one in examine(home, user)] == ["codex"]
+    assert [one.name for one in examine_installed_agents(home, user)] == ["codex"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.proxy.answers import make_reader
+from foreword.edges.proxy.answers import make_answer_reader
 from foreword.edges.proxy.apis import ANTHROPIC, CHAT, RESPONSES, find_api
 from foreword.edges.proxy.upstream import Upstream, make_answer_headers, select_request_headers
 from foreword.edges.proxy.window import DEFAULT_WINDOW, find_model_window, room_for_context
@@ -29,7 +29,7 @@ def chat(text, reason=None):
 
 def read(api, headers, pieces):
     """What a reader has after these pieces, and how often it said that the answer has ended."""
-    reader = make_reader(api, headers)
+    reader = make_answer_reader(api, headers)
     ended = sum(reader.feed(piece) for piece in pieces)
     return [(turn.role, turn.text) for turn in reader.turns()], ended
 
@@ -65,7 +65,7 @@ def test_tools_of_anthropic_are_put_together():
         {"type": "content_block_delta", "index": 1, "delta": {"partial_json": ' "plum"}'}},
         {"type": "message_stop"},
     )
-    reader = make_reader(ANTHROPIC, STREAM)
+    reader = make_answer_reader(ANTHROPIC, STREAM)
     assert reader.feed(stream)
     (turn,) = reader.turns()
     assert turn.text == "I look."

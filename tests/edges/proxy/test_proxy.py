@@ -415,7 +415,7 @@ def test_an_answer_that_we_cannot_read_reaches_the_application(proxy, engine, mo
         def feed(self, piece):
             raise RecursionError
 
-    monkeypatch.setattr("foreword.edges.proxy.application.make_reader", lambda *_: Broken())
+    monkeypatch.setattr("foreword.edges.proxy.application.make_answer_reader", lambda *_: Broken())
     answer = proxy.ask("Which cake?", session="one", stream=True)
     assert answer.text.endswith("data: [DONE]\n\n")
     wait_until_kept(proxy, "one")

@@ -59,7 +59,7 @@ class Double:
     def note_undelivered(self, reply):
         self._note("undelivered", reply)
 
-    def refresh_copies(self):
+    def refresh_team_copies(self):
         """It has no team."""
 
     def close(self):

@@ -59,7 +59,7 @@ def test_a_socket_that_another_put_in_its_place_stays(home):
     other = run.socket
     other.write_text("another's")
     assert not run.owns_socket()
-    run.withdraw()
+    run.remove_socket_and_address()
     assert other.exists()
     listening.close()
     run.release()
@@ -68,12 +68,12 @@ def test_a_socket_that_another_put_in_its_place_stays(home):
 def test_a_token_is_made_once_and_only_its_owner_reads_it(home):
     run = RunFolder(home)
     run.acquire()
-    word = run.token()
-    assert run.token() == word
+    word = run.read_or_create_token()
+    assert run.read_or_create_token() == word
     assert len(word) >= 32
     assert stat.S_IMODE(run.token_file.stat().st_mode) == 0o600
     run.token_file.chmod(0o644)  # others may have read it
-    assert run.token() != word
+    assert run.read_or_create_token() != word
     assert stat.S_IMODE(run.token_file.stat().st_mode) == 0o600
     run.release()
 
@@ -84,7 +84,7 @@ def test_the_port_is_told_in_a_file(home):
     run.announce(1234)
     assert json.loads(run.http_file.read_text()) == {"port": 1234, "token_file": str(run.token_file)}
     assert stat.S_IMODE(run.http_file.stat().st_mode) == 0o600
-    run.withdraw()
+    run.remove_socket_and_address()
     assert not run.http_file.exists()
     run.release()
 
@@ -96,7 +96,7 @@ def test_the_next_service_takes_the_same_port_if_it_is_free(home):
     with listen() as first:
         port = first.getsockname()[1]
         run.announce(port)
-        run.withdraw()
+        run.remove_socket_and_address()
         with listen(last=run.last_port()) as beside:
             assert beside.getsockname()[1] != port
     with listen(last=run.last_port()) as next_one:

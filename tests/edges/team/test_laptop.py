@@ -122,7 +122,7 @@ def test_while_the_team_is_away_the_copy_answers_and_events_arrive_later_once(
     with team_server() as url:
         mine, responder = laptop(url)
         responder.capture(_prompt(folder, "Let us look at the deployment of the shop."), clock.now)
-        responder.refresh_copies()
+        responder.refresh_team_copies()
         assert "The staging database is Postgres 16." in _texts(mine, SHOP)
     ask = _prompt(folder, "Which database is staging on?", "s2")
     assert b"Postgres 16" in responder.answer(ask, clock.now, 60_000).body
@@ -130,7 +130,7 @@ def test_while_the_team_is_away_the_copy_answers_and_events_arrive_later_once(
     with pytest.raises(TeamAway):
         responder.capture(said, clock.now)
     copied = _texts(mine, SHOP)
-    responder.finish(said, clock.now, responder.answer(said, clock.now, 60_000))
+    responder.store_answered_event(said, clock.now, responder.answer(said, clock.now, 60_000))
     assert _texts(mine, SHOP) == copied  # nothing but the team's service changes the copy
     with team_server() as url:
         again = Responder(
@@ -154,11 +154,11 @@ def test_what_is_forgotten_over_there_leaves_the_copy(team_url, laptop, checkout
     item = engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
     mine, responder = laptop(team_url)
     responder.answer(_prompt(folder, "Which database is staging on?"), clock.now, 60_000)
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     engine.forget(SHOP, item.id)
     responder._team._refreshed_at.clear()
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP) == []
 
 
@@ -168,14 +168,14 @@ def test_a_revoked_token_takes_the_copy_with_it(team_url, laptop, checkout, cloc
     mine, responder = laptop(team_url)
     ask = _prompt(folder, "Which database is staging on?")
     responder.answer(ask, clock.now, 60_000)
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     members.revoke("mara")
     assert responder.answer(ask, clock.now, 60_000).body == b""
     with pytest.raises(TeamAway, match="revoked"):
         responder.capture(ask, clock.now)
     responder._team._refreshed_at.clear()
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP) == []
 
 
@@ -187,12 +187,12 @@ def test_a_token_revoked_while_the_laptop_slept_takes_the_copy_with_it(
     mine, responder = laptop(team_url)
     mine.remember("Mine alone.", str(folder))
     responder.answer(_prompt(folder, "Which database is staging on?"), clock.now, 60_000)
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     members.revoke("mara")
     again = Responder(mine)
     assert again.answer(_prompt(folder, "Which database is it?"), clock.now, 60_000).body == b""
-    again.refresh_copies()
+    again.refresh_team_copies()
     again.close()
     assert _texts(mine, SHOP) == []
     assert _texts(mine, str(folder)) == ["Mine alone."]
@@ -205,11 +205,11 @@ def test_a_copy_that_a_new_token_does_not_name_is_removed(
     engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
     mine, responder = laptop(team_url)
     responder.answer(_prompt(folder, "Which database is staging on?"), clock.now, 60_000)
-    responder.refresh_copies()
+    responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     settings = replace(mine.settings, team_token=token_for("mara", "git.example.org/acme/blog"))
     again = Responder(ContextEngine(mine.store, settings=settings, embedding_provider=HashEmbeddings()))
-    again.refresh_copies()
+    again.refresh_team_copies()
     again.close()
     assert _texts(mine, SHOP) == []
 
@@ -220,11 +220,11 @@ def test_what_was_replaced_over_there_is_not_said_from_the_copy(team_server, lap
     with team_server() as url:
         _, responder = laptop(url)
         responder.answer(_prompt(folder, "Let us look at the shop."), clock.now, 60_000)
-        responder.refresh_copies()
+        responder.refresh_team_copies()
         clock.now += timedelta(days=1)
         engine.remember("The staging database is Postgres 16.", SHOP, type="fact")
         responder._team._refreshed_at.clear()
-        responder.refresh_copies()
+        responder.refresh_team_copies()
     said = responder.answer(_prompt(folder, "Which database is staging on?", "s2"), clock.now, 60_000).body
     assert b"Postgres 16" in said
     assert b"MySQL" not in said

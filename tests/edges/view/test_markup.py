@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.view.markup import el, join, part_address, written_text
+from foreword.edges.view.markup import el, element_with_user_text, join, part_address
 from foreword.text.clean import remove_misleading_characters
 
 
@@ -49,6 +49,6 @@ def test_what_is_missing_leaves_no_trace():
 
 
 def test_text_in_another_script_keeps_its_direction_and_cannot_turn_what_is_around_it():
-    assert written_text("שלום") == '<span dir="auto">שלום</span>'
+    assert element_with_user_text("שלום") == '<span dir="auto">שלום</span>'
     assert remove_misleading_characters("a\u202eb\u2066c\u200fd") == "abcd"
     assert remove_misleading_characters("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"

@@ -14,7 +14,7 @@ import pytest
 
 from foreword import ContextAssembler
 from foreword.assembled import EngineSearcher
-from foreword.compose.assembled import context_item, word_item
+from foreword.compose.assembled import context_item, format_item
 from foreword.compose.assembly import premortem_footer
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
@@ -85,7 +85,7 @@ def test_the_format_of_an_experience():
         "root_cause": {"category": "oversight", "description": "nobody had looked"},
         "lesson": {"what_worked": "reading it", "takeaway": "read it first"},
     }
-    assert word_item(item_of("experience", "x", **held)).split("\n") == [
+    assert format_item(item_of("experience", "x", **held)).split("\n") == [
         "**Experience**: debugging | systematic-elimination",
         "- **Goal**: mend the queue",
         "- **Hypothesis**: the timeout is short",
@@ -101,7 +101,7 @@ def test_the_format_of_an_experience():
 
 def test_what_an_experience_lacks_is_left_out():
     """{if surprise: - **Surprise**: {surprise}}."""
-    text = word_item(item_of("experience", "x", **STORY, outcome={"status": "confirmed", "result": "none"}))
+    text = format_item(item_of("experience", "x", **STORY, outcome={"status": "confirmed", "result": "none"}))
     assert re.findall(r"\*\*(\w+)\*\*", text) == [
         "Experience", "Goal", "Hypothesis", "Action", "Prediction", "Outcome",
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_what_an_experience_lacks_is_left_out():
 def test_the_format_of_a_value():
     """**Value** ({axis}, cluster size: {cluster_size}): {text}."""
     value = item_of("value", "Read it first.", axis="full", cluster_size=7)
-    assert word_item(value) == "**Value** (full, cluster size: 7):\nRead it first."
+    assert format_item(value) == "**Value** (full, cluster size: 7):\nRead it first."
 
 
 @pytest.mark.parametrize(

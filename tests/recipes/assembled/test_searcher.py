@@ -241,7 +241,7 @@ def test_an_axis_asks_who_knows_axes(engine, past_experiences):
 
 def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     item = engine.remember("A deadlock.", "shop")
-    query = searcher.begin(QUESTION)
+    query = searcher.make_query(QUESTION)
     assert (query.text, query.workspace) == (QUESTION, "shop")
     engine.store.batch([MarkShown("shop", "s1", (item.id,), query.now)])
     assert searcher.shown_ids("s1") == {item.id}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recipes.dialogue.angles import QuestionVector, probability_of_leaning, question_angles
+from foreword.recipes.dialogue.angles import QuestionVector, probability_of_follow_up, question_angles
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.types import Turn
@@ -32,9 +32,9 @@ def test_a_follow_up_is_asked_alone_after_the_last_exchange_and_after_the_last_t
 
 def test_the_fewer_words_of_its_own_a_question_has_the_more_it_leans_on_the_talk():
     asked = ("why?", "how do I set that?", "how do I set that switch?", "how do I clean the drill's fan?")
-    leaning = [probability_of_leaning(question) for question in asked]
+    leaning = [probability_of_follow_up(question) for question in asked]
     assert leaning == sorted(leaning, reverse=True)
-    assert probability_of_leaning("and the battery?") > probability_of_leaning("the battery?")
+    assert probability_of_follow_up("and the battery?") > probability_of_follow_up("the battery?")
 
 
 def test_a_question_that_says_all_of_itself_is_asked_alone_only():
@@ -88,7 +88,7 @@ def embed():
     ],
 )
 def test_a_short_question_that_says_all_of_itself_leans_little(embed, question):
-    assert probability_of_leaning(question, embed(question)) < 0.35
+    assert probability_of_follow_up(question, embed(question)) < 0.35
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_short_question_that_says_all_of_itself_leans_little(embed, question):
     ],
 )
 def test_a_question_that_points_back_leans_on_the_talk(embed, question):
-    assert probability_of_leaning(question, embed(question)) > 0.5
+    assert probability_of_follow_up(question, embed(question)) > 0.5
 
 
 def test_a_vector_is_only_asked_for_where_there_is_talk_to_lean_on(embed):
@@ -118,4 +118,4 @@ def test_a_vector_is_only_asked_for_where_there_is_talk_to_lean_on(embed):
 def test_vectors_of_another_encoder_say_nothing(embed):
     question = "Do you repair coffee machines?"
     foreign = QuestionVector("b2:another", embed(question).vector)
-    assert probability_of_leaning(question, foreign) == probability_of_leaning(question)
+    assert probability_of_follow_up(question, foreign) == probability_of_follow_up(question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foreword.recipes.dialogue.prompt import inject_context
-from foreword.recipes.dialogue.replaced import find_replacing
+from foreword.recipes.dialogue.replaced import find_final_replacements
 from foreword.recipes.dialogue.session import Session
 from foreword.store.base import PutRelations
 from foreword.types import REPLACES, Relation, Replacement, Turn
@@ -67,7 +67,7 @@ def test_what_replaced_a_turn_is_followed_to_the_end(engine, say):
     ids = say(STRIPE, ADYEN, MOLLIE)
     relate(engine, ids[ADYEN], ids[STRIPE])
     relate(engine, ids[MOLLIE], ids[ADYEN], 0.6)
-    found = find_replacing(engine.store, "w", list(ids.values()))
+    found = find_final_replacements(engine.store, "w", list(ids.values()))
     assert found == {ids[STRIPE]: Replacement(MOLLIE, False), ids[ADYEN]: Replacement(MOLLIE, False)}
 
 
@@ -75,8 +75,8 @@ def test_nobody_who_is_trusted_less_replaces_a_turn_and_no_doubtful_relation_doe
     ids = say(STRIPE, Turn(ADYEN, role="assistant"), MOLLIE)
     relate(engine, ids[ADYEN], ids[STRIPE])
     relate(engine, ids[MOLLIE], ids[STRIPE], 0.4)
-    assert find_replacing(engine.store, "w", list(ids.values())) == {}
-    assert find_replacing(engine.store, "w", []) == {}
+    assert find_final_replacements(engine.store, "w", list(ids.values())) == {}
+    assert find_final_replacements(engine.store, "w", []) == {}
 
 
 def test_a_prompt_says_nothing_twice(engine, say):

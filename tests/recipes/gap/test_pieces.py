@@ -59,7 +59,7 @@ def test_the_message_that_shows_the_gap_does_not_fill_it():
 def test_a_message_that_asked_long_ago_still_counts_as_asking():
     request = {"role": "assistant", "name": "pm", "content": "I need clarification on the ttl."}
     pieces = cut({"messages": [request, {"role": "user", "content": "Ten minutes."}]})
-    assert [piece.asks for piece in pieces] == [True, False]
+    assert [piece.asks_for_context for piece in pieces] == [True, False]
 
 
 def test_system_messages_are_instructions_and_no_context():

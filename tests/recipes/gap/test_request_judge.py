@@ -21,15 +21,15 @@ from foreword.recipes.gap.request_judge import (
     NEVER_ASKS,
     WORDS_SHARE,
     features_by_sentence,
+    groups_of_words,
+    largest_request_margin,
     load_request_weights,
     may_ask,
     passage_around,
-    sentence_margins,
-    sentence_scores,
+    request_margins,
+    request_scores,
+    score_features,
     split_tokens,
-    sum_features,
-    surest_margin,
-    word_groups,
 )
 from foreword.spaces.reader import BundledReader
 
@@ -37,7 +37,7 @@ EXAMPLES = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
 
 
 def asks(text, read=None):
-    return max(sentence_margins(own_sentences(text), read), default=NEVER_ASKS) >= 0
+    return max(request_margins(own_sentences(text), read), default=NEVER_ASKS) >= 0
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ LACK = "Nobody has told me which file format the partner bank expects."
 
 def test_one_sentence_is_heard_however_much_is_said_around_it():
     reply = own_sentences(f"{CALM * 8} {LACK} {CALM * 8}")
-    margins = sentence_margins(reply)
+    margins = request_margins(reply)
     assert max(margins) >= 0
     assert reply[margins.index(max(margins))] == LACK
-    assert surest_margin(own_sentences(CALM * 16)) < 0
+    assert largest_request_margin(own_sentences(CALM * 16)) < 0
 
 
 def test_a_question_that_is_answered_at_once_is_none():
@@ -114,10 +114,10 @@ def test_a_question_that_is_answered_at_once_is_none():
 
 
 def test_sentences_without_a_word_that_could_ask_are_passed_over():
-    assert sentence_margins(["The export took two seconds."]) == [NEVER_ASKS]
+    assert request_margins(["The export took two seconds."]) == [NEVER_ASKS]
     assert may_ask("Which port?")
     assert may_ask("どの版か分かりません。")
-    assert surest_margin([]) == NEVER_ASKS
+    assert largest_request_margin([]) == NEVER_ASKS
 
 
 class Reader:
@@ -146,8 +146,8 @@ def test_a_sentence_that_would_not_ask_by_itself_is_not_read_within_its_passage(
 
 
 def test_the_reader_decides_with_a_share_of_the_words():
-    (score,) = sentence_scores((LACK,))
-    (margin,) = sentence_margins([LACK], Reader(1.0))
+    (score,) = request_scores((LACK,))
+    (margin,) = request_margins([LACK], Reader(1.0))
     assert margin == pytest.approx(1.0 + WORDS_SHARE * score - ASKING_LOGIT)
     assert asks(LACK)
     assert not asks(LACK, Reader(-9.0))
@@ -182,7 +182,7 @@ def test_two_sentences_are_read_at_once_by_themselves_and_then_within_their_pass
         return [9.0 if "who" in sentence or not passage else -5.0 for sentence in sentences]
 
     reply = own_sentences(f"{LACK} {CALM * 12} Nobody told us who signs the form.")
-    margins = sentence_margins(reply, read)
+    margins = request_margins(reply, read)
     assert margins[-1] > 0 > margins[0] > NEVER_ASKS
 
 
@@ -190,7 +190,7 @@ def test_a_reader_that_fails_leaves_the_decision_to_the_words():
     def broken(passage, sentences):
         raise EmbeddingError("out of order")
 
-    assert sentence_margins([LACK, CALM], broken) == sentence_margins([LACK, CALM])
+    assert request_margins([LACK, CALM], broken) == request_margins([LACK, CALM])
 
 
 OBLIQUE = [
@@ -203,10 +203,10 @@ OBLIQUE = [
 @pytest.mark.parametrize("lack", OBLIQUE)
 def test_the_bundled_reader_hears_a_lack_that_no_word_gives_away(lack):
     reply = own_sentences(f"{CALM * 4} {lack} {CALM * 4}")
-    margins = sentence_margins(reply, BundledReader().request_logits)
+    margins = request_margins(reply, BundledReader().request_logits)
     assert max(margins) >= 0
     assert reply[margins.index(max(margins))] in lack
-    assert max(sentence_margins(own_sentences(CALM * 8), BundledReader().request_logits)) < 0
+    assert max(request_margins(own_sentences(CALM * 8), BundledReader().request_logits)) < 0
 
 
 def test_the_weights_are_few():
@@ -214,20 +214,26 @@ def test_the_weights_are_few():
 
 
 def test_weights_are_divided_by_the_root_of_their_number():
-    assert sum_features({"a": 1.0}, 0.5, ["a", "unknown"]) == 1.5
-    assert sum_features({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 0.0, "abcd") == 2.0
-    assert sum_features({}, -0.5, ["a"]) == -0.5
+    assert score_features({"a": 1.0}, 0.5, ["a", "unknown"]) == 1.5
+    assert score_features({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 0.0, "abcd") == 2.0
+    assert score_features({}, -0.5, ["a"]) == -0.5
 
 
 def test_words_without_a_group_are_joined():
-    assert word_groups(["the", "green", "spec", "never", "says", "Name", "?"]) == [
+    assert groups_of_words(["the", "green", "spec", "never", "says", "Name", "?"]) == [
         "_", "DONE", "PAPER", "NOT", "SAY", "Name", "?",
     ]  # fmt: skip
 
 
 def test_words_of_other_languages_are_in_the_same_groups():
-    assert word_groups(split_tokens("Die Spezifikation sagt nichts")) == ["_", "PAPER", "SAY", "NOTHING"]
-    assert word_groups(split_tokens("Le contrat n'indique rien")) == ["_", "PAPER", "NOT", "SAY", "NOTHING"]
+    assert groups_of_words(split_tokens("Die Spezifikation sagt nichts")) == ["_", "PAPER", "SAY", "NOTHING"]
+    assert groups_of_words(split_tokens("Le contrat n'indique rien")) == [
+        "_",
+        "PAPER",
+        "NOT",
+        "SAY",
+        "NOTHING",
+    ]
 
 
 def test_short_forms_are_spelled_out_and_names_count_as_names():
@@ -254,18 +260,18 @@ def test_a_sentence_has_its_own_features_and_those_of_its_neighbours():
 @settings(max_examples=2000)
 @given(st.text(max_size=120))
 def test_any_text_is_classified(text):
-    assert isinstance(surest_margin(own_sentences(text)), float)
+    assert isinstance(largest_request_margin(own_sentences(text)), float)
 
 
 @pytest.mark.parametrize("bait", ["a", "a-", "n't ", "I'", "?", "no. ", "@a", "1,", "Ab.", "what "])
 def test_no_text_makes_classifying_slow(bait):
     text = (bait * 8000)[:8000]
     started = time.thread_time()
-    surest_margin(own_sentences(text))
+    largest_request_margin(own_sentences(text))
     assert time.thread_time() - started < 1
 
 
 def test_what_a_quoted_term_says_is_not_said_by_its_speaker():
-    assert sentence_margins(['The status is "still unclear" in the table.']) == sentence_margins(
+    assert request_margins(['The status is "still unclear" in the table.']) == request_margins(
         ["The status is   in the table."]
     )

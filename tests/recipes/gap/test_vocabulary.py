@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from foreword.recipes.gap.vocabulary import (
+    group_of_word,
     remove_quotations,
-    remove_terms,
+    remove_quoted_terms,
     split_sentences,
     stem,
     text_similarity,
-    word_group,
     word_prefixes,
 )
 
 
 def test_words_that_do_the_same_work_are_one_group():
-    assert {word_group(word) for word in ("spec", "ticket", "stories", "wikis")} == {"PAPER"}
+    assert {group_of_word(word) for word in ("spec", "ticket", "stories", "wikis")} == {"PAPER"}
     assert (
-        word_group("says")
-        == word_group("mentions")
-        == word_group("mentioned")
-        == word_group("specifies")
+        group_of_word("says")
+        == group_of_word("mentions")
+        == group_of_word("mentioned")
+        == group_of_word("specifies")
         == "SAY"
     )
-    assert word_group("elephant") is None
+    assert group_of_word("elephant") is None
     assert [stem(word) for word in ("stories", "agreed", "uses", "is")] == ["story", "agr", "use", "is"]
 
 
@@ -38,7 +38,7 @@ def test_what_a_text_quotes_is_removed():
 def test_names_and_terms_in_marks_stay_when_quotations_are_removed():
     assert remove_quotations("Is `GRACE_DAYS` or 'Q-closing' right?") == "Is GRACE_DAYS or Q-closing right?"
     assert remove_quotations('Does "dual control" count?') == 'Does "dual control" count?'
-    assert remove_terms('Does "dual control" count?') == "Does   count?"
+    assert remove_quoted_terms('Does "dual control" count?') == "Does   count?"
     for shown in ('"as I said to you then"', "`a + b`", '"really?"', '"yes."'):
         assert remove_quotations(shown).strip() == ""
 

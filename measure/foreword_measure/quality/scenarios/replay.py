@@ -21,7 +21,7 @@ from foreword import config
 from foreword.compose.budget import InjectionCategory
 from foreword.compose.prompt import prompt_parts
 from foreword.compose.quoting import heading_and_text
-from foreword.compose.templates import TEMPLATES, word_memory
+from foreword.compose.templates import TEMPLATES, format_memory
 from foreword.edges.service.responder import Responder
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_provider, default_reader, default_token_space
@@ -185,7 +185,7 @@ class ChatHistory(History):
         self._make_vectors()
         built = self._engine.build_context(ask.text, self._workspace, token_budget=ask.budget)
         template = TEMPLATES[built.template]
-        return Answer(ask.id, built.context, tuple(word_memory(one, template) for one in built.memories))
+        return Answer(ask.id, built.context, tuple(format_memory(one, template) for one in built.memories))
 
 
 class DialogueHistory(History):

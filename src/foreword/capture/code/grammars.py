@@ -95,10 +95,10 @@ def _load_parser(language: str) -> LanguageParser:
         # The announced successor, a callback, crashes the interpreter in the versions that have both.
         warnings.simplefilter("ignore", DeprecationWarning)
         parser = Parser(grammar, timeout_micros=int(PARSE_SECONDS * 1_000_000))
-    return LanguageParser(parser, QueryCursor(Query(grammar, _read_query_text(language))))
+    return LanguageParser(parser, QueryCursor(Query(grammar, _read_syntax_query(language))))
 
 
-def _read_query_text(language: str) -> str:
+def _read_syntax_query(language: str) -> str:
     """The query of a language, joined from its files."""
     folder = resources.files("foreword.capture.code").joinpath("queries")
     names = _SHARED_QUERIES.get(language, (language,))

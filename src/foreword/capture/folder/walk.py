@@ -89,7 +89,7 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     real_folders: dict[str, bool] = {}
     excludes = Excludes(load_project_settings(real).exclude)
     for name in sorted(_list_unignored_paths(real, skip_counts)):
-        reason = reason_by_name(name) or _reason_if_link(real, name, real_folders)
+        reason = reason_to_skip_by_name(name) or _reason_if_link(real, name, real_folders)
         if reason is None and left_out and name.startswith(left_out):
             reason = "ignored"
         if reason is None and excludes and excludes.match(real / name, follow=False):
@@ -140,7 +140,7 @@ def read_file(file: SourceFile, skipped: Skipped | None = None) -> FileContent |
     except OSError as error:
         _log_and_count_unreadable(file.path, error, skip_counts)
         return None
-    reason = "huge" if len(data) > max_bytes else reason_by_content(data, file.language)
+    reason = "huge" if len(data) > max_bytes else reason_to_skip_by_content(data, file.language)
     if reason:
         skip_counts[reason] += 1
         return None
@@ -342,7 +342,7 @@ _MAX_MEAN_LINE_BYTES = 300
 _MAX_LINE_BYTES = 5_000
 
 
-def reason_by_name(name: str) -> Reason | None:
+def reason_to_skip_by_name(name: str) -> Reason | None:
     """The reason to leave a file out by its path alone, or None."""
     *folders, last = name.split("/")
     if not last:
@@ -354,7 +354,7 @@ def reason_by_name(name: str) -> Reason | None:
     return None
 
 
-def reason_by_content(data: bytes, language: str) -> Reason | None:
+def reason_to_skip_by_content(data: bytes, language: str) -> Reason | None:
     """The reason to leave a file out by its content, or None."""
     if language == "pdf":
         return None

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.names import word_lists as lists
-from foreword.capture.names.shapes import UNITS, Mention, find_shapes
+from foreword.capture.names.shapes import UNITS, Mention, find_mentions_by_shape
 from foreword.text.dates import find_dates
 from foreword.text.words import STOPWORDS, fold_case
 
@@ -54,7 +54,7 @@ _MODEL_OF_FIRM = re.compile(rf"(?:[ -]{_MIXED}{_END_OF_MODEL})++")
 def find_entities(text: str) -> tuple[Mention, ...]:
     """The mentions in a text, in order. Where two would overlap, the longer is kept."""
     text = text[:MAX_CHARACTERS_READ]
-    shaped = drop_overlaps([*find_shapes(text), *_find_date_mentions(text)])
+    shaped = drop_overlaps([*find_mentions_by_shape(text), *_find_date_mentions(text)])
     covered = _cover_mentions(text, shaped)
     found = sorted((*shaped, *_find_names_in_text(covered)), key=lambda mention: mention.start)
     return tuple(drop_overlaps(_extend_with_product_model(mention, covered) for mention in found))
@@ -160,7 +160,7 @@ class _Word(NamedTuple):
         return plain and (self.folded not in lists.GENDERS or self.folded in STOPWORDS)
 
     @property
-    def is_no_name_alone(self) -> bool:
+    def cannot_be_name_alone(self) -> bool:
         """Whether the word alone is no name, even with a capital: a people, a language, a role, a letter."""
         stem = self.folded.partition("-")[0]
         people = stem in lists.DEMONYMS or stem.removesuffix("s") in lists.DEMONYMS
@@ -333,7 +333,7 @@ class _Sentence:
         word, size = self.words[at], end - at
         if size > 1 and word.folded in lists.DEMONYMS:
             return 1, None
-        if size == 1 and (word.is_no_name_alone or word.opens_sentence):
+        if size == 1 and (word.cannot_be_name_alone or word.opens_sentence):
             return size, None
         before, shouted = self._word_before(at), len(word.text) > 1 and word.text.isupper()
         working = before in ("for", "by", "of") and self._has_word_shortly_before(at, lists.WORKING)

@@ -91,7 +91,7 @@ _VERSION_WORDS = ("version", "versions", "release", "releases", "ver")
 _CHARACTERS_BEFORE = 44
 
 
-def find_shapes(text: str) -> Iterator[Mention]:
+def find_mentions_by_shape(text: str) -> Iterator[Mention]:
     """The mentions in a text that have a shape of their own, in order, none inside another."""
     seen_version = False
     for match in _SHAPES.finditer(text):

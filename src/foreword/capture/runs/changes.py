@@ -26,7 +26,6 @@ from foreword.capture.tool_calls import (
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
-    from foreword.capture.runs.judge import Attempt
     from foreword.capture.tool_calls import ToolCall
 
 _STEP = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
@@ -220,14 +219,13 @@ def _files_in(command: str) -> list[str]:
     return [word for word in command.split() if _FILE.fullmatch(word)]
 
 
-def change_fits_attempt(change: SeenChange, attempt: Attempt) -> bool:
-    """Whether a change belongs to the action of an attempt."""
-    action = attempt.action
+def change_fits_action(change: SeenChange, action: str, hypothesis: str) -> bool:
+    """Whether a change belongs to an action, which was taken on a hypothesis."""
     files = _FILE.findall(action)
     folders = [name.rstrip("/") for name in _FOLDER.findall(action) if not _FILE.search(name)]
     names = [next(filter(None, found)) for found in _CODE_NAME.findall(_FILE.sub(" ", action))]
     if change.command:
-        return _command_fits(change.command, files, action, attempt.hypothesis)
+        return _command_fits(change.command, files, action, hypothesis)
     if files and any(_path_ends_with(change.path, file) for file in files):
         return True
     if any(f"/{folder}/" in f"/{change.path}/" for folder in folders):

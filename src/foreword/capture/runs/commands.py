@@ -152,7 +152,7 @@ def find_run_steps(command: str) -> tuple[RunStep, ...]:
 def follow_step(step: str, folder: str) -> str:
     """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
     moved = _MOVES.fullmatch(step)
-    if moved is None or (target := show_quoted_text(moved[1])).startswith(("-", "$")):
+    if moved is None or (target := restore_quoted_text(moved[1])).startswith(("-", "$")):
         return folder
     return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
 
@@ -174,12 +174,12 @@ def _split_into_steps(command: str) -> tuple[list[str], list[str]]:
 
 
 def _hide_quoted_text(quotation: re.Match[str]) -> str:
-    """A quotation as one word that no pattern for commands matches; `show_quoted_text` gives its text."""
+    """A quotation as one word that no pattern for commands matches; `restore_quoted_text` gives its text."""
     text = quotation.group()[1:-1]
     return "".join(chr(_HIDDEN + ord(sign)) for sign in f"\0{text}" if ord(sign) < _HIDDEN)
 
 
-def show_quoted_text(word: str) -> str:
+def restore_quoted_text(word: str) -> str:
     """A word of a step, with the text of quotations in it."""
     shown = (chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in word)
     return "".join(shown).replace("\0", "")

@@ -2,7 +2,7 @@
 
 The runners' reports count before the exit code, which a pipe may have hidden. One visible failure is enough,
 whatever passed beside it, and a pass needs tests that ran. A command that could not start is no run. In doubt
-there was no run, because a wrong verdict is worse than none. `judge` decides what a run means for an
+there was no run, because a wrong verdict is worse than none. `knowledge` decides what a run means for an
 experience.
 """
 

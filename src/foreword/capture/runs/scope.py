@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.capture.runs.commands import show_quoted_text
+from foreword.capture.runs.commands import restore_quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,16 +102,20 @@ class RunScope:
         """Whether the run included a test; `name` is as a runner prints it: `tests/test_a.py::test_b[1]`."""
         segments = _split_test_name(name)
         key = subject_key(segments[-1])
-        if key in self.left_out or any(_is_below(segments, path) for path in self.excluded):
+        if key in self.left_out or any(_is_test_below_path(segments, path) for path in self.excluded):
             return False
-        inside = not self.folders or any(_is_below(segments, folder) for folder in self.folders)
+        inside = not self.folders or any(_is_test_below_path(segments, folder) for folder in self.folders)
         if not inside and (self.everything or _has_file(segments)):
             return False
-        if self.everything or self.repeats_failures or any(_filter_has(text, name) for text in self.filters):
+        if (
+            self.everything
+            or self.repeats_failures
+            or any(_filter_selects_test(text, name) for text in self.filters)
+        ):
             return True
         if any(_is_named_by(segments, path) for path in self.paths):  # if a filter left it out, nothing ran
             return True
-        if not self.filters and any(_is_below(segments, path) for path in self.paths):
+        if not self.filters and any(_is_test_below_path(segments, path) for path in self.paths):
             return True
         # A test of the same name in another file is another test, but many runners print no file.
         return "/" not in name and key in self.keys
@@ -158,7 +162,7 @@ def _split_test_name(name: str) -> list[str]:
     return _BETWEEN_SEGMENTS.split(_PARAMETERS.sub("", name.strip()))
 
 
-def _is_below(segments: Sequence[str], path: str) -> bool:
+def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
     """Whether a test is in a folder, a file or a class that was chosen by its path."""
     chosen = _split_test_name(path.removeprefix("./").removesuffix("...").rstrip("/"))
     places = range(len(segments) - len(chosen) + 1)
@@ -169,7 +173,7 @@ def _is_below(segments: Sequence[str], path: str) -> bool:
 
 def _is_named_by(segments: Sequence[str], path: str) -> bool:
     """Whether a test was chosen by its own name, with or without its file."""
-    return _split_test_name(path)[-1] == segments[-1] and _is_below(segments, path)
+    return _split_test_name(path)[-1] == segments[-1] and _is_test_below_path(segments, path)
 
 
 def _has_file(segments: Sequence[str]) -> bool:
@@ -177,7 +181,7 @@ def _has_file(segments: Sequence[str]) -> bool:
     return any(_FILE_ENDING.search(segment) for segment in segments)
 
 
-def _filter_has(text: str, name: str) -> bool:
+def _filter_selects_test(text: str, name: str) -> bool:
     """Whether a filter chooses a test: all words of one of its alternatives are in the test's name."""
     wanted = (_FILTER_WORD.findall(_NOT_CHOSEN.sub(" ", part)) for part in _BETWEEN_FILTERS.split(text))
     return any(words and all(word.lower() in name.lower() for word in words) for words in wanted)
@@ -242,14 +246,14 @@ def _classify_arguments(words: Iterable[str], folder: str) -> tuple[list[str], l
     without: list[str] = []
     rest = iter(words)
     for hidden in rest:
-        word = show_quoted_text(hidden)
+        word = restore_quoted_text(hidden)
         option, equals, value = word.partition("=")
         if _CHOOSES_SOME.fullmatch(word) or _CHOOSES_FAILED.fullmatch(word):
             filters.append("")
         elif _LEAVES_OUT.fullmatch(option):
-            without.append(_join_path(folder, value if equals else show_quoted_text(next(rest, ""))))
+            without.append(_join_path(folder, value if equals else restore_quoted_text(next(rest, ""))))
         elif (chooses := _CHOOSES.match(word)) and chooses.end() == len(option):
-            chosen = value if equals else show_quoted_text(next(rest, ""))
+            chosen = value if equals else restore_quoted_text(next(rest, ""))
             filters += [chosen] if not chosen.startswith("no:") else []  # pytest -p no:cacheprovider
         elif _NEUTRAL.fullmatch(option):
             _ = equals or next(rest, "")

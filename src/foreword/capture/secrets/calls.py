@@ -50,7 +50,7 @@ def _is_password(value: str) -> bool:
     return (
         (shape.is_surely_password(value) or shape.is_numbered_words(value))
         and not shape.is_code_name(value)
-        and not shape.has_code_word(value)
+        and not shape.has_field_name_part(value)
         and not value.isupper()
         and not _ADDRESS.search(value)
         and not value.lower().startswith("utf")

@@ -10,8 +10,8 @@ from foreword.capture.secrets.tables import (
     Secret,
     compile_pattern,
     load_table,
-    read_contexts,
     read_formats,
+    read_keyword_contexts,
 )
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FORMATS = read_formats(load_table("formats.txt"))
 _CONTEXTS_BY_KEYWORD: dict[str, list[Context]] = {}
-for _context in read_contexts(load_table("contexts.txt")):
+for _context in read_keyword_contexts(load_table("contexts.txt")):
     _CONTEXTS_BY_KEYWORD.setdefault(_context.keyword, []).append(_context)
 _KEYWORDS_BY_WORD: dict[str, list[str]] = {"": []}
 for _keyword, (_context, *_) in _CONTEXTS_BY_KEYWORD.items():
@@ -36,7 +36,7 @@ _MIN_DIFFERENT_BYTES = 8
 _NUMBER = re.compile(r"(?a)\w+")
 
 
-def find_known_formats(prepared: PreparedText) -> Iterator[Secret]:
+def find_secrets_by_format(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets in a text that have the format of a provider's keys."""
     text, runs = prepared.text, prepared.runs
     for form in _FORMATS:
@@ -126,13 +126,13 @@ _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
 
 _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "word": lambda value: len(value) >= 6,
-    "mixed": shape.is_mixed,
+    "mixed": shape.looks_generated,
     "strong": lambda value: shape.is_surely_password(value) or shape.is_numbered_words(value),
     "key": shape.is_like_key,
     "made-up": shape.is_made_up_secret,
     "random": lambda value: shape.is_like_key(value) and shape.randomness(value) > 0.2,
     "phrase": shape.is_passphrase,
-    "made": lambda value: shape.is_mixed(value) or shape.is_passphrase(value),
+    "made": lambda value: shape.looks_generated(value) or shape.is_passphrase(value),
     "bytes": lambda value: len(set(_NUMBER.findall(value))) > _MIN_DIFFERENT_BYTES,
     "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
     "codes": lambda value: any(map(str.isdigit, value)),

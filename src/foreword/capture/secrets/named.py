@@ -147,7 +147,9 @@ def list_secret_stems(prepared: PreparedText) -> list[str]:
     """The beginnings of words such as `password`, in all languages, that a text has."""
     lower = prepared.lower
     beyond = () if lower.isascii() else _STEMS_BEYOND_ASCII
-    foreign = [stem for begin in sorted(_STEMS.keys() & prepared.list_beginnings()) for stem in _STEMS[begin]]
+    foreign = [
+        stem for begin in sorted(_STEMS.keys() & prepared.list_word_prefixes()) for stem in _STEMS[begin]
+    ]
     return [stem for stem in (*_ENGLISH, *foreign, *beyond) if stem in lower]
 
 
@@ -302,7 +304,7 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
         return False
     if name["call"] and ("\\" in text or not _is_secret_argument(text, name)):
         return False
-    if name["word"] == "auth" and not name["tail"] and value.quoted and shape.is_signed_password(text):
+    if name["word"] == "auth" and not name["tail"] and value.quoted and shape.is_password_with_symbol(text):
         return True
     if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
         return (
@@ -314,16 +316,16 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
     if kind_for_name(name) == "secret":
         return (
             shape.is_like_key(text)
-            or (value.literal and _follows_equals_sign(name) and _is_word_as_secret(text, name))
-            or ((value.quoted or name["gap"] == ">") and shape.is_signed_password(text))
-            or (value.quoted and name["word"] == "secret" and _is_made_up_secret(text, name))
+            or (value.literal and _follows_equals_sign(name) and _is_single_word_secret(text, name))
+            or ((value.quoted or name["gap"] == ">") and shape.is_password_with_symbol(text))
+            or (value.quoted and name["word"] == "secret" and _is_secret_made_of_words(text, name))
             or (
                 (value.literal or name["gap"] == ">")
                 and _may_be_made_up(name)
                 and shape.is_made_up_secret(text)
             )
         )
-    return shape.is_like_password(text, quoted=value.quoted) or _is_word_as_password(value, name)
+    return shape.is_like_password(text, quoted=value.quoted) or _is_password_of_letters(value, name)
 
 
 def _is_code_reference(value: Value, name: re.Match[str]) -> bool:
@@ -337,7 +339,7 @@ def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
     """Whether the argument of a call can be the secret that the name announces."""
     is_call = "(" in name["call"] and kind_for_name(name) == "password"
     if is_call:
-        return shape.is_mixed(text) and "(" not in text
+        return shape.looks_generated(text) and "(" not in text
     return shape.is_surely_password(text) or shape.is_numbered_words(text)
 
 
@@ -346,7 +348,7 @@ def _follows_equals_sign(name: re.Match[str]) -> bool:
     return name[0].endswith("=") and name[0][-2:-1] not in " !=:?"
 
 
-def _is_word_as_password(value: Value, name: re.Match[str]) -> bool:
+def _is_password_of_letters(value: Value, name: re.Match[str]) -> bool:
     """Whether an unquoted word or phrase of letters alone is a password, as its line leaves nothing else."""
     text = value.text
     if value.quoted or not value.literal:
@@ -361,14 +363,14 @@ def _is_word_as_password(value: Value, name: re.Match[str]) -> bool:
     return _follows_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
 
 
-def _is_word_as_secret(text: str, name: re.Match[str]) -> bool:
+def _is_single_word_secret(text: str, name: re.Match[str]) -> bool:
     """Whether a word in settings is a secret: a long one or, after the word "secret", one with digits."""
     if text.isalpha():
         return len(text) >= _MIN_LONG_WORD_LETTERS
-    return name["word"] == "secret" and text.isalnum() and shape.is_mixed(text)
+    return name["word"] == "secret" and text.isalnum() and shape.looks_generated(text)
 
 
-def _is_made_up_secret(text: str, name: re.Match[str]) -> bool:
+def _is_secret_made_of_words(text: str, name: re.Match[str]) -> bool:
     """Whether words are a secret that a program signs with, and not the name of a secret kept elsewhere."""
     signs = _SIGNING.search(name.string, max(0, name.start() - 16), name.start())
     return shape.is_numbered_words(text) or (signs is not None and _JOINED_WORDS.fullmatch(text) is not None)

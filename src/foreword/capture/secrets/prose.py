@@ -101,7 +101,7 @@ def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value after a word such as `password` at `at`: "the password is …"."""
     if is_test_result(text, at):
         return
-    if (at and not _can_begin_in_sentence(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
+    if (at and not _word_can_begin_at(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
         return
     match = _VALUE_AFTER.match(lower, at)
     if not match:
@@ -119,12 +119,12 @@ def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     gap = bool(match["gap"] or match["aside"]) or (verb and match["word"] == "pass")
     if gap and match["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
         return
-    if _follows_secret_word(value, match["word"], quoted=quoted, gap=gap, verb=verb):
+    if _is_secret_after_word(value, match["word"], quoted=quoted, gap=gap, verb=verb):
         kind = "secret" if match["word"].endswith(("token", "secret", "key")) else "password"
         yield Secret(kind, start, start + len(value))
 
 
-def _can_begin_in_sentence(lower: str, at: int) -> bool:
+def _word_can_begin_at(lower: str, at: int) -> bool:
     """Whether a word of a sentence begins at `at`, alone or joined to another: "das WLAN-Passwort"."""
     before = lower[at - 1]
     if before == "-":
@@ -132,7 +132,7 @@ def _can_begin_in_sentence(lower: str, at: int) -> bool:
     return not before.isalnum() and before not in "_."
 
 
-def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb: bool) -> bool:
+def _is_secret_after_word(value: str, word: str, *, quoted: bool, gap: bool, verb: bool) -> bool:
     """Whether the value that follows a word such as `password` is a secret.
 
     With `gap`, only blanks are between the two; with `verb`, the word may also mean "to pass".
@@ -144,11 +144,11 @@ def _follows_secret_word(value: str, word: str, *, quoted: bool, gap: bool, verb
         is_long = len(value) >= (12 if gap else 8)
         return is_long and value[0].isalnum() and is_one(value) and shape.is_surely_password(value)
     if gap:
-        sure = shape.is_mixed(value) if quoted else shape.is_surely_password(value)
+        sure = shape.looks_generated(value) if quoted else shape.is_surely_password(value)
         return not verb and (sure or _JOINED_WORDS.fullmatch(value) is not None)
     if quoted and value.isalpha():
         return not verb and not shape.is_type_or_state(value)
-    return len(value) >= 6 and shape.is_mixed(value)
+    return len(value) >= 6 and shape.looks_generated(value)
 
 
 def _find_value_before(text: str, lower: str, at: int) -> Iterator[Secret]:
@@ -176,6 +176,6 @@ def _find_in_rest_of_sentence(text: str, at: int) -> Iterator[Secret]:
             return
         lead = len(word[0]) - len(word[0].lstrip("\"'`([{:="))
         value = word[0][lead:].rstrip(_PUNCTUATION)
-        if len(value) >= 6 and shape.is_mixed(value) and not shape.is_placeholder(value):
+        if len(value) >= 6 and shape.looks_generated(value) and not shape.is_placeholder(value):
             yield Secret("password", word.start() + lead, word.start() + lead + len(value))
             return

@@ -9,7 +9,7 @@ from foreword.capture.secrets.blocks import find_private_keys
 from foreword.capture.secrets.calls import find_call_secrets
 from foreword.capture.secrets.columns import find_column_secrets
 from foreword.capture.secrets.encoded import find_base64_secrets, find_escaped_secrets
-from foreword.capture.secrets.known import find_context_secrets, find_known_formats
+from foreword.capture.secrets.known import find_context_secrets, find_secrets_by_format
 from foreword.capture.secrets.named import (
     find_assigned_secrets,
     find_random_values,
@@ -64,7 +64,7 @@ def _find_plain_and_encoded(prepared: PreparedText) -> Iterator[Secret]:
 
 def _find_plain(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets that can be read without decoding anything; no private keys."""
-    yield from find_known_formats(prepared)
+    yield from find_secrets_by_format(prepared)
     yield from find_context_secrets(prepared)
     stems = list_secret_stems(prepared)
     yield from find_assigned_secrets(prepared, stems)
@@ -83,6 +83,6 @@ def _find_in_unescaped_text(prepared: PreparedText) -> Iterator[Secret]:
 
 def _find_in_decoded_text(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets of a text that was decoded from base64: known keys, assigned values and private keys."""
-    yield from find_known_formats(prepared)
+    yield from find_secrets_by_format(prepared)
     yield from find_assigned_secrets(prepared, list_secret_stems(prepared))
     yield from find_private_keys(prepared)

@@ -123,7 +123,7 @@ def is_type_or_state(word: str) -> bool:
     return not pieces.isdisjoint(_STATES) or _CODE_WORD.search(word) is not None
 
 
-def has_code_word(value: str) -> bool:
+def has_field_name_part(value: str) -> bool:
     """Whether a value has a part such as `key` or `pass`, as names of files and fields have."""
     return _CODE_WORD.search(value) is not None
 
@@ -139,12 +139,14 @@ def is_like_password(value: str, *, quoted: bool) -> bool:
 
 def is_like_key(value: str) -> bool:
     """Whether a value can be a key or a token: long, and not made of words."""
-    varied = any(map(str.isdigit, value)) or (len(value) >= _MIN_SIGNED_KEY and _is_signed(value))
+    varied = any(map(str.isdigit, value)) or (
+        len(value) >= _MIN_SIGNED_KEY and _has_mixed_case_and_symbol(value)
+    )
     mixed = varied and any(map(str.isalpha, value))
     return len(value) >= (8 if mixed else 20) and not consists_of_words(value)
 
 
-def _is_signed(value: str) -> bool:
+def _has_mixed_case_and_symbol(value: str) -> bool:
     """Whether a value has small letters, capitals and a sign, as those do that a program made up."""
     return not _SYMBOLS.isdisjoint(value) and not value.islower() and not value.isupper()
 
@@ -153,7 +155,7 @@ def is_surely_password(value: str) -> bool:
     """Whether a value is almost certainly a password, whatever is around it."""
     if value.startswith(("*", "_")) or value.rstrip(".:").endswith("**"):
         value = value.strip("*_.:")  # emphasis
-    if len(value) < 6 or is_expression(value) or is_placeholder(value) or not is_mixed(value):
+    if len(value) < 6 or is_expression(value) or is_placeholder(value) or not looks_generated(value):
         return False
     if len(_CHANGES.findall(value)) >= 2 or not _SYMBOLS.isdisjoint(value[1:-1]):
         return True
@@ -162,7 +164,7 @@ def is_surely_password(value: str) -> bool:
     return re.search(r"\d{3}|\d[!#$%^&*?~+=]", value) is not None
 
 
-def is_signed_password(value: str) -> bool:
+def is_password_with_symbol(value: str) -> bool:
     """Whether a value is almost certainly a password and has a sign, as no name has."""
     return not _SYMBOLS.isdisjoint(value) and is_surely_password(value)
 
@@ -177,7 +179,7 @@ def is_made_up_secret(value: str) -> bool:
     return is_like_key(value) or (
         (_FOUR_BY_FOUR.fullmatch(value) or is_surely_password(value) or is_numbered_words(value))
         and "\\" not in value
-        and not has_code_word(value)
+        and not has_field_name_part(value)
     )
 
 
@@ -186,7 +188,7 @@ def is_expression(value: str) -> bool:
     return _EXPRESSION.search(value) is not None
 
 
-def is_mixed(value: str) -> bool:
+def looks_generated(value: str) -> bool:
     """Whether a value has random letters or others than letters, but is no version, date, file or address."""
     value = value.strip("*_~")  # marks of emphasis
     digit = any(map(str.isdigit, value))

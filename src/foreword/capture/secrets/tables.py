@@ -64,7 +64,7 @@ class PreparedText(NamedTuple):
     words: frozenset[str]
     runs: str
 
-    def list_beginnings(self) -> set[str]:
+    def list_word_prefixes(self) -> set[str]:
         """The first letters of each word of the text."""
         return {word[:BEGINNING_CHARACTERS] for word in self.words}
 
@@ -80,7 +80,7 @@ def read_formats(table: str) -> list[Format]:
     return formats
 
 
-def read_contexts(table: str) -> list[Context]:
+def read_keyword_contexts(table: str) -> list[Context]:
     """The contexts in a table, one for each keyword in a row; raises ValueError for a malformed row."""
     return [
         Context(kind, keyword.replace("␣", " "), pattern, check, frozenset(_WORDS.findall(keyword)))

@@ -16,7 +16,7 @@ from foreword.edges.cli.common import CliCall, command, load_settings, open_engi
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
 from foreword.store.base import Repair
-from foreword.text.numbers import format_size, plural
+from foreword.text.numbers import format_size, number_with_noun
 
 if TYPE_CHECKING:
     from foreword.config import Settings
@@ -67,7 +67,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     chosen = _find_backup(name, known)
     with translate_errors(chosen):
         items = check_backup_and_count_items(chosen, workspace)
-    question = f"Make {workspace} what {chosen.name} has ({plural(items, 'item')})?"
+    question = f"Make {workspace} what {chosen.name} has ({number_with_noun(items, 'item')})?"
     if not yes:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"{question} If that is meant, add --yes")
@@ -77,7 +77,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     stop_service(find_home())
     with translate_errors(database):
         kept = restore_backup(database, chosen, workspace, datetime.now(UTC))
-    problems = _check_restored(workspace)
+    problems = _repair_restored(workspace)
     facts = {
         "restored": str(chosen),
         "items": items,
@@ -85,7 +85,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
         "problems": problems,
     }
     before = f"; what was there before is {kept.name}" if kept else ""
-    call.answer(facts, f"restored: {plural(items, 'item')} from {chosen.name}{before}")
+    call.answer(facts, f"restored: {number_with_noun(items, 'item')} from {chosen.name}{before}")
     for problem in () if call.as_json else problems:
         show.note(problem)
     return 1 if problems else 0
@@ -131,7 +131,7 @@ def _find_backup(name: str, known: list[Backup]) -> Path:
     raise ValidationError(f"there is no backup {name!r} of this workspace; to list them: foreword restore")
 
 
-def _check_restored(workspace: str) -> list[str]:
+def _repair_restored(workspace: str) -> list[str]:
     """The problems of the restored workspace that remain after a repair."""
     try:
         with open_engine(embedding=False) as engine:

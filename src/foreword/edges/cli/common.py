@@ -112,7 +112,7 @@ def command(name: str, example: str) -> Callable[[Callable[..., int | None]], cl
     return decorate
 
 
-def family(name: str, text: str, example: str, members: Sequence[click.Command]) -> click.Group:
+def command_group(name: str, text: str, example: str, members: Sequence[click.Command]) -> click.Group:
     """Group commands under one name, such as `foreword team`, with one help text for all."""
     commands = {str(member.name): member for member in members}
     text = f"{text}\n\nEach of them takes --workspace and --json."
@@ -156,7 +156,7 @@ def text_option(*names: str, **attributes: OptionValue) -> Callable[[Callable[..
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def read_date(
+def make_date_option_reader(
     *, end: bool = False
 ) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
     """A click callback that reads an ISO 8601 date or datetime, or an age such as 3d.

@@ -21,7 +21,7 @@ from foreword.edges.cli.common import (
     read_text_argument,
 )
 from foreword.options import ContextOptions
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -291,7 +291,7 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
         click.echo(text, nl=False, color=True)
         if text and not text.endswith("\n") and sys.stdout.isatty():
             click.echo(err=True)  # so that a terminal's prompt gets a line to itself
-        what = plural(len(receipt.injected_entries), "item") if text else "nothing to inject"
+        what = number_with_noun(len(receipt.injected_entries), "item") if text else "nothing to inject"
         show.note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
     return 0 if text else 1
 
@@ -302,7 +302,7 @@ def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, 
     if excess:
         spent += f" ({excess:,} over: a shorter one would say nothing)"
     if receipt.notes:  # the log has printed them, and `why` shows them again
-        spent += f", {plural(len(receipt.notes), 'note')}"
+        spent += f", {number_with_noun(len(receipt.notes), 'note')}"
     if not recorded:
         return f"{spent}, no receipt kept (dry run)"
     if reason := reason_to_keep_nothing(find_home(), call.workspace):

@@ -24,14 +24,14 @@ from foreword.edges.cli.common import (
     open_engine,
     without_encoder,
 )
-from foreword.edges.shared.receipt_story import describe_receipt, format_share
-from foreword.text.numbers import plural
+from foreword.engine.receipt_story import describe_receipt, format_share
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.edges.shared.receipt_story import ReceiptStory
     from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.receipt_story import ReceiptStory
     from foreword.recipes.chat import ContextResult
 
 _WORKSPACE = "lighthouse"
@@ -58,7 +58,8 @@ def demo(call: CliCall, keep: Path | None) -> None:
             show.json({"workspace": workspace, **facts, "answers": answers})
             return
         show.text(
-            f"{plural(facts['items'], 'item')} and {plural(facts['relations'], 'relation')}: "
+            f"{number_with_noun(facts['items'], 'item')} and "
+            f"{number_with_noun(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )
@@ -68,7 +69,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
     show.text(_describe_next_steps(keep, workspace))
 
 
-def sample_lines() -> list[str]:
+def sample_as_json_lines() -> list[str]:
     """The sample as lines of JSON to import: items, then the relations between them."""
     return [*_read_sample_lines("lighthouse.jsonl"), *_read_sample_lines("relations.jsonl")]
 
@@ -81,7 +82,7 @@ def _read_sample_lines(name: str) -> list[str]:
 def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     """Store the sample and make its vectors; return counts and times."""
     started = time.perf_counter()
-    without_encoder(engine).import_lines(sample_lines(), workspace)
+    without_encoder(engine).import_lines(sample_as_json_lines(), workspace)
     stored = time.perf_counter()
     vectors = make_vectors(engine, workspace)
     counts = engine.count(workspace)

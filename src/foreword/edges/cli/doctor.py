@@ -22,11 +22,11 @@ from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
-from foreword.edges.install.examine import Finding, examine
+from foreword.edges.install.examine import Finding, examine_installed_agents
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
 from foreword.store.base import Repair
-from foreword.text.numbers import format_size, plural
+from foreword.text.numbers import format_size, number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     """
     settings, settings_finding = _load_settings_or_defaults()
     findings = [
-        *_check_versions(),
+        *_list_versions(),
         settings_finding,
         *_check_models(settings),
         _check_home_folder(settings),
@@ -116,7 +116,7 @@ def _list_databases(settings: Settings, store: Store, workspace: str, *, everywh
         return [Database(address, error=error)]
 
 
-def _check_versions() -> list[Finding]:
+def _list_versions() -> list[Finding]:
     import apsw
 
     import foreword
@@ -194,7 +194,7 @@ def _check_free_disk_space(settings: Settings) -> Finding:
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword is installed in, and whether the service answers."""
-    agents = examine(settings.home, Path(default_workspace()))
+    agents = examine_installed_agents(settings.home, Path(default_workspace()))
     failure = read_start_failure(str(settings.home.absolute()))
     if failure:
         service = [Finding("service", "could not run when it was last started", ok=False, advice=failure)]
@@ -216,7 +216,7 @@ def _check_spool(settings: Settings) -> list[Finding]:
     if not waiting:
         return []
     since = datetime.fromtimestamp(waiting[0].stat().st_mtime, UTC)
-    text = f"{plural(len(waiting), 'event')}, the oldest since {show.format_date(since)}"
+    text = f"{number_with_noun(len(waiting), 'event')}, the oldest since {show.format_date(since)}"
     if datetime.now(UTC) - since < _LONG_IN_SPOOL or running_pauses(settings.home, time.time()):
         return [Finding("spool", text)]
     advice = f"the reason is in {settings.home / 'run' / 'service.log'}; foreword doctor --all finds damage"
@@ -308,7 +308,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
                 advice = _REPAIR_DID_NOT_HELP
             show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
     elif diagnosis.items:
-        show.text(f"  ok   {plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
+        show.text(f"  ok   {number_with_noun(diagnosis.items, 'item')}: rows, indexes and vectors agree")
     else:
         show.text("  ok   holds nothing yet")
 
@@ -345,7 +345,7 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
     screen, table = show.make_console(), show.make_table()
     if screen.width < show.NARROW_COLUMNS:
         for workspace, count in counts.items():
-            show.text(f"{workspace}\n  {plural(count.items, 'item')}, {format_size(count.bytes)}")
+            show.text(f"{workspace}\n  {number_with_noun(count.items, 'item')}, {format_size(count.bytes)}")
         return
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")

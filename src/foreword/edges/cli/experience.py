@@ -13,7 +13,7 @@ from foreword.edges.cli.common import (
     CliCall,
     OptionValue,
     command,
-    family,
+    command_group,
     limit_option,
     make_vectors,
     no_embed_option,
@@ -37,7 +37,7 @@ from foreword.knowledge.experience import (
     RootCause,
 )
 from foreword.knowledge.experiences import Experiences
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
     _print_experience(call, started)
     if session is None and open_without_session > 1:
         see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"
-        show.note(f"{plural(open_without_session, 'experience')} without a session are open; {see}")
+        show.note(f"{number_with_noun(open_without_session, 'experience')} without a session are open; {see}")
 
 
 @command("update", 'foreword experience update 3f9c2a7be1d04c58 --hypothesis "The clock is wrong"')
@@ -240,7 +240,7 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     screen.print(table)
 
 
-experience = family(
+experience = command_group(
     "experience",
     "What was tried, what was expected, and what came of it.",
     'foreword experience start --domain testing --strategy check-assumptions --goal "…" …\n'
@@ -290,7 +290,7 @@ def clusters(call: CliCall, axis: str) -> int:
         clustering = values.clusters(workspace, axis)
         members = {one.id: values.members(workspace, one.id) for one in clustering.clusters}
         wordings = {one.id: values.suggest(workspace, one.id) for one in clustering.clusters}
-    count = plural(clustering.experiences, "experience")
+    count = number_with_noun(clustering.experiences, "experience")
     if call.as_json:
         show.json(_clustering_as_json(clustering))
     elif not clustering.has_enough:
@@ -298,7 +298,7 @@ def clusters(call: CliCall, axis: str) -> int:
     elif not clustering.clusters:
         show.note(f"nothing in common on the axis {axis} among {count}")
     for one in () if call.as_json else clustering.clusters:
-        show.text(f"{one.id}  {plural(one.size, 'experience')}, confidence {one.confidence:.2f}")
+        show.text(f"{one.id}  {number_with_noun(one.size, 'experience')}, confidence {one.confidence:.2f}")
         show.text(f"  {show.shorten(wordings[one.id], 200)}")
         for member in members[one.id][:_MAX_SHOWN_MEMBERS]:
             show.text(f"  {member.id}  {show.shorten(member.goal, 100)}")
@@ -374,7 +374,7 @@ def contradict(call: CliCall, value: str, experience: str) -> None:
     call.answer(asdict(standing), f"confidence {standing.confidence:.2f}")
 
 
-values = family(
+values = command_group(
     "values",
     "What many experiences have in common, and what was learnt from it.",
     "foreword values clusters --axis root_cause\n"

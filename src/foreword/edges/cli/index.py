@@ -23,7 +23,7 @@ from foreword.edges.cli.common import (
     without_encoder,
 )
 from foreword.errors import EmbeddingError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def index(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: boo
             if no_wait:
                 made = _leave_vectors_to_service(engine, workspace)
             else:
-                made = _make_vectors_in_view(call, engine, workspace, indexed)
+                made = _make_vectors_now(call, engine, workspace, indexed)
         except KeyboardInterrupt:
             if not call.as_json:
                 show.note("what was read and made so far is kept; run the same command again to go on")
@@ -96,7 +96,7 @@ class _VectorCounts:
     service: int | None = None
 
 
-def _make_vectors_in_view(
+def _make_vectors_now(
     call: CliCall, engine: ContextEngine, workspace: str, indexed: Indexed
 ) -> _VectorCounts:
     """Make the missing vectors now; if the encoder fails, print what was read before raising."""
@@ -170,12 +170,12 @@ def _index_folder(
 
 def _describe_indexed(indexed: Indexed) -> str:
     """One line with the numbers of files that were read, unchanged, removed and left out."""
-    parts = [f"{plural(indexed.files, 'file')} read: {plural(indexed.units, 'unit')}"]
-    parts.append(plural(indexed.commits, "commit"))
+    parts = [f"{number_with_noun(indexed.files, 'file')} read: {number_with_noun(indexed.units, 'unit')}"]
+    parts.append(number_with_noun(indexed.commits, "commit"))
     if indexed.unchanged:
-        parts.append(f"{plural(indexed.unchanged, 'file')} unchanged")
+        parts.append(f"{number_with_noun(indexed.unchanged, 'file')} unchanged")
     if indexed.removed:
-        parts.append(f"{plural(indexed.removed, 'file')} gone")
+        parts.append(f"{number_with_noun(indexed.removed, 'file')} gone")
     if indexed.skipped:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in indexed.skipped.items())
         parts.append(f"left out: {reasons}")
@@ -184,7 +184,7 @@ def _describe_indexed(indexed: Indexed) -> str:
 
 def _describe_vectors(counts: _VectorCounts, *, no_embed: bool) -> str:
     """One line on how many vectors were made, or who will make them."""
-    left = plural(counts.vectors_left, "vector")
+    left = number_with_noun(counts.vectors_left, "vector")
     if no_embed:
         return "no vectors made, as you asked: what was read is found by its words"
     if counts.vectors_left and counts.service is not None:
@@ -200,7 +200,7 @@ def _describe_vectors(counts: _VectorCounts, *, no_embed: bool) -> str:
         if counts.vectors and counts.vector_seconds
         else ""
     )
-    return f"{plural(counts.vectors, 'vector')} made in {counts.vector_seconds:.1f} s{rate}"
+    return f"{number_with_noun(counts.vectors, 'vector')} made in {counts.vector_seconds:.1f} s{rate}"
 
 
 def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:
@@ -209,5 +209,5 @@ def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None
     if call.as_json:
         click.echo(json.dumps({"at": now.isoformat(), **asdict(indexed), "vectors": vectors}))
     else:
-        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {plural(vectors, 'vector')} made")
+        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {number_with_noun(vectors, 'vector')} made")
     sys.stdout.flush()

@@ -13,14 +13,14 @@ from foreword.edges.cli.common import (
     CliCall,
     OptionValue,
     command,
+    make_date_option_reader,
     make_vectors,
     no_embed_option,
     open_engine,
-    read_date,
     read_text_argument,
     without_encoder,
 )
-from foreword.engine.browsing import Browser, metadata_for_people, name_relation
+from foreword.engine.browsing import Browser, displayable_metadata, name_relation
 from foreword.errors import ValidationError
 from foreword.text.provenance import attribution
 from foreword.types import KINDS, TRUSTS, Filters
@@ -48,8 +48,18 @@ _SHORT_ID = 12
 @click.option("--session", metavar="S", help="Only of this session.")
 @click.option("--source", metavar="S", help="Only what this source wrote.")
 @click.option("--trust", type=click.Choice(TRUSTS), help="Only what is trusted so far.")
-@click.option("--since", callback=read_date(), metavar="T", help="Not before: a date, or an age such as 3d.")
-@click.option("--until", callback=read_date(end=True), metavar="T", help="Not after; a date means its day.")
+@click.option(
+    "--since",
+    callback=make_date_option_reader(),
+    metavar="T",
+    help="Not before: a date, or an age such as 3d.",
+)
+@click.option(
+    "--until",
+    callback=make_date_option_reader(end=True),
+    metavar="T",
+    help="Not after; a date means its day.",
+)
 @click.option(
     "--replaced", "holds", flag_value=False, type=bool, default=None, help="Only what was replaced."
 )
@@ -139,7 +149,7 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         "about": item.about,
         "session": item.session or "",
         "last shown": f"{story.last_shown.astimezone():%Y-%m-%d %H:%M}" if story.last_shown else "never",
-        "metadata": ", ".join(f"{name}={value}" for name, value in metadata_for_people(item).items()),
+        "metadata": ", ".join(f"{name}={value}" for name, value in displayable_metadata(item).items()),
     }
     for name, value in facts.items():
         if value:

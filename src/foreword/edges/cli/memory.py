@@ -19,21 +19,21 @@ from foreword.edges.cli.common import (
     command,
     deadline_option,
     lane_option,
+    make_date_option_reader,
     make_vectors,
     no_embed_option,
     open_engine,
-    read_date,
     read_text_argument,
     text_option,
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
-from foreword.engine.browsing import Browser, describe_what_goes_along
+from foreword.engine.browsing import Browser, describe_what_else_is_removed
 from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
 from foreword.pipeline import FLOOR
 from foreword.text.clean import remove_invisible
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.words import content_words, has_all_words
 from foreword.types import KINDS, TRUSTS, Source
 
@@ -154,14 +154,14 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
 @click.option(
     "--since",
     "date_from",
-    callback=read_date(),
+    callback=make_date_option_reader(),
     metavar="T",
     help="Not before: a date, or an age such as 3d.",
 )
 @click.option(
     "--until",
     "date_to",
-    callback=read_date(end=True),
+    callback=make_date_option_reader(end=True),
     metavar="T",
     help="Not after; a date means its whole day.",
 )
@@ -321,7 +321,7 @@ def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
         )
     if len(preview.items) > _MAX_LISTED_IDS:
         show.text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
-    if along := describe_what_goes_along(preview, ids):
+    if along := describe_what_else_is_removed(preview, ids):
         show.text(f"with {', '.join(along)}")
 
 
@@ -332,7 +332,7 @@ def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | Non
     """
     if sys.stdin.isatty() and not call.as_json:
         receipts = "" if session is None else f" and the receipts of session {session!r}"
-        if click.confirm(f"Forget {plural(len(found), 'item')}{receipts} for good?", err=True):
+        if click.confirm(f"Forget {number_with_noun(len(found), 'item')}{receipts} for good?", err=True):
             return True
         show.note("nothing was forgotten")
     elif not by_query:
@@ -344,7 +344,7 @@ def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | Non
             "checked": False,
             "problems": [],
         }
-        note = f"{plural(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
+        note = f"{number_with_noun(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
         call.answer(preview, note=note)
     return False
 
@@ -357,7 +357,7 @@ def _report_forgotten(
     problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
     answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
     if forgotten.ids and not call.as_json:
-        show.text(f"forgotten: {plural(len(forgotten.ids), 'item')}")
+        show.text(f"forgotten: {number_with_noun(len(forgotten.ids), 'item')}")
         show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
@@ -397,7 +397,7 @@ def export(call: CliCall, file: str) -> int:
             return 0
         written = _export_to_file(Path(file), lines)
     facts = {"file": str(Path(file).absolute()), "lines": written}
-    call.answer(facts, f"{plural(written, 'line')} written to {file}")
+    call.answer(facts, f"{number_with_noun(written, 'line')} written to {file}")
     return 0
 
 
@@ -466,9 +466,11 @@ def import_(call: CliCall, file: str, no_embed: bool) -> None:
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)
     items, relations = after.items - before.items, after.relations - before.relations
-    new = f"{plural(items, 'new item')}, {plural(relations, 'new relation')}"
+    new = f"{number_with_noun(items, 'new item')}, {number_with_noun(relations, 'new relation')}"
     facts = {"lines": read, "items": items, "relations": relations, "vectors": vectors}
-    call.answer(facts, f"{plural(read, 'line')} read: {new}, {plural(vectors, 'vector')} made")
+    call.answer(
+        facts, f"{number_with_noun(read, 'line')} read: {new}, {number_with_noun(vectors, 'vector')} made"
+    )
 
 
 def _read_import_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:

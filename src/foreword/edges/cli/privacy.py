@@ -18,7 +18,7 @@ from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, StoreAway, ValidationError
 from foreword.store.purged_tenants import PurgedTenants
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ def purge(call: CliCall, yes: bool) -> int:
     if not files:
         call.answer({"home": str(home), "files": 0, "bytes": 0}, note=f"nothing is kept in {home}")
         return 1
-    what = f"{plural(len(files), 'file')} ({size:,} bytes) in {home}"
+    what = f"{number_with_noun(len(files), 'file')} ({size:,} bytes) in {home}"
     if not yes:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"this would remove {what} for good; if that is meant, add --yes")
@@ -139,7 +139,8 @@ def _purge_with_vectors(settings: Settings) -> Iterator[str]:
     if server is not None:
         purged.add(server.shown_url, tenants)
     elif tenants:
-        yield f"{plural(len(tenants), 'workspace')} had vectors on a server that no setting names any more"
+        counted = number_with_noun(len(tenants), "workspace")
+        yield f"{counted} had vectors on a server that no setting names any more"
     _remove_data_files(settings.home)
     for path in (path for path, tenant in found.items() if tenant is None):
         yield f"{path} could not be read: a vector server may still have its vectors"

@@ -31,9 +31,9 @@ from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
-from foreword.edges.shared.trouble import find_trouble, read_start_failure
+from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, A
 
     Raises ForewordError with the reason if none can run.
     """
-    if trouble := find_trouble(str(settings.home.absolute())):
+    if trouble := find_why_no_service_can_run(str(settings.home.absolute())):
         raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
     began = time.time()
@@ -224,7 +224,9 @@ def _show_service_status(facts: dict[str, Any]) -> None:
         uptime = f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB"
         show.text(f"{uptime}, {facts['in_flight']} in flight")
         show.text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
-        show.text(f"spool: {plural(spool['files'], 'event')}, {plural(spool['bytes'], 'byte')}")
+        show.text(
+            f"spool: {number_with_noun(spool['files'], 'event')}, {number_with_noun(spool['bytes'], 'byte')}"
+        )
         for event, each in facts["events"].items():
             times = f"p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms"
             show.text(f"{event}: {each['count']:,} asked, {times}")
@@ -237,7 +239,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
     if facts["keeps_nothing"]:
         show.text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
-        show.text(f"{workspace}: {plural(number, 'item')} without a vector")
+        show.text(f"{workspace}: {number_with_noun(number, 'item')} without a vector")
 
 
 # Hook ----------------------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: st
         show.json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
-    length = plural(len(answer.decode()), "character") if answer else "nothing to say"
+    length = number_with_noun(len(answer.decode()), "character") if answer else "nothing to say"
     show.note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
 
 
@@ -303,7 +305,7 @@ def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float)
         responder, at = Responder(engine), datetime.now(UTC)
         reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
         yield reply.body
-        responder.finish(payload, at, reply)
+        responder.store_answered_event(payload, at, reply)
 
 
 # Asking the service --------------------------------------------------------------------------------------
@@ -394,7 +396,7 @@ def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: 
 
     make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
-    token = folder.token()
+    token = folder.read_or_create_token()
     with listen(port) as listening, open_engine(settings) as engine:
         bound_port = listening.getsockname()[1]
         facts = {"url": f"http://127.0.0.1:{bound_port}/mcp", "token_file": str(folder.token_file)}

@@ -9,10 +9,10 @@ import click
 
 from foreword.config import find_home
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, family, read_date, read_duration
+from foreword.edges.cli.common import CliCall, command, command_group, make_date_option_reader, read_duration
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,13 +64,18 @@ def _show_members(members: list[Member]) -> None:
 def revoke(call: CliCall, who: str) -> int:
     """Refuse a token, or all of a member's, from the next request on."""
     gone = Members(find_home().absolute()).revoke(who)
-    text = f"{plural(len(gone), 'token')} of {gone[0].name} revoked"
+    text = f"{number_with_noun(len(gone), 'token')} of {gone[0].name} revoked"
     call.answer([asdict(member) for member in gone], text)
     return 0
 
 
 @command("audit", "foreword team audit --since 1d\nforeword team audit --member mara --json")
-@click.option("--since", callback=read_date(), metavar="T", help="Not before: a date, or an age such as 3d.")
+@click.option(
+    "--since",
+    callback=make_date_option_reader(),
+    metavar="T",
+    help="Not before: a date, or an age such as 3d.",
+)
 @click.option("--member", metavar="M", help="Of this member alone.")
 def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     """Say who read and wrote what, oldest first; never what was asked or answered."""
@@ -87,7 +92,7 @@ def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     return call.answer_list(lines, show_lines, "nothing was asked")
 
 
-team = family(
+team = command_group(
     "team",
     "Say who may use a team's service, and see who has.",
     "foreword team add mara --workspaces 'git.example.org/acme/*'\nforeword team audit --since 1d",

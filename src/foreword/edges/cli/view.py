@@ -78,7 +78,7 @@ def _ask_for_page_address(settings: Settings) -> str:
         time.sleep(_POLL_SECONDS)
     port = int(json.loads(run.http_file.read_text())["port"])
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/view", headers={"Authorization": f"Bearer {run.token()}"}
+        f"http://127.0.0.1:{port}/v1/view", headers={"Authorization": f"Bearer {run.read_or_create_token()}"}
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_HTTP_SECONDS) as answer:

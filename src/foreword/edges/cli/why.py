@@ -12,13 +12,13 @@ import click
 
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, open_engine
-from foreword.edges.shared.receipt_story import describe_note, describe_receipt, format_share
+from foreword.engine.receipt_story import describe_note, describe_receipt, format_share
 from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptStory
+    from foreword.engine.receipt_story import CandidateStory, ReceiptStory
     from foreword.types import Receipt
 
 _MAX_LEFT_OUT_SHOWN = 10

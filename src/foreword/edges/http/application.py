@@ -23,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from foreword.deadlines import hold_deadline
 from foreword.edges.http import wire
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
 from foreword.edges.http.guard import PARTS_PATH, SHELL_PATH, AddressGuard, Guard
@@ -36,6 +35,7 @@ from foreword.errors import (
     ValidationError,
 )
 from foreword.log import get_logger
+from foreword.types.deadlines import hold_deadline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence

@@ -36,7 +36,7 @@ class Finding:
     advice: str = ""
 
 
-def examine(home: Path, project: Path | None = None) -> list[Finding]:
+def examine_installed_agents(home: Path, project: Path | None = None) -> list[Finding]:
     """The findings about every agent that Foreword was installed in; empty if it is in none."""
     user = InstallPlace(home=home)
     plugin = _examine_plugin(user)

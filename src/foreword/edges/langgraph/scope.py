@@ -65,7 +65,7 @@ class WorkspaceScope:
     def resolve_for(self, config: Mapping[str, Any], runtime: object = None) -> str:
         """The workspace of a run with this config and runtime; ValidationError if they lack a value."""
         if self._function is not None:
-            return self._call_function(config, runtime)
+            return self._ask_function_for_workspace(config, runtime)
         name = "".join(
             literal
             + ("" if field is None else self._escape_separators(self._find_value(field, config, runtime)))
@@ -82,7 +82,7 @@ class WorkspaceScope:
         parts = (re.escape(literal) + ("" if field is None else value) for literal, field in self._parts)
         return re.fullmatch("".join(parts), name, re.DOTALL) is not None
 
-    def _call_function(self, config: Mapping[str, Any], runtime: object) -> str:
+    def _ask_function_for_workspace(self, config: Mapping[str, Any], runtime: object) -> str:
         name = self._function(config, runtime) if self._function else ""
         if not isinstance(name, str) or not name.strip():
             raise ValidationError(

@@ -35,7 +35,7 @@ from foreword.edges.langgraph.values import (
     filters_if_unchanged,
     item_source,
     lease_id,
-    make_items,
+    make_items_for_value,
     value_id,
 )
 from foreword.errors import ValidationError
@@ -259,7 +259,7 @@ class ForewordStore(BaseStore):
             return []
         value = check_stored_value(op.value)
         texts = [text for path in self._indexed_paths(op) for text in get_text_at_path(value, path)]
-        return make_items(op._replace(value=value), texts, now, created_at, one_vector=self._shared)
+        return make_items_for_value(op._replace(value=value), texts, now, created_at, one_vector=self._shared)
 
     def _indexed_paths(self, op: PutOp) -> Sequence[str]:
         """The paths in a value whose texts can be searched."""

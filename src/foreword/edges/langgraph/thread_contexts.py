@@ -61,7 +61,7 @@ class MessageContext:
         )
 
     @property
-    def view(self) -> dict[str, Any]:
+    def receipt_view(self) -> dict[str, Any]:
         """The view that its receipt stores."""
         return {"text": self.text, "ids": list(self.ids), "captured": self.captured, "tokens": self.tokens}
 
@@ -114,7 +114,7 @@ class ThreadContexts:
         context = replace(context, receipt_id=name)
         shown = [MarkShown(receipt.workspace, thread, context.ids, receipt.created_at)] if thread else []
         self._write_or_warn(
-            [*shown, PutReceipt(receipt.workspace, replace(receipt, id=name, view=context.view))]
+            [*shown, PutReceipt(receipt.workspace, replace(receipt, id=name, view=context.receipt_view))]
         )
         return context
 
@@ -122,7 +122,7 @@ class ThreadContexts:
         """Record, beside a message's context, that the message is stored."""
         receipt = self._store.receipt(workspace, context.receipt_id) if context.receipt_id else None
         if receipt is not None and receipt.view is not None:
-            self._write_or_warn([PutReceipt(workspace, replace(receipt, view=context.view))])
+            self._write_or_warn([PutReceipt(workspace, replace(receipt, view=context.receipt_view))])
 
     def _write_or_warn(self, operations: Sequence[Any]) -> None:
         try:

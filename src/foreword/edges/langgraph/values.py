@@ -173,7 +173,7 @@ def check_stored_value(value: object) -> dict[str, Any]:
         raise ValidationError(f"a value must be JSON: {error}") from None
 
 
-def make_items(
+def make_items_for_value(
     op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime, *, one_vector: bool = False
 ) -> list[Item]:
     """The items for a value that is put, without secrets: the value, its fields, and its lease if it has one.

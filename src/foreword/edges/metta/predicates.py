@@ -14,9 +14,9 @@ from foreword.compose.allocation import MAX_TOKENS, TokenBudgetManager
 from foreword.compose.compress import (
     ReductionTools,
     cut_instructions,
-    expected_level,
     handle_overflow,
     keep_top_chunks,
+    needed_compression_level,
     summarise_older,
     tidy_turns,
 )
@@ -123,7 +123,7 @@ class MettaConversation:
 
     def compression_level(self, reduction: float) -> CompressionLevel:
         """The level that is needed to reduce a prompt by this share."""
-        return expected_level(_PARTS, round(_PARTS * (1 - reduction)))
+        return needed_compression_level(_PARTS, round(_PARTS * (1 - reduction)))
 
     # History
 
@@ -136,7 +136,7 @@ class MettaConversation:
         config = self.session.wording.history.config
         style = TurnStyle(config.include_speakers, config.include_timestamps)
         wording = TurnWording(self.session.tokenizer)
-        return [line for turn in turns if (line := wording.word(turn, style, MAX_TOKENS))]
+        return [line for turn in turns if (line := wording.format_if_fits(turn, style, MAX_TOKENS))]
 
     def assemble_history(self, summary: str | None, turns: Sequence[FormattedTurn]) -> str:
         """A summary and formatted turns as one text."""

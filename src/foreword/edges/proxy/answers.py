@@ -37,7 +37,7 @@ class AnswerReader(Protocol):
         """What the answer says; nothing before it has ended."""
 
 
-def make_reader(api: Api, headers: Mapping[str, str]) -> AnswerReader:
+def make_answer_reader(api: Api, headers: Mapping[str, str]) -> AnswerReader:
     """A reader for an answer with these headers."""
     if headers.get("content-type", "").startswith("text/event-stream"):
         return StreamedAnswer(api)

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import httpx2
 
-from foreword.edges.proxy.answers import make_reader
+from foreword.edges.proxy.answers import make_answer_reader
 from foreword.edges.proxy.apis import find_api
 from foreword.edges.proxy.asker import derive_session, read_asker
 from foreword.edges.proxy.memory import FoundContext
@@ -95,13 +95,13 @@ class ProxyApplication:
         api = find_api(scope["method"], scope["path"])
         client = _Client(scope, receive, send)
         if api is None:
-            await client.while_connected(self._forward_unchanged(client, client.stream_body()))
+            await client.run_while_connected(self._forward_unchanged(client, client.stream_body()))
             return
         body = await client.read_body()
         if body is None:
-            await client.while_connected(self._forward_unchanged(client, client.stream_body()))
+            await client.run_while_connected(self._forward_unchanged(client, client.stream_body()))
         elif not client.is_gone:
-            await client.while_connected(self._answer_with_context(client, api, body))
+            await client.run_while_connected(self._answer_with_context(client, api, body))
 
     # Requests that are forwarded unchanged
 
@@ -111,7 +111,7 @@ class ProxyApplication:
         if response is None:
             return
         try:
-            await client.start(response.status_code, make_answer_headers(response.headers.raw, {}))
+            await client.start_response(response.status_code, make_answer_headers(response.headers.raw, {}))
             await self._relay_body(client, response)
         finally:
             await response.aclose()
@@ -197,11 +197,11 @@ class ProxyApplication:
         self, client: _Client, response: httpx2.Response, exchange: _Exchange | None, ours: dict[str, str]
     ) -> None:
         """Relay an answer as it comes, and store it once it has ended; `ours` are headers to add."""
-        await client.start(response.status_code, make_answer_headers(response.headers.raw, ours))
+        await client.start_response(response.status_code, make_answer_headers(response.headers.raw, ours))
         if exchange is None or not response.is_success:
             await self._relay_body(client, response)
             return
-        reader = make_reader(exchange.api, response.headers)
+        reader = make_answer_reader(exchange.api, response.headers)
 
         def read_piece(piece: bytes) -> None:
             try:
@@ -239,7 +239,7 @@ class ProxyApplication:
 
     async def _wait_until_remembered(self, asker: Asker) -> None:
         """Wait until earlier turns of the same user or conversation are stored."""
-        before = [task for task, other in self._remember_tasks.items() if asker.follows(other)]
+        before = [task for task, other in self._remember_tasks.items() if asker.may_share_turns_with(other)]
         if before:
             await asyncio.wait(before)
 
@@ -350,7 +350,7 @@ class _Client:
             if message.get("body"):
                 yield message["body"]
 
-    async def while_connected(self, work: Coroutine[Any, Any, None]) -> None:
+    async def run_while_connected(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work, and cancel it if the application disconnects."""
         working, watching = asyncio.create_task(work), asyncio.create_task(self._wait_until_gone())
         try:
@@ -366,7 +366,7 @@ class _Client:
         while not self.is_gone:
             self.is_gone = (await self._receive())["type"] == "http.disconnect"
 
-    async def start(self, status: int, headers: Headers) -> None:
+    async def start_response(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
@@ -382,5 +382,5 @@ class _Client:
         """Answer with an error of our own, in the form that the APIs use."""
         body = json.dumps({"error": {"type": kind, "message": message}}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self.start(status, headers)
+        await self.start_response(status, headers)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})

@@ -47,7 +47,7 @@ class Asker:
         """Whether the conversation is known, so that its turns may be stored and recalled."""
         return bool(self.session)
 
-    def follows(self, other: Asker) -> bool:
+    def may_share_turns_with(self, other: Asker) -> bool:
         """Whether both have the same user or conversation, so that one may know the other's turns."""
         same_user = bool(self.user) and self.user == other.user
         same_session = bool(self.session) and self.session == other.session

@@ -23,8 +23,8 @@ from foreword.edges.hook_client import SESSION_STARTS, SPOOL_SECONDS, STORED_EVE
 from foreword.edges.service.measures import find_event_name
 from foreword.edges.service.responder import Reply
 from foreword.edges.service.spool import parse_time
-from foreword.edges.shared.hook_fallback import empties_context
-from foreword.edges.shared.spool_files import describe_loss, write_to_spool
+from foreword.edges.shared.hook_fallback import says_context_was_emptied
+from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ class EventJob:
     def must_be_stored(self) -> bool:
         """Whether the event holds something to store, as an event with an unknown name may."""
         if self.event in SESSION_STARTS:
-            return empties_context(self.payload)
+            return says_context_was_emptied(self.payload)
         return self.event in STORED_EVENTS or self.event not in _ASKING_EVENTS
 
     @property
-    def spool_by(self) -> float:
+    def spool_deadline(self) -> float:
         """The time, on the monotonic clock, at which the event is spooled unless it is stored."""
         return min(self.request.expires - _KEEP_SECONDS, self.began + _MAX_UNKEPT_SECONDS)
 
@@ -126,13 +126,13 @@ class Intake:
 
         The work on a late event goes on. `report_kept` is called if the event is spooled before its answer.
         """
-        await self._wait_for_notes(request)
+        await self._wait_for_delivery_records(request)
         self.last_request = time.monotonic()
         job = EventJob(request, payload)
         task = asyncio.create_task(self._answer_and_store(job))
         self._running_tasks[task] = request.length
         task.add_done_callback(self._running_tasks.pop)
-        if job.must_be_stored and not await _finishes_by(job.settled_event.wait(), job.spool_by):
+        if job.must_be_stored and not await _finishes_by(job.settled_event.wait(), job.spool_deadline):
             await self._spool(job)
             if job.spool_file:
                 if not task.done():
@@ -164,7 +164,7 @@ class Intake:
         if not noted.cancelled() and (error := noted.exception()) is not None:
             _log.warning("what was shown could not be noted", error=str(error))
 
-    async def _wait_for_notes(self, request: Request) -> None:
+    async def _wait_for_delivery_records(self, request: Request) -> None:
         """Wait until it is recorded what was just shown, so that the same session is not shown it again."""
         if self._notes:
             await asyncio.wait(set(self._notes), timeout=max(0.0, request.expires - time.monotonic()))
@@ -232,7 +232,7 @@ class Intake:
                         self._spool_threads, self._write_clean_event, job
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
-            job.notice = describe_loss(self._home, error)
+            job.notice = describe_lost_event(self._home, error)
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
         job.settled_event.set()
 

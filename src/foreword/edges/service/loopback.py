@@ -92,7 +92,7 @@ class Loopback:
         try:
             application = self._build_application(
                 engine,
-                token=self._run.token(),
+                token=self._run.read_or_create_token(),
                 port=port,
                 status=self._status,
                 metrics=lambda: prometheus_text(self._status()),

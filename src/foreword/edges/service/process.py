@@ -32,7 +32,7 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import make_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
-from foreword.edges.shared.vector_requests import take_requests
+from foreword.edges.shared.vector_requests import take_vector_requests
 from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import ForewordError
 from foreword.store.sqlite import SqliteStore
@@ -103,7 +103,7 @@ def run_service(
         record_start_failure(str(home), str(error))
         raise
     finally:
-        run.withdraw()
+        run.remove_socket_and_address()
         run.release()
 
 
@@ -184,7 +184,7 @@ class Service:
             self._run_housekeeping(engine, responder, intake), self._warm_up_then_serve_http(engine)
         )
         await self._stopping.wait()
-        self._run.withdraw()
+        self._run.remove_socket_and_address()
         await self._socket.stop(_STOP_SECONDS)
         await asyncio.wait({working}, timeout=_STOP_SECONDS)
         responder.close()
@@ -229,7 +229,7 @@ class Service:
         """Every few seconds, drain the spool, make vectors and backups, and look for reasons to stop."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
-            await asyncio.to_thread(responder.refresh_copies)
+            await asyncio.to_thread(responder.refresh_team_copies)
             await asyncio.to_thread(self._make_requested_vectors, engine)
             await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
@@ -259,7 +259,7 @@ class Service:
     def _make_requested_vectors(self, engine: ContextEngine) -> None:
         """Begin to make the vectors that another process asked the service to make."""
         try:
-            for workspace in take_requests(self._settings.home):
+            for workspace in take_vector_requests(self._settings.home):
                 engine.embed_pending(workspace, wait=False)
         except OSError as error:
             _log.warning("requests for vectors cannot be read: %s", error)

@@ -17,9 +17,8 @@ from foreword.capture.agent import parse_hook_event, redact_event
 from foreword.capture.event_json import parse_event_json
 from foreword.capture.privacy import EventGate
 from foreword.capture.session_secrets import SessionSecrets
-from foreword.deadlines import hold_deadline
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
-from foreword.edges.service.run_folder import find_receipt_page
+from foreword.edges.service.run_folder import find_receipt_address
 from foreword.edges.service.team_companion import TeamCompanion
 from foreword.edges.service.team_link import make_team_link
 from foreword.edges.shared.spool_files import write_to_spool
@@ -28,6 +27,7 @@ from foreword.errors import StorageError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
 from foreword.store.sqlite import SqliteStore
+from foreword.types.deadlines import hold_deadline
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Responder:
         count = sum(line.startswith("- ") for line in saying.text.splitlines())
         if not count:
             return ""
-        page = find_receipt_page(self._home, saying.receipt.id) if saying.receipt else ""
+        page = find_receipt_address(self._home, saying.receipt.id) if saying.receipt else ""
         return f"Foreword: {count} recalled" + (f" · {page}" if page else "")
 
     def _describe_store_failure(self, event: AgentEvent) -> str:
@@ -133,10 +133,10 @@ class Responder:
         """Record that the reply did not reach its agent: its context does not count as shown."""
         self._companion.note_undelivered(reply.saying)
 
-    def refresh_copies(self) -> None:
+    def refresh_team_copies(self) -> None:
         """Update this machine's copies of the team's workspaces, if there is a team."""
         if self._team is not None:
-            self._team.refresh_copies()
+            self._team.refresh_team_copies()
 
     def close(self) -> None:
         """Close the connections to the team's service, if there is a team."""
@@ -146,10 +146,10 @@ class Responder:
     def answer_and_store(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
         """Answer and store an event in one call; the returned answer counts as delivered."""
         reply = self.answer(payload, at, deadline_ms)
-        self.finish(payload, at, reply)
+        self.store_answered_event(payload, at, reply)
         return reply.body
 
-    def finish(self, payload: bytes, at: datetime, reply: Reply) -> None:
+    def store_answered_event(self, payload: bytes, at: datetime, reply: Reply) -> None:
         """Store an event whose reply was delivered; put it into the spool if the store cannot take it now."""
         try:
             self.capture(payload, at)

@@ -109,7 +109,7 @@ class RunFolder:
             return self.socket.lstat().st_ino == self._inode
         return False
 
-    def withdraw(self) -> None:
+    def remove_socket_and_address(self) -> None:
         """Remove the socket, unless it is another process's by now, and the file with the address of HTTP."""
         if self.owns_socket():
             self.socket.unlink(missing_ok=True)
@@ -117,7 +117,7 @@ class RunFolder:
 
     # HTTP
 
-    def token(self) -> str:
+    def read_or_create_token(self) -> str:
         """The token that HTTP requests must have; created once, in a file that its owner alone can read."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_foreign_owner(self.token_file)
@@ -152,7 +152,7 @@ class RunFolder:
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
 
 
-def find_receipt_page(home: str, receipt_id: str) -> str:
+def find_receipt_address(home: str, receipt_id: str) -> str:
     """The address of a receipt's page, without the page's key; empty while no HTTP is served."""
     try:
         port = json.loads((Path(home) / "run" / HTTP_NAME).read_text())["port"]

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.jsonl import read_lines
 from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, find_team_workspace_name
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.engine.jsonl import parse_exported_lines
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
@@ -135,7 +135,7 @@ class TeamCompanion:
 
     # Copies
 
-    def refresh_copies(self) -> None:
+    def refresh_team_copies(self) -> None:
         """Update the copies of the workspaces in use, and delete those that the token no longer allows."""
         self._remove_forbidden_copies()
         now = time.monotonic()
@@ -197,7 +197,7 @@ class TeamCompanion:
             answer = self._link.call("/v1/mirror", {"workspace": workspace, "known": known})
             if answer["gone"]:
                 self._engine.store.batch([Delete(workspace, tuple(answer["gone"]))])
-            read = read_lines(answer["lines"], workspace, self._engine.clock())
+            read = parse_exported_lines(answer["lines"], workspace, self._engine.clock())
             self._engine.remember_all([line for line in read if isinstance(line, Item)], workspace)
             if not answer["more"]:
                 return

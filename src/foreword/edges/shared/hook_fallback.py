@@ -12,8 +12,12 @@ import os
 import time
 
 from foreword.edges.shared.private_files import append_to_log, make_private_folder
-from foreword.edges.shared.spool_files import describe_loss, write_to_spool
-from foreword.edges.shared.trouble import find_trouble, read_start_failure, record_start_failure
+from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
+from foreword.edges.shared.trouble import (
+    find_why_no_service_can_run,
+    read_start_failure,
+    record_start_failure,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME, STARTING_NAME = "service.lock", "starting"
 __all__ = [
-    "find_trouble",
+    "find_why_no_service_can_run",
     "handle_unanswered",
     "read_start_failure",
     "start_and_watch_service",
@@ -53,8 +57,10 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
             why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
-            notice = describe_loss(hook.home, failure)
-    trouble = hook.trouble or (find_trouble(hook.home) if hook.event.lower() == "sessionstart" else "")
+            notice = describe_lost_event(hook.home, failure)
+    trouble = hook.trouble or (
+        find_why_no_service_can_run(hook.home) if hook.event.lower() == "sessionstart" else ""
+    )
     notice = f"Foreword is off: {trouble}. For more: foreword doctor" if trouble else notice
     report(json.dumps({"systemMessage": notice}).encode() if notice else b"")
     append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
@@ -64,10 +70,10 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
 
 def has_something_to_store(hook: HookEvent, payload: bytes) -> bool:
     """Whether an event holds something to store, as does a session's start whose context was emptied."""
-    return hook.must_be_stored or (hook.event.lower() == "sessionstart" and empties_context(payload))
+    return hook.must_be_stored or (hook.event.lower() == "sessionstart" and says_context_was_emptied(payload))
 
 
-def empties_context(payload: bytes) -> bool:
+def says_context_was_emptied(payload: bytes) -> bool:
     """Whether the start of a session says that its context was compacted or cleared."""
     from foreword.capture.event_json import parse_event_json
 
@@ -95,7 +101,7 @@ def is_running(home: str) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False  # the file system has no locks, so no service runs; `find_trouble` reports it
+        return False  # without locks no service runs; `find_why_no_service_can_run` reports it
     finally:
         os.close(file)
     return False

@@ -48,11 +48,11 @@ def make_private_folder(home: str, name: str) -> str:
             os.chmod(folder, 0o700)
     else:
         with suppress(OSError):  # the next write into it will show that the disk fails
-            sync_folder(home)
+            flush_folder_to_disk(home)
     return folder
 
 
-def sync_folder(folder: str) -> None:
+def flush_folder_to_disk(folder: str) -> None:
     """Flush a folder to the disk, so that the names in it survive a power cut."""
     file = os.open(folder, os.O_RDONLY)
     try:

@@ -15,7 +15,7 @@ import os
 import time
 from contextlib import suppress
 
-from foreword.edges.shared.private_files import append_to_log, make_private_folder, sync_folder
+from foreword.edges.shared.private_files import append_to_log, flush_folder_to_disk, make_private_folder
 
 MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
 RESERVE = {65_536: 32, 1_000_000: 6}
@@ -67,7 +67,7 @@ def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[
     try:
         notice = _write_or_use_reserve(home, folder, temporary, content)
         os.rename(temporary, final)
-        sync_folder(folder)
+        flush_folder_to_disk(folder)
     except BaseException:
         for path in (temporary, final):
             with suppress(OSError):
@@ -164,7 +164,7 @@ def make_reserve(home: str) -> bool:
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
     _remove_half_made_files(folder)
     there = set(os.listdir(folder))
-    missing = [name for name in (*_reserve_names(), *_NOTICES) if name not in there]
+    missing = [name for name in (*_reserve_file_names(), *_NOTICES) if name not in there]
     if not missing:
         return True
     disk = os.statvfs(folder)
@@ -177,7 +177,7 @@ def make_reserve(home: str) -> bool:
         temporary = os.path.join(folder, f"{name}.{os.getpid():x}.tmp")
         _write_and_sync(temporary, content, os.O_CREAT)
         os.rename(temporary, os.path.join(folder, name))
-    sync_folder(folder)
+    flush_folder_to_disk(folder)
     return True
 
 
@@ -190,7 +190,7 @@ def _remove_half_made_files(folder: str) -> None:
                 os.unlink(path)
 
 
-def describe_loss(home: str, error: Exception) -> str:
+def describe_lost_event(home: str, error: Exception) -> str:
     """The notice for the user about an event that could not be stored; empty if none is due.
 
     A full disk is reported once, whatever else it is each time.
@@ -210,7 +210,7 @@ def take_notice_once(home: str, name: str = _LOST_NOTICE) -> str:
     return _NOTICES[name]
 
 
-def _reserve_names() -> list[str]:
+def _reserve_file_names() -> list[str]:
     return [f"{size:07}-{number:02}" for size, count in RESERVE.items() for number in range(count)]
 
 

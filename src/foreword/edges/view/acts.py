@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.capture.pauses import begin_pause, end_pauses
-from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import act_form, item_row
-from foreword.engine.browsing import describe_what_goes_along
+from foreword.engine.browsing import describe_what_else_is_removed
 from foreword.errors import UnknownId, ValidationError
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,35 +33,35 @@ class Outcome:
 
 def _correct_item(visit: Visit) -> Outcome:
     """Store a new statement in the place of an item of the ledger."""
-    visit.ledger.correct(visit.text("id"), visit.text("text"))
+    visit.ledger.correct(visit.text_field("id"), visit.text_field("text"))
     return Outcome("Kept. What it replaced stays in its history.")
 
 
 def _edit_item(visit: Visit) -> Outcome:
     """Store a new version of an item, and go to it."""
-    new = visit.browser.edit(visit.browser.find_item(visit.text("id")), visit.text("text"))
+    new = visit.browser.edit(visit.browser.find_item(visit.text_field("id")), visit.text_field("text"))
     return Outcome("Kept as a new version.", go=visit.link("memory", new.id))
 
 
 def _confirm_item(visit: Visit) -> Outcome:
     """Mark an item as confirmed by the user."""
-    visit.browser.confirm(visit.browser.find_item(visit.text("id")))
+    visit.browser.confirm(visit.browser.find_item(visit.text_field("id")))
     return Outcome("Confirmed.")
 
 
 def _close_item(visit: Visit) -> Outcome:
     """Take an item off the ledger's lists."""
-    visit.ledger.close(visit.text("id"))
+    visit.ledger.close(visit.text_field("id"))
     return Outcome("Off the list. It stays remembered.")
 
 
 def _begin_pause(visit: Visit) -> Outcome:
     """Pause for the seconds that the form names, or until resumed, here or everywhere."""
-    now, seconds = time.time(), visit.text("seconds")
+    now, seconds = time.time(), visit.text_field("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
     begin_pause(visit.backend.home, now, until, _workspace_to_pause(visit))
     return Outcome(
-        "Paused." if visit.text("where") == "everywhere" else "Nothing of this project is kept now."
+        "Paused." if visit.text_field("where") == "everywhere" else "Nothing of this project is kept now."
     )
 
 
@@ -73,7 +73,7 @@ def _end_pause(visit: Visit) -> Outcome:
 
 def _workspace_to_pause(visit: Visit) -> str:
     """The workspace that a pause is for; empty for all of them."""
-    return "" if visit.text("where") == "everywhere" else visit.workspace
+    return "" if visit.text_field("where") == "everywhere" else visit.workspace
 
 
 def render_edit_form(visit: Visit) -> Markup:
@@ -86,7 +86,7 @@ def render_edit_form(visit: Visit) -> Markup:
             visit,
             act,
             el("label", "The new words", for_="new-words"),
-            written_text(
+            element_with_user_text(
                 item.text, "textarea", id="new-words", name="text", rows="5", required=True, autofocus=True
             ),
             el("p", "The old ones stay in its history, and are said no more.", class_="soft"),
@@ -117,7 +117,7 @@ def render_forget_preview(visit: Visit) -> Markup:
     shown = preview.items[:_MAX_SHOWN]
     successors = visit.browser.find_successors(shown)
     rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
-    along = [*describe_what_goes_along(preview, ids), "its vectors, its words in every index"]
+    along = [*describe_what_else_is_removed(preview, ids), "its vectors, its words in every index"]
     return join(
         el("h2", "Forget this for good?"),
         el("ul", *rows, class_="rows"),
@@ -139,10 +139,10 @@ def render_forget_preview(visit: Visit) -> Markup:
 
 def _forget_items(visit: Visit) -> Outcome:
     """Forget items, and show whether the check found anything left of them."""
-    ids = _read_ids(visit.text("ids"))
+    ids = _read_ids(visit.text_field("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
-    what = f"{plural(count, 'item')} forgotten"
+    what = f"{number_with_noun(count, 'item')} forgotten"
     if proof.is_clean:
         checked = el("p", "Checked: rows, indexes and vectors hold nothing of it.", class_="proof")
     else:

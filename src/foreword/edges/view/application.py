@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from foreword.edges.view import acts, health, memory, now, prompts, trial
-from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import read_static
 from foreword.edges.view.visit import PageBackend, Visit
 from foreword.errors import ForewordError, StorageError, UnknownId, ValidationError
@@ -164,5 +164,5 @@ def _workspace_choice(backend: PageBackend, workspace: str) -> Markup:
 def _error_part(message: str) -> Markup:
     return join(
         el("h1", "This did not work", tabindex="-1"),
-        written_text(message, "p", class_="notice", role="alert"),
+        element_with_user_text(message, "p", class_="notice", role="alert"),
     )

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import act_form, empty_note, facts_list, page_heading, section, time_element
-from foreword.edges.view.plots import day_columns, day_line, fill_days
+from foreword.edges.view.plots import day_columns, fill_days, plot_line_over_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
 from foreword.store.sqlite import SqliteStore
@@ -82,10 +82,15 @@ def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     used = {day: float(sum(one.tokens for one in ones)) for day, ones in by_day.items()}
     total, slowest = (grown[-1][1] if grown else 0), max(speed.values(), default=0.0)
     plots = [
-        ("Growth", day_line(grown, f"{total:,.0f} items", "How many items there are, by day")),
+        ("Growth", plot_line_over_days(grown, f"{total:,.0f} items", "How many items there are, by day")),
         ("Added", day_columns(added, "items")),
         ("Prompts", day_columns(fill_days(asked), "prompts")),
-        ("Speed", day_line(fill_days(speed), f"{slowest:,.0f} ms", "The median time of a prompt, by day")),
+        (
+            "Speed",
+            plot_line_over_days(
+                fill_days(speed), f"{slowest:,.0f} ms", "The median time of a prompt, by day"
+            ),
+        ),
         ("Silence", day_columns(fill_days(silence), "% in silence")),
         ("Use", day_columns(fill_days(used), "tokens said")),
     ]
@@ -160,7 +165,7 @@ def _finding_row(finding: Finding) -> Markup:
         "tr",
         el("td", mark),
         el("th", finding.name, scope="row"),
-        el("td", written_text(finding.value), advice),
+        el("td", element_with_user_text(finding.value), advice),
     )
 
 
@@ -171,7 +176,7 @@ def _backups_section(visit: Visit) -> Markup:
     rows = [
         el(
             "li",
-            written_text(one.label),
+            element_with_user_text(one.label),
             " · ",
             time_element(one.made_at, visit.now),
             " · ",

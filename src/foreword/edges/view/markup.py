@@ -67,12 +67,12 @@ def _format_attribute(name: str, value: Attribute) -> str:
     return f" {spelt}" if value is True else f' {spelt}="{escape(remove_misleading_characters(str(value)))}"'
 
 
-def written_text(text: str, element: str = "span", **attributes: Attribute) -> Markup:
+def element_with_user_text(text: str, element: str = "span", **attributes: Attribute) -> Markup:
     """An element with text that somebody wrote; the browser chooses its direction by its script."""
     return el(element, text, dir="auto", **attributes)
 
 
-def sentence_with_quotes(sentence: str) -> Markup:
+def isolate_quotes(sentence: str) -> Markup:
     """A sentence of ours in which quotations from right to left do not reorder what stands beside them."""
     return join(
         el("bdi", piece) if at % 2 else piece for at, piece in enumerate(_QUOTED_FROM_RIGHT.split(sentence))

@@ -6,7 +6,7 @@ import calendar
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, get_args
 
-from foreword.edges.view.markup import Markup, el, join, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import (
     empty_note,
     facts_list,
@@ -22,18 +22,18 @@ from foreword.edges.view.pieces import (
 )
 from foreword.edges.view.plots import WIDE, are_many_days, day_columns, fill_days, fill_months, relation_graph
 from foreword.edges.view.receipts import load_stories
-from foreword.engine.browsing import CONFIRMED, metadata_for_people, name_relation, when_confirmed
+from foreword.engine.browsing import CONFIRMED, displayable_metadata, name_relation, when_confirmed
 from foreword.store.browsing import CountBy
-from foreword.text.numbers import plural
+from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import attribution
 from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.edges.shared.receipt_story import ReceiptStory
     from foreword.edges.view.visit import Visit
     from foreword.engine.browsing import ItemStory
+    from foreword.engine.receipt_story import ReceiptStory
     from foreword.types import Item
 
 _STEP = 40
@@ -61,7 +61,7 @@ def render_memory(visit: Visit) -> Markup:
     found = "best first" if fields["q"] else "newest first"
     query = {name: value or None for name, value in fields.items()}
     return join(
-        page_heading("Memory", f"{plural(page.total, 'item')}, {found}."),
+        page_heading("Memory", f"{number_with_noun(page.total, 'item')}, {found}."),
         _filter_form(visit, fields),
         None if fields["q"] else _timeline(visit, filters, fields),
         el("ul", *rows, class_="rows")
@@ -199,7 +199,7 @@ def render_item(visit: Visit, name: str) -> Markup:
         el("nav", el("a", "← Memory", href=visit.link("memory")), class_="back", aria_label="Back"),
         page_heading(item.label.replace("_", " ").capitalize()),
         _replaced_notice(visit, story),
-        written_text(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
+        element_with_user_text(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
         item_actions(visit, item, edit=("edit", "Edit")),
         _facts_section(visit, story),
         _history_section(visit, story),
@@ -216,7 +216,7 @@ def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
     return el(
         "p",
         "This holds no longer. What holds now: ",
-        written_text(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
+        element_with_user_text(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
         class_="notice",
     )
 
@@ -229,15 +229,15 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
     )
     shown = time_element(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
     confirmed = when_confirmed(item)
-    other = {key: value for key, value in metadata_for_people(item).items() if key != CONFIRMED}
+    other = {key: value for key, value in displayable_metadata(item).items() if key != CONFIRMED}
     return section(
         "Where it comes from",
         facts_list(
             ("Kind", kind_badge(item)),
             ("Said", time_element(item.created_at, visit.now)),
-            ("By", written_text(attribution(item) or item.source.name)),
-            ("Source", join(written_text(item.source.name), f" (trusted as {item.source.trust})")),
-            ("About", item.about and written_text(item.about)),
+            ("By", element_with_user_text(attribution(item) or item.source.name)),
+            ("Source", join(element_with_user_text(item.source.name), f" (trusted as {item.source.trust})")),
+            ("About", item.about and element_with_user_text(item.about)),
             ("Session", session),
             ("Last shown", shown),
             ("Sure", f"{item.confidence:.0%}"),
@@ -245,7 +245,7 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
             ("Confirmed", time_element(confirmed, visit.now) if confirmed else None),
             ("Length", f"{item.tokens:,} tokens"),
             ("Id", el("code", item.id)),
-            *((key, written_text(shorten(str(value), 200))) for key, value in other.items()),
+            *((key, element_with_user_text(shorten(str(value), 200))) for key, value in other.items()),
         ),
     )
 
@@ -259,7 +259,7 @@ def _history_section(visit: Visit, story: ItemStory) -> Markup | None:
         el(
             "li",
             el("div", time_element(one.created_at, visit.now), class_="meta"),
-            written_text(
+            element_with_user_text(
                 shorten(one.text),
                 "a",
                 href=visit.link("memory", one.id),
@@ -290,7 +290,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
         el(
             "li",
             f"{relation} {'→' if goes_out else '←'} ",
-            written_text(shorten(text, 160), "a", href=href),
+            element_with_user_text(shorten(text, 160), "a", href=href),
         )
         for relation, text, href, goes_out in spokes
     ]
@@ -315,7 +315,7 @@ def _receipts_section(visit: Visit, story: ItemStory) -> Markup | None:
                 el("span", _decision_about_item(story.item, receipt), class_="soft"),
                 class_="meta",
             ),
-            written_text(
+            element_with_user_text(
                 shorten(receipt.receipt.query or f"({receipt.receipt.recipe})", 160),
                 "a",
                 href=visit.link("prompts", receipt.receipt.id),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from foreword.edges.view.markup import Child, Markup, el, join, written_text
+from foreword.edges.view.markup import Child, Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import (
     empty_note,
     item_actions,
     item_origin,
-    item_text,
+    item_text_link,
     limit_skip,
     page_heading,
     pager,
@@ -133,7 +133,7 @@ def _facts_section(visit: Visit, words: str) -> Markup:
         class_="filters",
         data_get=visit.link("now"),
     )
-    empty = empty_note("Nothing is known of ", written_text(who), " yet.")
+    empty = empty_note("Nothing is known of ", element_with_user_text(who), " yet.")
     make = [functools.partial(_fact_line, visit, one) for one in found]
     return _section_with_pages(visit, "known", "Known", make, empty, form, who=who)
 
@@ -182,7 +182,7 @@ def _ledger_line(
     history += [_older_item_line(visit, one, f"but {one.source.name} says", "against") for one in beside]
     return el(
         "li",
-        item_text(visit, item, text),
+        item_text_link(visit, item, text),
         history and el("ul", *history, class_="history"),
         el(
             "div",
@@ -203,7 +203,9 @@ def _ledger_line(
 
 def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
     """An item that a line replaced, or that contradicts it, with a label and a date."""
-    said = written_text(shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said")
+    said = element_with_user_text(
+        shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said"
+    )
     return el(
         "li",
         el("span", f"{label}, ", time_element(item.created_at, visit.now), ": ", class_="soft"),

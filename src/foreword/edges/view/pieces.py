@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from foreword.edges.view.markup import Child, Markup, el, written_text
+from foreword.edges.view.markup import Child, Markup, el, element_with_user_text
 from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def shorten(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
     return text[:most].rsplit(" ", 1)[0].rstrip(" ,.;:") + " …"
 
 
-def item_text(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
+def item_text_link(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
     """The text of an item, as a link to its page."""
     said = shorten(text or item.text, most)
-    return written_text(said, "a", href=visit.link("memory", item.id), class_="said")
+    return element_with_user_text(said, "a", href=visit.link("memory", item.id), class_="said")
 
 
 def item_origin(visit: Visit, item: Item) -> Markup:
@@ -84,9 +84,9 @@ def item_origin(visit: Visit, item: Item) -> Markup:
         "a", shorten(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
     )
     said_by = attribution(item) or item.source.name
-    parts: list[Child] = [time_element(item.created_at, visit.now), written_text(said_by), where]
+    parts: list[Child] = [time_element(item.created_at, visit.now), element_with_user_text(said_by), where]
     if item.about and item.kind in ("document", "code"):
-        parts.append(written_text(shorten(item.about, 60)))
+        parts.append(element_with_user_text(shorten(item.about, 60)))
     dotted = [child for part in parts if part for child in (" · ", part)][1:]
     return el("span", *dotted, class_="origin")
 
@@ -97,7 +97,7 @@ def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
     return el(
         "li",
         el("div", kind_badge(item), replaced, item_origin(visit, item), class_="meta"),
-        item_text(visit, item),
+        item_text_link(visit, item),
         class_="row gone" if is_replaced else "row",
         data_row=True,
     )

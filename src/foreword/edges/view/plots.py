@@ -11,15 +11,15 @@ from collections import defaultdict
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.receipt_story import SPACES, format_share, probability_to_help
 from foreword.edges.view.markup import Child, Markup, el
+from foreword.engine.receipt_story import SPACES, format_share, probability_to_help
 from foreword.text.clean import remove_misleading_characters
 from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptOutline
+    from foreword.engine.receipt_story import CandidateStory, ReceiptOutline
 
 _WIDTH = 1000.0
 _PLOT_WIDTH, _PLOT_HEIGHT = 330.0, 118.0
@@ -175,7 +175,7 @@ def day_columns(
     return _plot_with_axis(columns, days, f"{top:,.0f} {unit}", width=width, by_month=by_month)
 
 
-def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
+def plot_line_over_days(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
     """A line over days, from 0 up to the greatest value."""
     if not days:
         return None

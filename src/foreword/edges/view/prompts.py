@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.calls import get_receipt
-from foreword.edges.shared.receipt_story import outline_receipt
-from foreword.edges.view.markup import Markup, el, join, part_address, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, join, part_address
 from foreword.edges.view.pieces import (
     empty_note,
     facts_list,
@@ -23,6 +22,7 @@ from foreword.edges.view.receipts import (
     receipt_picture,
     times_section,
 )
+from foreword.engine.receipt_story import outline_receipt
 from foreword.errors import UnknownId
 from foreword.store.browsing import ListReceiptFacts, ListReceipts
 
@@ -94,13 +94,13 @@ def render_prompt(visit: Visit, name: str) -> Markup:
     )
     return join(
         el("nav", el("a", "← Prompts", href=visit.link("prompts")), class_="back", aria_label="Back"),
-        page_heading("Prompt", written_text(shorten(asked, 1200), class_="question"), again),
+        page_heading("Prompt", element_with_user_text(shorten(asked, 1200), class_="question"), again),
         facts_list(
             ("When", time_element(receipt.created_at, visit.now)),
             ("Recipe", receipt.recipe),
             ("Tokens", f"{receipt.tokens:,} of {receipt.budget:,}"),
             ("Time", f"{story.milliseconds:,.0f} ms"),
-            ("Session", receipt.session and written_text(receipt.session)),
+            ("Session", receipt.session and element_with_user_text(receipt.session)),
             ("Receipt", el("code", receipt.id)),
             across=True,
         ),

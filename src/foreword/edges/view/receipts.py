@@ -7,14 +7,7 @@ import functools
 import hashlib
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.receipt_story import (
-    MAIN_SPACES,
-    SPACES,
-    describe_note,
-    describe_receipt,
-    format_share,
-)
-from foreword.edges.view.markup import Markup, el, join, sentence_with_quotes, written_text
+from foreword.edges.view.markup import Markup, el, element_with_user_text, isolate_quotes, join
 from foreword.edges.view.pieces import (
     empty_note,
     facts_list,
@@ -26,13 +19,20 @@ from foreword.edges.view.pieces import (
     time_element,
 )
 from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
+from foreword.engine.receipt_story import (
+    MAIN_SPACES,
+    SPACES,
+    describe_note,
+    describe_receipt,
+    format_share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptOutline, ReceiptStory
     from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.receipt_story import CandidateStory, ReceiptOutline, ReceiptStory
     from foreword.types import Receipt
 
 _MAX_TEXT_CHARACTERS = 360
@@ -54,11 +54,11 @@ def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
             "div",
             time_element(receipt.created_at, now),
             el("span", receipt.recipe, class_="kind"),
-            receipt.session and written_text(shorten(receipt.session, 28), class_="origin"),
+            receipt.session and element_with_user_text(shorten(receipt.session, 28), class_="origin"),
             el("span", f"{outline.milliseconds:,.0f} ms", class_="origin"),
             class_="meta",
         ),
-        written_text(shorten(asked, 220), "a", href=href, class_="said asked"),
+        element_with_user_text(shorten(asked, 220), "a", href=href, class_="said asked"),
         el("div", receipt_strip(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
         class_="row" if outline.said else "row silent",
         data_row=True,
@@ -135,7 +135,7 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
         said = el("span", "(forgotten since)", class_="soft")
     else:
         href = link_to(one.entry.item_id)
-        said = written_text(
+        said = element_with_user_text(
             shorten(text, _MAX_TEXT_CHARACTERS), "a" if href else "span", href=href, class_="said"
         )
     return el(
@@ -151,7 +151,7 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
             "p",
             kind_badge(one.item) if one.item else None,
             " ",
-            sentence_with_quotes(one.sentence),
+            isolate_quotes(one.sentence),
             ".",
             class_="why",
         ),
@@ -194,7 +194,7 @@ def receipt_page(story: ReceiptStory) -> str:
     )
     main = el(
         "main",
-        page_heading("What was said, and why", written_text(asked, class_="question")),
+        page_heading("What was said, and why", element_with_user_text(asked, class_="question")),
         facts_list(
             ("When", f"{receipt.created_at.astimezone():%d %B %Y, %H:%M:%S %Z}"),
             ("Recipe", receipt.recipe),

@@ -70,10 +70,10 @@ def _slider(label: str, name: str, value: float, least: float, most: float, step
 
 def render_trial_answer(visit: Visit) -> Markup:
     """The context that an agent would get for the prompt in the request, and why."""
-    query = visit.text("query").strip()[:_MAX_PROMPT]
+    query = visit.text_field("query").strip()[:_MAX_PROMPT]
     if not query:
         return empty_note("The answer appears here.")
-    recipe = visit.text("recipe") or "coding"
+    recipe = visit.text_field("recipe") or "coding"
     floor = _read_number(visit.body.get("floor"), FLOOR, 0.0, 1.0)
     budget = int(_read_number(visit.body.get("budget"), _BUDGET, 1, _MAX_BUDGET))
     text, receipt = _build_context(visit, query, recipe if recipe in _RECIPES else "coding", floor, budget)

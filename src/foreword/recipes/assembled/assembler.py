@@ -140,7 +140,7 @@ class ContextAssembler:
 
     def _begin_draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
         return AssembledDraft(
-            query=self._records.begin(query),
+            query=self._records.make_query(query),
             recipe=recipe,
             budget=budget,
             session=session,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from foreword.compose.assembled import word_warning
+from foreword.compose.assembled import format_as_warning
 from foreword.compose.assembly import Layout, premortem_footer
 from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_comes_from
 from foreword.pipeline import FLOOR
@@ -104,7 +104,7 @@ def plan_premortem(
     """The plan of a premortem: each experience once, in one section, with a hard limit."""
     lists = {
         **lists,
-        PRINCIPLES: [_raise_value_if_tied(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
+        PRINCIPLES: [_lift_value_if_related(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
     }
     if has_failure:
         nearest = sorted(lists.get(PRECEDENTS, ()), key=lambda item: -item.relevance)
@@ -118,7 +118,7 @@ def plan_premortem(
     return Plan(items_by_id(item for _, item in turns), sections, layout, floors, hard=True)
 
 
-def _raise_value_if_tied(
+def _lift_value_if_related(
     value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str
 ) -> ContextItem:
     """A value, raised to the floor if it was drawn from a precedent or from experiences of the domain.
@@ -156,7 +156,7 @@ def assign_to_sections(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple
                 del queues[section]
             else:
                 taken.add(_experience_id(item))
-                turns.append((section, _word_as_warning(section, item)))
+                turns.append((section, _format_as_warning(section, item)))
     return turns
 
 
@@ -164,9 +164,9 @@ def _experience_id(item: ContextItem) -> object:
     return item.metadata.get("id") or require_result(item).memory.id
 
 
-def _word_as_warning(section: str, item: ContextItem) -> ContextItem:
+def _format_as_warning(section: str, item: ContextItem) -> ContextItem:
     """An experience worded as a warning for its section; other items, and those made by hand, unchanged."""
     memory = require_result(item).memory
     if item.source != "experience" or memory.text == item.content:
         return item
-    return replace(item, content=word_warning(memory, failures_stand_out=section == STRATEGY))
+    return replace(item, content=format_as_warning(memory, failures_stand_out=section == STRATEGY))

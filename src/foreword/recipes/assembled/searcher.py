@@ -26,8 +26,8 @@ from foreword.knowledge.precedents import find_precedents
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, add_to_blends, sort_by_probability
-from foreword.recall.read import MAX_READ, read_results
-from foreword.recipes.code import lower_if_defines_nothing
+from foreword.recall.read import MAX_READ, judge_results_with_reader
+from foreword.recipes.code import lower_if_code_defines_nothing
 from foreword.types import DroppedResult, Note
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class EngineSearcher:
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
             return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
         fits_facts = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
-        fits = partial(_is_ended_experience, axis=axis, fits_facts=fits_facts)
+        fits = partial(_is_usable_experience, axis=axis, fits_facts=fits_facts)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
     async def search_precedents(self, failure: Failure, limit: int = 3) -> SourceItems:
@@ -142,7 +142,7 @@ class EngineSearcher:
         """The engine's tokenizer."""
         return self._engine.tokenizer
 
-    def begin(self, query: str) -> Query:
+    def make_query(self, query: str) -> Query:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
         return self._engine.draft(query, self.workspace, self._options, "assembled", 0).query
 
@@ -195,7 +195,7 @@ class EngineSearcher:
             drop_superseded,
             compare_code,
             lower_code_without_definitions,
-            read_leading,
+            judge_leading_results,
         )
         return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
 
@@ -239,11 +239,13 @@ def compare_code(draft: SearchDraft) -> SearchDraft:
 
 def lower_code_without_definitions(draft: SearchDraft) -> SearchDraft:
     """A stage that lowers the probability of code that defines nothing."""
-    weighed = [lower_if_defines_nothing(one) if one.memory.kind == "code" else one for one in draft.results]
+    weighed = [
+        lower_if_code_defines_nothing(one) if one.memory.kind == "code" else one for one in draft.results
+    ]
     return replace(draft, results=tuple(sort_by_probability(weighed)))
 
 
-def read_leading(draft: SearchDraft) -> SearchDraft:
+def judge_leading_results(draft: SearchDraft) -> SearchDraft:
     """A stage in which the reader judges the leading results; the others follow, none more probable.
 
     If the reader fails or has no time, a note says so and the results stay as they were.
@@ -253,7 +255,7 @@ def read_leading(draft: SearchDraft) -> SearchDraft:
     if reader is None or is_code or not results or not draft.query.text.strip():
         return draft
     try:
-        judged = read_results(results, draft.query, reader, MAX_READ)
+        judged = judge_results_with_reader(results, draft.query, reader, MAX_READ)
     except ContextError as error:
         return draft.with_notes(Note("read", f"failed: {error}"))
     if not judged:
@@ -282,7 +284,7 @@ def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
     return holds
 
 
-def _is_ended_experience(item: Item, axis: str, fits_facts: Callable[[Item], bool] | None) -> bool:
+def _is_usable_experience(item: Item, axis: str, fits_facts: Callable[[Item], bool] | None) -> bool:
     """Whether an experience has these facts, is not superseded, has ended, and has text on the axis."""
     metadata = item.metadata
     open_still = "outcome" in metadata and not metadata["outcome"]

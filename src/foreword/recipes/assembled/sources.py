@@ -70,7 +70,7 @@ class Records(Protocol):
     def tokenizer(self) -> Tokenizer:
         """Counts tokens."""
 
-    def begin(self, query: str) -> Query:
+    def make_query(self, query: str) -> Query:
         """The query for a text: checked, without secrets, with its workspace and the current time."""
 
     def shown_ids(self, session: str) -> frozenset[str]:
@@ -92,7 +92,7 @@ class OwnRecords:
         """The tokenizer that comes with the package."""
         return TiktokenTokenizer()
 
-    def begin(self, query: str) -> Query:
+    def make_query(self, query: str) -> Query:
         """The query for a text, without secrets."""
         return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
 

@@ -21,19 +21,19 @@ from foreword.capture.folder.file_items import MARK
 from foreword.compose.assembled import (
     ContextItem,
     SourceItems,
-    word_code_lines,
-    word_code_place,
-    word_item,
+    format_code_lines,
+    format_code_place,
+    format_item,
 )
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
-from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, within_share
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.code_roles import find_bystanders
+from foreword.recall.code_roles import find_code_not_asked_for
 from foreword.recipes.assembled.twins import find_twins
-from foreword.recipes.code import MAX_BODIES, MIN_BODY_SHARE, describe_bystander
+from foreword.recipes.code import MAX_BODIES, MIN_BODY_SHARE, describe_why_role_dropped
 from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
             *(_ask_source(question, timeout_seconds) for question in questions.values()),
             return_exceptions=True,
         )
-        counted = asyncio.create_task(_count_once(draft.tokenizer, asked))
+        counted = asyncio.create_task(_warm_up_tokenizer(draft.tokenizer, asked))
         outcomes = await asked
         await counted
         found: dict[str, Sequence[ContextItem]] = {}
@@ -136,7 +136,7 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
     return gather
 
 
-async def _count_once(tokenizer: Tokenizer, asked: asyncio.Future[Any]) -> None:
+async def _warm_up_tokenizer(tokenizer: Tokenizer, asked: asyncio.Future[Any]) -> None:
     """Let a tokenizer load its ranks, with its first count, while the sources load their models."""
     # They need the interpreter for a moment only, but ranks would keep it from them for long.
     await asyncio.wait([asked], timeout=_HEAD_START_SECONDS)
@@ -177,7 +177,7 @@ def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
     def arrange(draft: AssembledDraft) -> AssembledDraft:
         lists = make_ids_unique(
             {
-                name: sort_by_weight(add_missing_results(found, draft.query.workspace), draft.query.now)
+                name: sort_by_weight(give_each_item_a_result(found, draft.query.workspace), draft.query.now)
                 for name, found in draft.found.items()
             }
         )
@@ -205,9 +205,9 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
 def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
     """Drop tests, imports and bare signatures, unless the question is about them or there is nothing else."""
     code = [result for result in draft.results if result.memory.kind == "code"]
-    roles = find_bystanders(draft.query.text, [result.memory for result in code])
+    roles = find_code_not_asked_for(draft.query.text, [result.memory for result in code])
     dropped = [
-        DroppedResult(result, "no answer", describe_bystander(roles[result.memory.id]))
+        DroppedResult(result, "no answer", describe_why_role_dropped(roles[result.memory.id]))
         for result in code
         if result.memory.id in roles
     ]
@@ -232,22 +232,22 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
     code = [
         result
         for result in sorted(draft.results, key=lambda result: -result.score)
-        if result.memory.kind == "code" and items[result.memory.id].content == word_item(result.memory)
+        if result.memory.kind == "code" and items[result.memory.id].content == format_item(result.memory)
     ]
     for place, result in enumerate(code):
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
-        content = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
+        content = _format_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
         items[result.memory.id] = replace(items[result.memory.id], content=content)
     return replace(draft, plan=replace(draft.current_plan, items=items))
 
 
-def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
+def _format_piece_of_code(item: Item, question: str, place: int | None) -> str:
     """The lines of a piece of code, or only its name if `place` is None; marked if its file has changed."""
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
     if place is None:
-        return word_code_place(plain) + (f" {MARK}" if changed else "")
-    worded = word_code_lines(plain, question, is_best=place == 0)
+        return format_code_place(plain) + (f" {MARK}" if changed else "")
+    worded = format_code_lines(plain, question, is_best=place == 0)
     return worded.replace("\n", f" {MARK}\n", 1) if changed else worded
 
 
@@ -259,7 +259,9 @@ def fit_budget(draft: AssembledDraft) -> AssembledDraft:
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
         for name, result in results.items()
     ]
-    fitted, over = _fit_within_share(draft, pieces, frozenset() if plan.hard else find_exempt(draft.results))
+    fitted, over = _fit_within_share(
+        draft, pieces, frozenset() if plan.hard else find_ids_exempt_from_share(draft.results)
+    )
     lines = tuple(
         ContextLine(results[piece.id], piece.section, piece.item.content, piece.tokens)
         for piece in fitted.pieces
@@ -303,7 +305,7 @@ def _make_portion(piece: Piece, exempt: frozenset[str]) -> Portion:
 # Items and what a search knew of them --------------------------------------------------------------------
 
 
-def add_missing_results(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
+def give_each_item_a_result(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
     """The items with a search result each; one that has none, as from another searcher, gets one."""
     return [
         item if item.result is not None else replace(item, result=_make_result(item, workspace))
@@ -327,8 +329,8 @@ def _clamp_relevance(item: ContextItem) -> ContextItem:
 
 
 def require_result(item: ContextItem) -> SearchResult:
-    """The search result behind an item; `add_missing_results` has made sure that there is one."""
-    assert item.result is not None, "`add_missing_results` comes first"  # noqa: S101
+    """The search result behind an item; `give_each_item_a_result` has made sure that there is one."""
+    assert item.result is not None, "`give_each_item_a_result` comes first"  # noqa: S101
     return item.result
 
 

@@ -41,7 +41,7 @@ class _KeptItems:
 
     def find_twin_or_keep(self, at: int) -> int | None:
         """The index of a kept item that says the same; if there is none, keep this one and return None."""
-        twin = self._find_holder(at)
+        twin = self._find_item_that_covers(at)
         twin = self._find_same_experience(self._items[at]) if twin is None else twin
         if twin is None:
             self._keep(at)
@@ -53,7 +53,7 @@ class _KeptItems:
         if item.source in _EXPERIENCE_SOURCES and item.metadata.get("id"):
             self._stories.setdefault((item.source, item.metadata["id"]), at)
 
-    def _find_holder(self, at: int) -> int | None:
+    def _find_item_that_covers(self, at: int) -> int | None:
         """The index of a kept item whose text says all that this one says; None without one."""
         candidates = sorted(self._holders.get(at, set()) & self._places)
         return next((other for other in candidates if not self._cannot_be_twins(at, other)), None)

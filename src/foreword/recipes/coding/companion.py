@@ -29,13 +29,11 @@ from typing import TYPE_CHECKING, cast
 from foreword.capture.agent import items_from_event
 from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
-from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.tool_calls import read_command
-from foreword.deadlines import hold_deadline
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import Failure
-from foreword.knowledge.sessions import ENDED, SessionContextProvider
+from foreword.knowledge.run_judgement import SeenFailures, judge_run
 from foreword.log import get_logger
 from foreword.pipeline import store_receipt, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
@@ -44,11 +42,13 @@ from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
 from foreword.recipes.coding.repeats import is_repeat
+from foreword.recipes.coding.session_context import ENDED, SessionContextProvider
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.provenance import may_replace
-from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
+from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
 from foreword.types import Filters, Note, SearchResult
+from foreword.types.deadlines import hold_deadline
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.knowledge.decisions import Decision
     from foreword.knowledge.experience import Experience
-    from foreword.knowledge.sessions import Summariser
+    from foreword.knowledge.session_summary import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.recipes.coding.injection import InjectionResult
     from foreword.recipes.coding.told_parts import Part
@@ -178,16 +178,16 @@ class Companion:
         The events of a session are stored one after another: two at once would both write its summary.
         """
         with self._session_locks[hash(event.session) % _SESSION_LOCKS]:
-            self._keep_alone(event, self._find_event_workspace(event))
+            self._keep_under_session_lock(event, self._find_event_workspace(event))
 
-    def _keep_alone(self, event: AgentEvent, workspace: str) -> None:
+    def _keep_under_session_lock(self, event: AgentEvent, workspace: str) -> None:
         """Store what an event brings while no other event of its session is being stored."""
         self._clear_shown(event)
         items = items_from_event(event, workspace)
         fresh = [item for item in items if not is_repeat(self._engine.store, item)]
         self._store_turns(fresh, event, workspace)
         self._adopt_experience(event, workspace)
-        self._learning.keep(event, workspace)
+        self._learning.store_evidence(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
             self._update_summary(event.session, workspace)
         if event.session and event.name == "SessionEnd":
@@ -208,29 +208,29 @@ class Companion:
 
     def _clear_shown(self, event: AgentEvent) -> None:
         """After a compact or a clear, delete the record of what the agent's context was shown until then."""
-        if event.context and (_has_been_compacted(event) or _has_been_cleared(event)):
+        if event.context_id and (_has_been_compacted(event) or _has_been_cleared(event)):
             workspace = self._find_event_workspace(event)
-            self._engine.store.batch([ClearShown(workspace, event.context, event.at)])
-            self.pipeline.told_parts.clear(workspace, event.context)
+            self._engine.store.batch([ClearShown(workspace, event.context_id, event.at)])
+            self.pipeline.told_parts.clear(workspace, event.context_id)
 
     def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""
         match event.name:
             case "SessionStart":
                 result = self.pipeline.generate_session_context(
-                    event.session, workspace=workspace, context=event.context, record=False
+                    event.session, workspace=workspace, context=event.context_id, record=False
                 )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                question = question_first(redact(remove_frames(event.prompt)))
+                question = put_question_first(redact(remove_frames(event.prompt)))
                 result = self.pipeline.generate_context(
-                    question, event.session, workspace=workspace, context=event.context,
+                    question, event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case "PostToolUse" | "PostToolUseFailure":
                 return self._answer_tool_result(event, workspace)
             case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
                 result = self.pipeline.generate_brief(
-                    _question_from_tool(event), event.session, workspace=workspace, context=event.context,
+                    _question_from_tool(event), event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case _:
@@ -242,9 +242,9 @@ class Companion:
         if not items:
             return
         kept = self._engine.remember_all(items, workspace)
-        if event.context:
+        if event.context_id:
             ids = tuple(item.id for item in kept)
-            self._engine.store.post(MarkShown(workspace, event.context, ids, event.at))
+            self._engine.store.post(MarkShown(workspace, event.context_id, ids, event.at))
 
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
         """If the event began an experience without naming its session, assign it to the event's session."""
@@ -259,16 +259,16 @@ class Companion:
         closed = describe_teachings(self._learning.read(event, workspace))
         warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
-        return replace(warning, text=text, context=event.context) if text else warning
+        return replace(warning, text=text, context=event.context_id) if text else warning
 
     def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> Saying:
         """If a test or build failed for the first time in this agent's context: what went wrong before."""
         run = read_event_run(event, workspace)
         if run is None:
             return Saying()
-        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context))
+        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context_id))
         if not verdict.premortem:
-            self._seen_failures.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context_id, verdict.failures)
             return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
@@ -283,9 +283,9 @@ class Companion:
         )
         warning = asyncio.run(premortem)
         if not warning.markdown:
-            self._seen_failures.note(workspace, event.context, verdict.failures)
+            self._seen_failures.note(workspace, event.context_id, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
-        return Saying(warning.markdown, warning.receipt, event.context, items, failures=verdict.failures)
+        return Saying(warning.markdown, warning.receipt, event.context_id, items, failures=verdict.failures)
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
         """Mark the session's summary as ended, so that the next session is shown it."""
@@ -369,7 +369,7 @@ class Companion:
 
 def _saying_from_result(result: InjectionResult, event: AgentEvent) -> Saying:
     return Saying(
-        result.formatted_context, result.receipt, event.context, result.whole_memories, result.told_parts
+        result.formatted_context, result.receipt, event.context_id, result.whole_memories, result.told_parts
     )
 
 

@@ -16,7 +16,7 @@ from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_stages_above
-from foreword.recipes.code import MAX_BODIES, return_code_above, set_code_aside, word_code_and_commits
+from foreword.recipes.code import MAX_BODIES, format_code_and_commits, put_back_code_above, set_code_aside
 from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
@@ -233,10 +233,10 @@ class InjectionPipeline:
             load_shown,
             *search_stages_above(self._floor, exclude=exclude, max_read=max_read),
             optional(tell_progress),
-            return_code_above(self._floor),
+            put_back_code_above(self._floor),
             drop_superseded,
             drop_repeats,
-            word_code_and_commits(bodies),
+            format_code_and_commits(bodies),
             weigh,
             drop_told_parts(brief=max_read == MAX_READ_BEFORE_TOOL),
             diversify,
@@ -284,7 +284,10 @@ class InjectionPipeline:
         except ContextError as error:
             raise RetrievalError(error) from error
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
-        told = (*(candidate.memory_id for candidate in draft.fitted.candidates), *_told_after(draft))
+        told = (
+            *(candidate.memory_id for candidate in draft.fitted.candidates),
+            *_ids_told_after_lines(draft),
+        )
         result = InjectionResult(
             formatted_context=draft.text,
             included_memories=tuple(dict.fromkeys(told)),
@@ -306,7 +309,7 @@ class InjectionPipeline:
             self.told_parts.add(receipt.workspace, context, result.told_parts)
 
 
-def _told_after(draft: CodingDraft) -> list[str]:
+def _ids_told_after_lines(draft: CodingDraft) -> list[str]:
     """The ids of what is told in full after a line: the agent's context holds these too."""
     later = [item for line in draft.lines for item in line.result.later]
     return [item.id for item in later if item.kind != "commit" and len(item.text) <= MAX_HISTORY_CHARACTERS]

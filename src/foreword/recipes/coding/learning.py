@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.changes import SeenChange, change_fits_attempt, read_changes
+from foreword.capture.runs.changes import SeenChange, change_fits_action, read_changes
 from foreword.capture.runs.commands import find_run_steps
-from foreword.capture.runs.judge import judge_run, names_tests_or_files
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, folder_in_project, read_command
 from foreword.knowledge.evidence import (
@@ -28,6 +27,7 @@ from foreword.knowledge.evidence import (
     last_run_before_changes,
     read_standing,
 )
+from foreword.knowledge.run_judgement import judge_run, names_tests_or_files
 from foreword.store.base import ListRecent
 from foreword.text.frame import remove_frames
 from foreword.text.provenance import quote_entry
@@ -88,7 +88,7 @@ class Learning:
                 break  # a run counts for one experience only
         return found
 
-    def keep(self, event: AgentEvent, workspace: str) -> None:
+    def store_evidence(self, event: AgentEvent, workspace: str) -> None:
         """Store the evidence of an event, and close the experience that its run has proved."""
         for one in self.read(event, workspace):
             name = one.experience.id
@@ -198,7 +198,7 @@ def _changes_as_evidence(event: AgentEvent, workspace: str, attempt: Experience)
                 redact(one.path or one.branch or (one.command if one.kind == "change" else ""))[
                     :MAX_WHAT_CHARACTERS
                 ],
-                fits=one.kind == "change" and change_fits_attempt(one, attempt),
+                fits=one.kind == "change" and change_fits_action(one, attempt.action, attempt.hypothesis),
                 before=_short_hash(one.before),
                 after=_short_hash(one.after),
             )
@@ -212,7 +212,7 @@ def _judge_by_present_plan(seen: Evidence, attempt: Experience) -> Evidence:
         return seen
     is_path = seen.before or seen.after or " " not in seen.what
     change = SeenChange("change", path=seen.what) if is_path else SeenChange("change", command=seen.what)
-    return replace(seen, fits=change_fits_attempt(change, attempt))
+    return replace(seen, fits=change_fits_action(change, attempt.action, attempt.hypothesis))
 
 
 def _short_hash(text: str) -> str:

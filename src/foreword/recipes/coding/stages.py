@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter, TemporalEnrichmentProvider
-from foreword.compose.share import OVER_SHARE, find_exempt
+from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
 from foreword.recipes.coding.told_parts import contains, has_told
 from foreword.text.provenance import attribution, is_foreign
-from foreword.text.statements import describe_history
+from foreword.text.statements import describe_older_and_later
 from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
@@ -106,7 +106,7 @@ def _asks_same_question(text: str, question_words: set[str]) -> bool:
 
 def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
-    exempt = find_exempt(draft.results)
+    exempt = find_ids_exempt_from_share(draft.results)
     candidates = [
         replace(_make_candidate(result, draft.query.now), is_exempt=result.memory.id in exempt)
         for result in draft.results
@@ -265,7 +265,7 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
             topics=draft.topics,
         )
         draft = _record_fitted_text(draft, fitted, formatter.line, "over budget")
-        draft = replace(draft, new_parts=_list_parts(draft, fitted))
+        draft = replace(draft, new_parts=_list_partly_told_items(draft, fitted))
         if not fitted.alerts or draft.alert_item is None:
             return draft
         alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
@@ -282,7 +282,7 @@ def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
         fitted = formatter.fit_brief(_list_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
         draft = _record_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
-        return replace(draft, new_parts=_list_parts(draft, fitted, brief=True))
+        return replace(draft, new_parts=_list_partly_told_items(draft, fitted, brief=True))
 
     return fit_budget
 
@@ -313,11 +313,11 @@ def _make_candidate(
         created_at=result.memory.created_at,
         relevance_score=result.score,
         weighted_agreement=agreement,
-        category=category if category is not None else InjectionCategory.of(agreement),
+        category=category if category is not None else InjectionCategory.from_agreement(agreement),
         source=result.memory.source,
         in_lines=result.memory.kind == "code" and bool(result.excerpt),
         author=attribution(result.memory),
-        history=describe_history(result.history, result.later),
+        history=describe_older_and_later(result.history, result.later),
     )
     return PriorityRanker.compute_priority(candidate, now)
 
@@ -391,7 +391,9 @@ def _record_fitted_text(
     return replace(draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped)), fitted=fitted)
 
 
-def _list_parts(draft: CodingDraft, fitted: FittedSections, *, brief: bool = False) -> tuple[Part, ...]:
+def _list_partly_told_items(
+    draft: CodingDraft, fitted: FittedSections, *, brief: bool = False
+) -> tuple[Part, ...]:
     """What is told of the items whose words are not told whole. Of code and summaries, any part is enough."""
     items = {result.memory.id: result.memory for result in draft.results}
     told = [

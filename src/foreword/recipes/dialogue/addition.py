@@ -23,14 +23,14 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
 from foreword.compose.quoting import escape_heading_line, heading_and_text
 from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
-from foreword.compose.user_context import word_user_lines
+from foreword.compose.user_context import fit_user_lines
 from foreword.errors import ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
 from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
-from foreword.recipes.dialogue.sent_turns import turns_before, turns_in_view
+from foreword.recipes.dialogue.sent_turns import turns_also_sent, turns_before
 from foreword.recipes.dialogue.turns import check_turn
 from foreword.text.clean import join_lines
 from foreword.text.frame import wrap_in_frame
@@ -123,7 +123,7 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
         content=ContextContent(asked.text),
         asked=asked,
         sent=tuple(sent),
-        in_view=frozenset(turn.turn_id for turn in turns_in_view(state.turns, sent)),
+        in_view=frozenset(turn.turn_id for turn in turns_also_sent(state.turns, sent)),
         earlier=frozenset(turn.turn_id for turn in turns_before(state.turns, sent)),
     )
 
@@ -153,7 +153,7 @@ def retrieve(draft: AdditionDraft) -> AdditionDraft:
 def word(draft: AdditionDraft) -> AdditionDraft:
     """Word what was found; drop the least important parts while joins and headings make it too long."""
     count = draft.conversation.tokenizer.count
-    content, memories = _word_parts(draft, draft.budget - _FRAME_TOKENS)
+    content, memories = _format_parts(draft, draft.budget - _FRAME_TOKENS)
     text = _frame_content(content, memories)
     while text and count(text) > draft.budget:
         content, memories = _drop_least_important(content, memories)
@@ -164,32 +164,32 @@ def word(draft: AdditionDraft) -> AdditionDraft:
     return replace(draft, content=content).with_text(fitted)
 
 
-def _word_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
+def _format_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
     """The parts in the order of their need, each within the tokens that the ones before it left over."""
     tokenizer, left = draft.conversation.tokenizer, max(0, room)
-    user = word_user_lines(_user_lines_to_tell(draft), left, tokenizer)
+    user = fit_user_lines(_user_lines_to_tell(draft), left, tokenizer)
     left -= user.token_count
     memories = _choose_memories_that_fit(draft, left)
     left -= tokenizer.count(_memories_text(memories))
     chunks = prompt.choose_chunks_that_fit(draft.retrieved.chunks, left, tokenizer.count)
     left -= tokenizer.count(knowledge_text(chunks))
-    history = _word_exchanges(draft, left)
+    history = _format_exchanges(draft, left)
     left = max(0, left - history.token_count)
-    untold = {at for at, turn in enumerate(draft.state.turns) if not _is_told(draft, turn)}
+    untold = {at for at, turn in enumerate(draft.state.turns) if not _may_be_told(draft, turn)}
     formatter = draft.conversation.wording.entities
     entities = formatter.format_what_holds(draft.state, draft.entities, left, untold)
     content = replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
     return content, memories
 
 
-def _is_told(draft: AdditionDraft, turn: Turn) -> bool:
+def _may_be_told(draft: AdditionDraft, turn: Turn) -> bool:
     """Whether a turn of the conversation may be told: it was said before those that are sent, and is not."""
     return turn.turn_id in draft.earlier and turn.turn_id not in draft.in_view
 
 
 def _user_lines_to_tell(draft: AdditionDraft) -> list[UserLine]:
     """What the user said about themselves elsewhere or earlier, and does not send now."""
-    untold = {turn.turn_id for turn in draft.state.turns if not _is_told(draft, turn)}
+    untold = {turn.turn_id for turn in draft.state.turns if not _may_be_told(draft, turn)}
     sent = "\n".join(join_lines(turn.text) for turn in draft.sent if turn.role == "user")
     return [line for line in draft.user.lines if line.turn_id not in untold and line.text not in sent]
 
@@ -205,7 +205,7 @@ ADDITION: tuple[Stage[Any], ...] = (
 """The stages of the recipe `addition`, in order."""
 
 
-def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
+def _format_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     """The earlier exchanges that are relevant to the query and not sent, best first while they fit."""
     tokenizer, turns = draft.conversation.tokenizer, draft.state.turns
     wording, style = TurnWording(tokenizer), TurnStyle(day=True, images=False)
@@ -215,8 +215,8 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     relevant = [turn for turn, score in draft.recalled.turns if score >= _MIN_RELEVANCE]
     for turn in relevant[:_MAX_EXCHANGES]:
         unit = question_and_answer(turns, places[turn.turn_id]) if turn.turn_id in places else [turn]
-        unseen = [one for one in unit if _is_told(draft, one) and one.turn_id not in chosen]
-        worded = {one.turn_id: line for one in unseen if (line := wording.word(one, style, room))}
+        unseen = [one for one in unit if _may_be_told(draft, one) and one.turn_id not in chosen]
+        worded = {one.turn_id: line for one in unseen if (line := wording.format_if_fits(one, style, room))}
         more = {**chosen, **worded}
         longer = make_history(None, sort_by_time(list(more.values()), turns), (), tokenizer, _TEMPLATE)
         if longer.token_count <= room:

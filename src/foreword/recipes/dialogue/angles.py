@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.question import asks, question_first
+from foreword.text.question import asks, put_question_first
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -79,38 +79,38 @@ def question_angles(
 
     `embed` gives the vector of a question, or None; it is called only if there is talk to depend on.
     """
-    question = question_first(query)
+    question = put_question_first(query)
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
     if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)
     turn_texts = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
     completed = dict.fromkeys("\n".join([*turn_texts[-turns:], question]) for turns in _TURNS_BEFORE)
-    leaning = probability_of_leaning(question, embed(question) if embed else None)
+    leaning = probability_of_follow_up(question, embed(question) if embed else None)
     angles = [Angle(question, 1 - leaning), *(Angle(text, leaning / len(completed)) for text in completed)]
     kept = [angle for angle in angles if angle.weight >= _MIN_WEIGHT]
     whole = sum(angle.weight for angle in kept)
     return tuple(angle._replace(weight=angle.weight / whole) for angle in kept)
 
 
-def probability_of_leaning(question: str, embedded: QuestionVector | None = None) -> float:
+def probability_of_follow_up(question: str, embedded: QuestionVector | None = None) -> float:
     """The probability that a question depends on what was said before it."""
-    words, continues = word_signs(question)
+    words, continues = continuation_signs(question)
     weights = _load_weights()
     if embedded is None or embedded.encoder != weights.encoder:
-        log_odds = log_odds_by_words(words, continues)
+        log_odds = log_odds_of_follow_up(words, continues)
     else:
         by_meaning = sum(map(operator.mul, weights.vector, embedded.vector))
         log_odds = weights.start + weights.word * words + weights.continuing * continues + by_meaning
     return 1 / (1 + math.exp(-log_odds))
 
 
-def word_signs(question: str) -> tuple[int, bool]:
+def continuation_signs(question: str) -> tuple[int, bool]:
     """The number of a question's content words, and whether it begins like a continuation."""
     words = sum(word not in STOPWORDS for word in split_words(question))
     return words, _CONTINUES.match(question) is not None
 
 
-def log_odds_by_words(words: int, continues: bool) -> float:  # noqa: FBT001  (a sign like the other)
+def log_odds_of_follow_up(words: int, continues: bool) -> float:  # noqa: FBT001  (a sign like the other)
     """The log-odds that a question depends on the talk before it, by its words alone."""
     return _LOG_ODDS_START + _LOG_ODDS_PER_WORD * words + _LOG_ODDS_CONTINUING * continues
 

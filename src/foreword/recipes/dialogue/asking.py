@@ -40,7 +40,7 @@ class AskedQuery:
 def read_query(query: str | Turn | None, state: DialogueState) -> AskedQuery:
     """The query with its conversation; None stands for the user's last turn, ValidationError without one."""
     if query is None:
-        return _read_open_question(state)
+        return _query_from_last_turn(state)
     if isinstance(query, Turn):
         turn = fill_text_from_parts(query)
         if turn.role != "user":
@@ -56,7 +56,7 @@ def fill_text_from_parts(turn: Turn) -> Turn:
     return replace(turn, raw_text=parts_text(turn.parts), corrected_text=None)
 
 
-def _read_open_question(state: DialogueState) -> AskedQuery:
+def _query_from_last_turn(state: DialogueState) -> AskedQuery:
     """The user's last turn as the query, with the turns since; ValidationError if no user has spoken."""
     turns = state.turns
     places = range(len(turns) - 1, -1, -1)

@@ -62,7 +62,7 @@ def readable_messages(messages: Iterable[object], *, items: bool = False) -> lis
 
     With `items`, they are the items of the responses API.
     """
-    return [one for one in messages if isinstance(one, Mapping) and not _find_problem(one, items=items)]
+    return [one for one in messages if isinstance(one, Mapping) and not _find_role_problem(one, items=items)]
 
 
 def _check_messages(messages: object, *, items: bool = False) -> list[Message]:
@@ -77,13 +77,13 @@ def _check_messages(messages: object, *, items: bool = False) -> list[Message]:
             raise ValidationError(
                 f"message {place} must be a mapping such as {_EXAMPLE}, not {type(message).__name__}"
             )
-        if problem := _find_problem(message, items=items):
+        if problem := _find_role_problem(message, items=items):
             raise ValidationError(f"message {place} has {problem}; roles are: {', '.join(_ROLES)}")
         checked.append(message)
     return checked
 
 
-def _find_problem(message: Message, *, items: bool) -> str:
+def _find_role_problem(message: Message, *, items: bool) -> str:
     """What is wrong with the role of a message; empty for items that need none, such as calls of tools."""
     role, needs_role = message.get("role"), not items or message.get("type", "message") == "message"
     if not needs_role or (isinstance(role, str) and role in _ROLES):

@@ -40,15 +40,15 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
         "budget/rag": budget.rag,
         "budget/query": budget.query,
         "budget/strategy": type(conversation.strategy).__name__,
-        **dict(_history_paths(content.history, compressed.level, count)),
-        **dict(_entity_paths(content, count)),
-        **dict(_user_paths(content)),
+        **dict(_history_path_values(content.history, compressed.level, count)),
+        **dict(_entity_path_values(content, count)),
+        **dict(_user_path_values(content)),
         "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
         "rag/reranking_used": found.reranked,
         "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
-        **dict(_chunk_paths(content)),
+        **dict(_chunk_path_values(content)),
         "system/base_instructions": draft.system.base_instructions if draft.system else "",
         "system/personality": type(conversation.wording.system.agent_personality).__name__,
         "system/user_preferences": draft.system.user_preferences if draft.system else "",
@@ -61,7 +61,7 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
     return {f"{root}/{path}": value for path, value in parts.items()}
 
 
-def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+def _history_path_values(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
     """The paths and values that describe the history in a prompt."""
     turns = (*history.recalled, *history.recent_turns)
     yield "history/summary", history.summary
@@ -77,7 +77,7 @@ def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Co
         yield f"history/turns/{at}/tokens", turn.tokens
 
 
-def _entity_paths(content: ContextContent, count: Count) -> Pairs:
+def _entity_path_values(content: ContextContent, count: Count) -> Pairs:
     yield "entities/count", len(content.entities)
     yield "entities/total_tokens", count(entities_text(content.entities))
     for at, entity in enumerate(content.entities):
@@ -90,7 +90,7 @@ def _entity_paths(content: ContextContent, count: Count) -> Pairs:
             yield f"entities/{at}/attributes/{name}", value
 
 
-def _user_paths(content: ContextContent) -> Pairs:
+def _user_path_values(content: ContextContent) -> Pairs:
     yield "user/count", len(content.user.lines)
     yield "user/total_tokens", content.user.token_count
     for at, line in enumerate(content.user.lines):
@@ -98,7 +98,7 @@ def _user_paths(content: ContextContent) -> Pairs:
         yield f"user/{at}/content", line.prompt_line
 
 
-def _chunk_paths(content: ContextContent) -> Pairs:
+def _chunk_path_values(content: ContextContent) -> Pairs:
     for at, chunk in enumerate(content.rag_chunks):
         yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
         yield f"rag/chunks/{at}/doc_title", chunk.source.title

@@ -27,8 +27,8 @@ from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
-from foreword.compose.turns import is_unshortened, word_turns_within
-from foreword.compose.user_context import word_user_lines
+from foreword.compose.turns import format_turns_within, is_unshortened
+from foreword.compose.user_context import fit_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, optional
@@ -265,7 +265,7 @@ def _add_turns_since_query(
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
     asked_words = words_asked_for(content.query)
-    return replace(content, since=word_turns_within(since, room, tokenizer, asked_words))
+    return replace(content, since=format_turns_within(since, room, tokenizer, asked_words))
 
 
 # Stages ---------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     )
     chunks = choose_chunks_that_fit(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
-    content = _word_user_and_entities(draft, content, allocation.entities)
+    content = _add_user_and_entities(draft, content, allocation.entities)
     fuller = _use_spare_tokens(draft, content)
     if fuller is not content:
         allocation = _allocation_used_by(draft, fuller) or allocation
@@ -357,7 +357,7 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
         allocation = reserve_tokens(allocation, "system", instructions)
-    known = _word_user_and_entities(draft, draft.content, room)
+    known = _add_user_and_entities(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
         "history": room if draft.state.turns else 0,
@@ -380,7 +380,7 @@ def _make_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> 
     return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
-def _word_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
+def _add_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
     """The content with the user's facts and the entities of the query, within `room` tokens.
 
     What is in turns that the content has in full is not repeated.
@@ -389,7 +389,7 @@ def _word_user_and_entities(draft: DialogueDraft, content: ContextContent, room:
     in_view = {turn.turn_id for turn in turns if is_unshortened(turn)}
     places = {place for place, turn in enumerate(draft.state.turns) if turn.turn_id in in_view}
     lines = [line for line in draft.user.lines if line.turn_id not in in_view]
-    user = word_user_lines(lines, room, draft.conversation.tokenizer)
+    user = fit_user_lines(lines, room, draft.conversation.tokenizer)
     formatter = draft.conversation.wording.entities
     left = room - user.token_count
     entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
@@ -456,7 +456,7 @@ def _fill_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> C
 def _fill_user_and_entities(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
     """The content with the user's facts and the entities worded anew, with `spare` tokens more for them."""
     room = _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count) + spare
-    return _word_user_and_entities(draft, content, room)
+    return _add_user_and_entities(draft, content, room)
 
 
 def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
@@ -465,7 +465,7 @@ def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> 
     formatter = draft.conversation.wording.history
     room = content.history.token_count + content.history.reserved + spare
     fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
-    return _word_user_and_entities(
+    return _add_user_and_entities(
         draft, fuller, _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count)
     )
 

@@ -34,9 +34,9 @@ from foreword.options import (
 )
 from foreword.recall.dedupe import split_off_repeats
 from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.recall.rivals import drop_rivals_not_discussed
 from foreword.recipes.dialogue.angles import QuestionVector, question_angles
 from foreword.recipes.dialogue.prompt import RetrievedChunks
-from foreword.recipes.dialogue.rivals import leave_out_rivals
 from foreword.types import Note
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class RAGSystem:
         kit = drafts[0].kit.with_reader(None if self.config.enable_reranking else self._engine.reader)
         if kit.reader is None:
             return drafts
-        return _read_from_angles(angles, [replace(draft, kit=kit) for draft in drafts])
+        return _judge_chunks_from_angles(angles, [replace(draft, kit=kit) for draft in drafts])
 
     def _begin_search(self, query: str, budget: int) -> SearchDraft:
         options = SearchOptions(
@@ -203,7 +203,7 @@ class RAGSystem:
         floor, most = self.config.min_relevance, self.config.final_chunk_count
         relevant = [one for one in weighed if one.score >= floor]
         if floor and relevant:
-            relevant = leave_out_rivals(relevant, query, talk)
+            relevant = drop_rivals_not_discussed(relevant, query, talk)
             least = _probability(_log_odds(relevant[0].score) + math.log(_TAIL_SHARE))
             relevant = [one for one in relevant if one.score >= least]
         return split_off_repeats(relevant[: _COMPARED_FOR_REPEATS * most])[0][:most]
@@ -236,24 +236,26 @@ def _search(draft: SearchDraft) -> SearchDraft:
     return replace(found, notes=tuple(note for note in found.notes if note.part != "limit"))
 
 
-def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
+def _judge_chunks_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
     """The drafts with the reader's scores for their best chunks: fewer from each angle but the heaviest."""
     weights = [angle.weight for angle in angles]
     read = list(drafts)
     best = combine_angles(drafts, weights)[:_CANDIDATES]
     heaviest_first = sorted(range(len(drafts)), key=lambda place: -weights[place])
     for place in heaviest_first:
-        read[place] = _merge_reading(drafts[place], _read_candidates(drafts[place], best))
+        read[place] = _merge_reading(drafts[place], _judge_chunks_with_reader(drafts[place], best))
         if place == heaviest_first[0]:
             best = [one for one in combine_angles(read, weights) if "read" in one.scores][:_READ_AGAIN]
     return read
 
 
-def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult]) -> SearchDraft:
+def _judge_chunks_with_reader(draft: SearchDraft, best: Sequence[SearchResult]) -> SearchDraft:
     """The draft with these chunks alone, judged by the reader, whether or not its angle had found them."""
     own = {result.memory.id: result for result in draft.results}
     candidates = tuple(own.get(one.memory.id, one) for one in best)
-    read: SearchDraft = pipeline.read_best(_CANDIDATES * _STATEMENTS)(replace(draft, results=candidates))
+    read: SearchDraft = pipeline.judge_best_with_reader(_CANDIDATES * _STATEMENTS)(
+        replace(draft, results=candidates)
+    )
     return read
 
 

@@ -20,7 +20,7 @@ MIN_CHANCE = 0.5
 _STATEMENTS = Filters(kinds=("turn", "memory"))
 
 
-def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, Replacement]:
+def find_final_replacements(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, Replacement]:
     """What replaced these turns in the end, by the ids of the turns that were replaced.
 
     Nothing replaces the word of somebody who is trusted more.
@@ -30,11 +30,11 @@ def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str
     related = store.expand(workspace, ids, MAX_SUCCESSORS, _STATEMENTS)
     later = [name for name, ones in related.items() if any(_is_replacement(one, name) for one in ones)]
     turns = [item for item in store.get(workspace, *later) if item is not None] if later else []
-    found = ((turn.id, _follow_relations(turn, related[turn.id])) for turn in turns)
+    found = ((turn.id, _find_final_replacement(turn, related[turn.id])) for turn in turns)
     return {name: last for name, last in found if last is not None}
 
 
-def _follow_relations(turn: Item, related: Sequence[RelatedMemory]) -> Replacement | None:
+def _find_final_replacement(turn: Item, related: Sequence[RelatedMemory]) -> Replacement | None:
     """What replaced a turn in the end, by the surest relation at each step; None if nothing did."""
     current, chance, seen = turn, 1.0, {turn.id}
     for _ in range(MAX_SUCCESSORS):

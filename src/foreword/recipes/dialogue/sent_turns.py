@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_CACHED_TURNS, _MAX_CACHED_CHARACTERS = 4096, 2000
 
 
-def turns_in_view(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def turns_also_sent(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The stored turns that an application sends, too."""
     words = {turn_key(turn) for turn in sent}
     return [turn for turn in stored if turn_key(turn) in words]
@@ -55,11 +55,15 @@ def turns_before(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
         if at == asked:  # words that are asked again in the midst of a conversation are a new question
             places = [place for place in places if place in (0, _last_user_place(before))]
         if places:
-            return list(stored[: max(places, key=lambda place: _rank_place(before, now[at:], place))])
+            return list(
+                stored[: max(places, key=lambda place: _rank_continuation_at(before, now[at:], place))]
+            )
     return list(stored)
 
 
-def _rank_place(before: Sequence[TurnKey], now: Sequence[TurnKey], place: int) -> tuple[int, bool, bool, int]:
+def _rank_continuation_at(
+    before: Sequence[TurnKey], now: Sequence[TurnKey], place: int
+) -> tuple[int, bool, bool, int]:
     """How well the turns sent go on from a place among those stored.
 
     Most stored turns in a row count first, then that these are the last ones or begin the conversation.

@@ -39,11 +39,11 @@ from foreword.recipes.dialogue.prompt import (
     Wording,
 )
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
-from foreword.recipes.dialogue.replaced import find_replacing
+from foreword.recipes.dialogue.replaced import find_final_replacements
 from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, item_from_turn, turn_from_item
 from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.types import DroppedResult, Source
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Session:
         self._lane = _check_lane(lane)
         self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))
         summarizer = _check_summarizer(dialogue_summarizer) or engine.dialogue_summarizer(
-            partial(find_replacing, engine.store, self.workspace)
+            partial(find_final_replacements, engine.store, self.workspace)
         )
         history_config = HistoryFormatterConfig() if history is None else history
         self.wording = Wording(
@@ -198,7 +198,7 @@ class Session:
         if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
             return None
         options = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, MEMORY_STAGES)
         names = {Source().name, asker or self._user_id}
         own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
@@ -215,9 +215,9 @@ class Session:
         each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
         options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = self._engine.draft(question_first(query), self.workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, (*FIND_STAGES, self._drop_said_again, *LIMIT_STAGES))
-        turns = self._turns.find([self._turns.find_latest(one.memory.id) for one in draft.results])
+        turns = self._turns.find([self._turns.find_latest_repetition(one.memory.id) for one in draft.results])
         found = [
             (turn, result.score)
             for turn, result in zip(turns, draft.results, strict=True)
@@ -230,7 +230,7 @@ class Session:
         best: dict[str, SearchResult] = {}
         dropped: list[DroppedResult] = []
         for result in draft.results:
-            first = best.setdefault(self._turns.find_latest(result.memory.id), result)
+            first = best.setdefault(self._turns.find_latest_repetition(result.memory.id), result)
             if first is not result:
                 dropped.append(DroppedResult(result, "duplicate", f"as {first.memory.id}"))
         return draft.keep(list(best.values()), dropped)

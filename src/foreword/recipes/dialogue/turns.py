@@ -112,16 +112,16 @@ class ConversationTurns:
             places = [self._places.get(one) for one in ids]
             return [None if place is None else self._turns[place] for place in places]
 
-    def find_latest(self, turn_id: str) -> str:
+    def find_latest_repetition(self, turn_id: str) -> str:
         """The id of the last turn that says the same in an exchange of the same words; else the id itself."""
         with self._lock:
             place = self._places.get(turn_id)
             if place is None:
                 return turn_id
-            alike = self._places_by_words[_said_words(self._turns[place])]
-            exchange = self._exchange_words(place) if alike[-1] > place else None
+            alike = self._places_by_words[_speaker_and_words(self._turns[place])]
+            exchange = self._words_of_exchange(place) if alike[-1] > place else None
             later = (other for other in reversed(alike) if other > place)
-            latest = next((other for other in later if self._exchange_words(other) == exchange), place)
+            latest = next((other for other in later if self._words_of_exchange(other) == exchange), place)
             return self._turns[latest].turn_id
 
     def complete(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
@@ -159,9 +159,9 @@ class ConversationTurns:
 
     # Inside, with the lock held
 
-    def _exchange_words(self, place: int) -> list[tuple[str, str]]:
+    def _words_of_exchange(self, place: int) -> list[tuple[str, str]]:
         """What is said in the exchange of the turn at a place: the question and its answer, or the turn."""
-        return [_said_words(turn) for turn in question_and_answer(self._turns, place)]
+        return [_speaker_and_words(turn) for turn in question_and_answer(self._turns, place)]
 
     def _assign_time(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
@@ -193,7 +193,7 @@ class ConversationTurns:
         if item.kind == "turn":
             turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
-            self._places_by_words.setdefault(_said_words(turn), []).append(len(self._turns))
+            self._places_by_words.setdefault(_speaker_and_words(turn), []).append(len(self._turns))
             mentions = mentions_of_turn(turn.text, item.metadata.get(MENTIONS), self._find)
             self._registry.observe(turn, len(self._turns), mentions)
             self._turns.append(turn)
@@ -223,7 +223,7 @@ def _turn_identity(turn: Turn) -> object:
     return turn.speaker, turn.text, turn.timestamp
 
 
-def _said_words(turn: Turn) -> tuple[str, str]:
+def _speaker_and_words(turn: Turn) -> tuple[str, str]:
     """The speaker and the words of a turn, without regard to case and white space."""
     return turn.speaker, " ".join(fold_case(turn.text).split())
 
@@ -346,12 +346,12 @@ def mentions_to_json(text: str, mentions: Sequence[MentionLike]) -> list[object]
     """
     if len(mentions) > _MAX_STORED_MENTIONS:
         return None
-    return [_mark(text), *map(_place_of_mention, mentions)]
+    return [_hash_text_and_version(text), *map(_mention_as_numbers, mentions)]
 
 
 def mentions_of_turn(text: str, stored: object, find: Finder) -> Iterable[MentionLike]:
     """The mentions in a turn's text: as they were stored, or found where nothing valid was stored for it."""
-    if isinstance(stored, list) and stored and stored[0] == _mark(text):
+    if isinstance(stored, list) and stored and stored[0] == _hash_text_and_version(text):
         try:
             return [_read_mention(text, *place) for place in stored[1:]]
         except (TypeError, ValueError, IndexError):  # somebody else wrote them
@@ -366,11 +366,11 @@ def _read_mention(text: str, start: int, end: int, entity_type: int, gender: int
     return Mention(text[start:end], ENTITY_TYPES[entity_type], start, end, attributes)
 
 
-def _place_of_mention(mention: MentionLike) -> list[int]:
+def _mention_as_numbers(mention: MentionLike) -> list[int]:
     gender = mention.attributes.get("gender", "")
     return [mention.start, mention.end, ENTITY_TYPES.index(mention.entity_type), _GENDERS.index(gender)]
 
 
-def _mark(text: str) -> int:
+def _hash_text_and_version(text: str) -> int:
     """A number that stands for a text and for the version of what finds mentions in it."""
     return zlib.crc32(text.encode(errors="replace"), FINDER_VERSION)

@@ -19,7 +19,7 @@ from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
 from foreword.errors import StorageError
-from foreword.knowledge.asked_changes import agreed_answer, asks_for_change, change_fact, is_yes
+from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import (
     StandingFact,
@@ -34,7 +34,7 @@ from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
-from foreword.text.question import question_first
+from foreword.text.question import put_question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
 
@@ -146,7 +146,7 @@ class UserMemory:
         held = facts_that_hold(facts)
         if not held:
             return UserMemories()
-        standing = [one for one in held if one.fact.is_standing]
+        standing = [one for one in held if one.fact.is_always_shown]
         found, notes = self._find_relevant_facts(query, held, max_tokens)
         known = {one.fact for one in standing}
         elsewhere = [one for one in found if one.fact.conversation != session_id]
@@ -183,7 +183,7 @@ class UserMemory:
             role = item.metadata.get("role")
             if role == "user" and not is_yes(item.text):
                 break
-            answer = agreed_answer(item.text, request.text) if role == "assistant" else ""
+            answer = find_agreeing_sentence(item.text, request.text) if role == "assistant" else ""
             if answer:
                 return answer
         return ""
@@ -195,7 +195,9 @@ class UserMemory:
         if not query.strip():
             return [], ()
         options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
-        draft = self._engine.draft(question_first(query), self._workspace, options, "dialogue", max_tokens)
+        draft = self._engine.draft(
+            put_question_first(query), self._workspace, options, "dialogue", max_tokens
+        )
         draft = replace(draft, query=replace(draft.query, filters=self._filters))
         draft = pipeline.run(draft, _FIND_TURNS)
         found = [

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.redact import redact
 from foreword.recipes.gap.circles import find_newest_circle
 from foreword.recipes.gap.message_text import own_sentences
-from foreword.recipes.gap.request_judge import CLEAR_MARGIN, sentence_margins
+from foreword.recipes.gap.request_judge import CLEAR_MARGIN, request_margins
 from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
     fields_by_name,
@@ -300,7 +300,7 @@ def read_request(message: Message, read: ReadSentences | None = None) -> GapSign
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
         sentences = own_sentences(message.text)
-        margins = sentence_margins(sentences, read)
+        margins = request_margins(sentences, read)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
         surest = max(margins)

@@ -125,7 +125,7 @@ class EngineMemory:
         self, query: str, filters: Mapping[str, Any] | None = None, k: int = 5
     ) -> list[MemoryResult]:
         """Decisions that are relevant to a question; with `filters`, only those with these facts."""
-        fits = (lambda item: _has_facts(item, filters)) if filters else None
+        fits = (lambda item: _has_metadata(item, filters)) if filters else None
         return await asyncio.to_thread(self._search, query, k, fits, memory_types=DECISION_TYPES)
 
     async def search_patterns(
@@ -264,7 +264,7 @@ def _make_memory_result(item: Item, score: float, found: SearchResult | None = N
     return MemoryResult(item.id, item.text, score, facts)
 
 
-def _has_facts(item: Item, facts: Mapping[str, Any]) -> bool:
+def _has_metadata(item: Item, facts: Mapping[str, Any]) -> bool:
     known = {**item.metadata, "type": item.label, "agent": _agent_name(item) or item.source.name}
     return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in facts.items())
 

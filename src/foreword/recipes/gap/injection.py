@@ -27,11 +27,11 @@ from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.payload import (
     MAX_MESSAGES,
     clear_closed_gaps,
-    continue_payload,
     count_messages,
     drop_oldest_gaps,
     find_given_before,
     gap_key,
+    keep_known_gap_record,
     make_payload,
     merge_payloads,
 )
@@ -168,7 +168,7 @@ def _make_update(
     update: dict[str, Any] = dict(clear_closed_gaps(state, draft.messages, gap))
     if injected or given_before:
         held = update.get(target, get_value(state, target))
-        payload = injected or continue_payload(held, make_payload(gap, (), count_messages(state)))
+        payload = injected or keep_known_gap_record(held, make_payload(gap, (), count_messages(state)))
         payload = {**payload, "contexts": [*given_before, *payload["contexts"]]}
         merged = merge_payloads(held, payload)
         update[target] = drop_oldest_gaps(merged, gap_key(gap), draft.config, draft.tokenizer)

@@ -94,12 +94,12 @@ def _json_fields_as_text(name: str, value: object, depth: int) -> Iterator[str]:
         if any(value.get(answer) for answer in _ANSWER_NAMES):
             return
         for key, inner in value.items():
-            yield from _json_fields_as_text(_spell_name(str(key)), inner, depth - 1)
+            yield from _json_fields_as_text(_split_field_name(str(key)), inner, depth - 1)
     elif depth and isinstance(value, list):
         for inner in value:
             yield from _json_fields_as_text(name, inner, depth - 1)
 
 
-def _spell_name(key: str) -> str:
+def _split_field_name(key: str) -> str:
     """The name of a field in words: `open_questions` and `openQuestions` become `open questions`."""
     return " ".join(_NAME_BOUNDARY.sub(" ", key).casefold().split())

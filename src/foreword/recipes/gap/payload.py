@@ -84,7 +84,7 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at
             "source": context.source,
             "content": context.content,
             "relevance": context.relevance_score,
-            "metadata": _shorten_facts(context.metadata)
+            "metadata": _shorten_metadata(context.metadata)
             | _attribution_fact(context)
             | {GAPS: [key], GIVEN_AT: given_at},
         }
@@ -109,8 +109,10 @@ def merge_payloads(current: object, new: object) -> dict[str, Any]:
         return dict(new) if isinstance(new, Mapping) else {}
     before: Mapping[str, Any] = current if isinstance(current, Mapping) else {}
     opened = _as_mapping(new.get("open"))
-    closing = [key for key in _as_list(new.get("closed")) if key not in opened]
-    closed = [key for key in dict.fromkeys([*_as_list(before.get("closed")), *closing]) if key not in opened]
+    closing = [key for key in _list_or_empty(new.get("closed")) if key not in opened]
+    closed = [
+        key for key in dict.fromkeys([*_list_or_empty(before.get("closed")), *closing]) if key not in opened
+    ]
     merged: dict[str, dict[str, Any]] = {}
     for context in _drop_contexts_of_gaps(contexts_in_payload(before), closing) + contexts_in_payload(new):
         name = content_hash(str(context.get("content", "")))
@@ -125,7 +127,7 @@ def merge_payloads(current: object, new: object) -> dict[str, Any]:
     }
 
 
-def continue_payload(current: object, new: dict[str, Any]) -> dict[str, Any]:
+def keep_known_gap_record(current: object, new: dict[str, Any]) -> dict[str, Any]:
     """The payload `new`, which has no contexts, with the state's record of the same gap if it has one."""
     before = _as_mapping(current)
     known = {key: record for key, record in _as_mapping(before.get("open")).items() if key in new["open"]}
@@ -135,7 +137,7 @@ def continue_payload(current: object, new: dict[str, Any]) -> dict[str, Any]:
 def contexts_in_payload(payload: object) -> list[dict[str, Any]]:
     """The contexts of a payload; empty if the value is no payload."""
     contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
-    return [dict(one) for one in _as_list(contexts) if isinstance(one, Mapping)]
+    return [dict(one) for one in _list_or_empty(contexts) if isinstance(one, Mapping)]
 
 
 def clear_closed_gaps(
@@ -262,7 +264,7 @@ def _merge_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[s
 
 
 def _gap_keys(context: Mapping[str, Any]) -> list[Any]:
-    return _as_list(_as_mapping(context.get("metadata")).get(GAPS))
+    return _list_or_empty(_as_mapping(context.get("metadata")).get(GAPS))
 
 
 def _given_at(context: Mapping[str, Any]) -> int:
@@ -274,11 +276,11 @@ def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _as_list(value: object) -> list[Any]:
+def _list_or_empty(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _shorten_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _shorten_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A context's facts that are texts or numbers, shortened, and at most a few of them."""
     plain = {
         str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact

@@ -60,7 +60,7 @@ class StatePiece:
     message: Message | None = None
 
     @property
-    def asks(self) -> bool:
+    def asks_for_context(self) -> bool:
         """Whether this is a message that itself asks for missing context, and so fills no gap."""
         return self.message is not None and read_request(self.message) is not None
 

@@ -16,14 +16,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recipes.gap.request_judge import CLEAR_MARGIN, surest_margin
+from foreword.recipes.gap.request_judge import CLEAR_MARGIN, largest_request_margin
 from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
 from foreword.recipes.gap.vocabulary import (
     ACKNOWLEDGEMENT,
     NO_ANSWER,
+    group_of_word,
     remove_quotations,
     split_sentences,
-    word_group,
     word_prefixes,
 )
 from foreword.text.words import split_words
@@ -128,11 +128,11 @@ def _is_statement(sentence: str, *, spoken: bool) -> bool:
     lower = sentence.casefold()
     if ACKNOWLEDGEMENT.fullmatch(lower) or NO_ANSWER.search(lower):
         return False
-    return surest_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
+    return largest_request_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
 
 
 def _repeats_question(sentence: str, question_prefixes: frozenset[str]) -> bool:
     """Whether a sentence repeats the question, without a question mark."""
     spelled = split_words(sentence)
-    is_question = bool(spelled) and word_group(spelled[0]) in ("WH", "WHEN", "IF")
+    is_question = bool(spelled) and group_of_word(spelled[0]) in ("WH", "WHEN", "IF")
     return is_question and word_prefixes(sentence) <= question_prefixes

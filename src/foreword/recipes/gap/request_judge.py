@@ -25,7 +25,7 @@ from itertools import pairwise
 
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
-from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, remove_terms, word_group
+from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, group_of_word, remove_quoted_terms
 from foreword.text.translate import to_english
 
 _log = get_logger("foreword.gap")
@@ -105,18 +105,18 @@ def load_request_weights() -> RequestWeights:
     return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def surest_margin(sentences: Sequence[str]) -> float:
+def largest_request_margin(sentences: Sequence[str]) -> float:
     """The largest margin over the threshold of any sentence by its words; 0 or more asks."""
-    return max(sentence_margins(sentences), default=NEVER_ASKS)
+    return max(request_margins(sentences), default=NEVER_ASKS)
 
 
-def sentence_margins(sentences: Sequence[str], read: ReadSentences | None = None) -> list[float]:
+def request_margins(sentences: Sequence[str], read: ReadSentences | None = None) -> list[float]:
     """The margin of each sentence of a message over the threshold, so that 0 or more asks.
 
     Sentences of other languages are judged in English, word by word: most of the lessons were English.
     """
-    sentences = [to_english(remove_terms(sentence)) for sentence in sentences]
-    weights, scores = load_request_weights(), sentence_scores(tuple(sentences))
+    sentences = [to_english(remove_quoted_terms(sentence)) for sentence in sentences]
+    weights, scores = load_request_weights(), request_scores(tuple(sentences))
     is_long = len(sentences) > LONG_MESSAGE
     threshold = weights.long_threshold if is_long else weights.threshold
     margins = [NEVER_ASKS if score is None else score - threshold for score in scores]
@@ -140,16 +140,16 @@ def _margins_by_reader(
     likely = sorted(likely, key=lambda at: -(scores[at] or 0.0))[:MAX_READ_SENTENCES]
     shares = [("", likely[first::MAX_READ_AT_ONCE]) for first in range(min(len(likely), MAX_READ_AT_ONCE))]
     by_passage: dict[str, list[int]] = {}
-    for at, alone in _read_at_once(sentences, shares, read):
+    for at, alone in _read_in_parallel(sentences, shares, read):
         if alone >= MIN_ALONE_LOGIT:
             by_passage.setdefault(passage_around(sentences, at), []).append(at)
     margins = [NEVER_ASKS] * len(sentences)
-    for at, logit in _read_at_once(sentences, list(by_passage.items()), read):
+    for at, logit in _read_in_parallel(sentences, list(by_passage.items()), read):
         margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
     return margins
 
 
-def _read_at_once(
+def _read_in_parallel(
     sentences: Sequence[str], shares: Sequence[tuple[str, Sequence[int]]], read: ReadSentences
 ) -> Iterator[tuple[int, float]]:
     """The places to read with their logits; `shares` are passages with places in them, read in threads."""
@@ -185,16 +185,16 @@ def passage_around(sentences: Sequence[str], at: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
+def request_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
     """The score of each sentence by its features; None for those that cannot ask."""
     weights = load_request_weights()
     return tuple(
-        None if features is None else sum_features(weights.features, weights.start, features)
+        None if features is None else score_features(weights.features, weights.start, features)
         for features in features_by_sentence(sentences)
     )
 
 
-def sum_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
+def score_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
     """`start` plus the sum of the known features' weights divided by the root of their number."""
     known = [weights[feature] for feature in features if feature in weights]
     return start + sum(known) / math.sqrt(len(known) or 1)
@@ -221,7 +221,7 @@ def _features_with_neighbours(sentences: Sequence[str], at: int) -> frozenset[st
     first, last = max(0, at - 1), min(end, at + 1)
     near = sentences[first : last + 1]
     questions = [_is_question(one) for one in near]
-    features = {"long" if end > LONG_MESSAGE else "short"}.union(*map(own_features, near))
+    features = {"long" if end > LONG_MESSAGE else "short"}.union(*map(features_of_sentence, near))
     if any(questions):
         features.add("asks")
     if any(question and not following for question, following in pairwise(questions)):
@@ -239,15 +239,15 @@ def may_ask(sentence: str) -> bool:
     """Whether a sentence has a question mark, or any word that can ask for something."""
     words = split_tokens(sentence)
     return "?" in words or any(
-        word_group(word) in _ASKING_GROUPS or "\u3040" <= word[0] <= "\u9fff" for word in words
+        group_of_word(word) in _ASKING_GROUPS or "\u3040" <= word[0] <= "\u9fff" for word in words
     )
 
 
 @lru_cache(maxsize=1024)
-def own_features(sentence: str) -> frozenset[str]:
+def features_of_sentence(sentence: str) -> frozenset[str]:
     """The features of a sentence by itself: sequences of words and of groups, and pairs of groups."""
     words = split_tokens(sentence)
-    groups, prefix = word_groups(words), "?" if words[-1:] == ("?",) else ""
+    groups, prefix = groups_of_words(words), "?" if words[-1:] == ("?",) else ""
     rare = [group for group in groups if group not in _COMMON_GROUPS]
     pairs = (
         f"{group}..{other}"
@@ -262,7 +262,7 @@ def own_features(sentence: str) -> frozenset[str]:
 def _group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
     """The sequences of up to `max_length` word groups of a sentence, each prefixed with `place`."""
     return frozenset(
-        f"{place} {row}" for row in _word_sequences(word_groups(split_tokens(sentence)), max_length)
+        f"{place} {row}" for row in _word_sequences(groups_of_words(split_tokens(sentence)), max_length)
     )
 
 
@@ -277,11 +277,11 @@ def split_tokens(sentence: str) -> tuple[str, ...]:
     return tuple(word for index, token in found for word in _expand_token(token, index) if word)
 
 
-def word_groups(words: Sequence[str]) -> list[str]:
+def groups_of_words(words: Sequence[str]) -> list[str]:
     """The group of each word; neighbours without a group become a single `_`."""
     groups: list[str] = []
     for word in words:
-        group = word if word == _NAME or not word[0].isalpha() else word_group(word) or _NO_GROUP
+        group = word if word == _NAME or not word[0].isalpha() else group_of_word(word) or _NO_GROUP
         if group != _NO_GROUP or groups[-1:] != [_NO_GROUP]:
             groups.append(group)
     return groups
@@ -310,6 +310,6 @@ def _expand_token(token: str, index: int) -> list[str]:
         return [*_expand_token(head, index), *rest]
     if any(mark.isdigit() or mark in "_./" for mark in word) or token[1:] != token[1:].lower():
         return [_IDENTIFIER]
-    if index and token[0].isupper() and word != "i" and word_group(word) is None:
+    if index and token[0].isupper() and word != "i" and group_of_word(word) is None:
         return [_NAME]
     return word.split("-")

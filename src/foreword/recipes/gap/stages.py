@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from foreword.compose.fit import FittedText, split_by_share
-from foreword.compose.share import OVER_SHARE, find_exempt
+from foreword.compose.fit import FittedText, split_by_outside_share
+from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
@@ -186,7 +186,7 @@ def fit_budget(draft: GapDraft) -> GapDraft:
             cost = counter.count(worded.content)
             lines.append(ContextLine(result, context.source, worded.content, cost))
             size, tokens = size + more_bytes, tokens + more_tokens
-    lines, over = split_by_share(lines, find_exempt(draft.results))
+    lines, over = split_by_outside_share(lines, find_ids_exempt_from_share(draft.results))
     dropped += [DroppedResult(line.result, "over limit", OVER_SHARE) for line in over]
     text = contexts_text([contexts[line.id] for line in lines])
     draft = replace(draft, contexts=contexts)
@@ -290,7 +290,7 @@ async def _rate_pieces(draft: GapDraft, pieces: Sequence[StatePiece]) -> list[Re
         else rate_relevance_by_words(query, texts, kinds)
     )
     best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
-    statements = (pair for pair in best_first if not pair[1].asks)
+    statements = (pair for pair in best_first if not pair[1].asks_for_context)
     return [
         RetrievedContext(
             piece.source, piece.text, _clamp_score(score), {"place": piece.place, **piece.metadata}

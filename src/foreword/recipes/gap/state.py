@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foreword.recipes.gap.vocabulary import word_group
+from foreword.recipes.gap.vocabulary import group_of_word
 from foreword.text.clean import remove_invisible
 from foreword.text.frame import remove_frames
 from foreword.types import Note
@@ -168,7 +168,9 @@ def _read_message_or_none(value: object, position: int) -> Message | None:
 def _read_string_message(text: str, position: int) -> Message | None:
     """A string as a message; `name: text` names its speaker."""
     match = _NAMED_STRING.fullmatch(text)
-    if match is None or any(word_group(word) in _NOT_IN_NAMES for word in match["name"].casefold().split()):
+    if match is None or any(
+        group_of_word(word) in _NOT_IN_NAMES for word in match["name"].casefold().split()
+    ):
         return _build_message(position, "agent", "", text)
     return _build_message(position, match["name"], "", match["text"])
 

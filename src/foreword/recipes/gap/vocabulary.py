@@ -73,15 +73,15 @@ def remove_quotations(text: str) -> str:
     """The text without code, quotations, quoted lines and addresses; apostrophes are made straight.
 
     A single word in marks is a name that the sentence needs: it loses only its marks. Quoted terms of two or
-    three words stay with their marks, for `remove_terms`.
+    three words stay with their marks, for `remove_quoted_terms`.
     """
     for quotation in (_FENCED, _INDENTED, _QUOTED_LINES):
         text = quotation.sub(" ", text)
     text = _SQL.sub(" ", _ADDRESS.sub(" ", _INLINE.sub(_unmark_name, text)))
-    return _QUOTED.sub(_keep_term, text).replace("’", "'")
+    return _QUOTED.sub(_drop_long_quotation, text).replace("’", "'")
 
 
-def remove_terms(sentence: str) -> str:
+def remove_quoted_terms(sentence: str) -> str:
     """The sentence without quoted terms: what they say is not said by its speaker."""
     return _QUOTED.sub(_unmark_name, sentence)
 
@@ -92,7 +92,7 @@ def _unmark_name(marked: re.Match[str]) -> str:
     return inner if _NAME.fullmatch(inner) else " "
 
 
-def _keep_term(marked: re.Match[str]) -> str:
+def _drop_long_quotation(marked: re.Match[str]) -> str:
     """A quotation of a few words as it is, a name without its marks, and a blank for anything longer."""
     return marked[0] if _TERM.fullmatch(marked[0][1:-1]) else _unmark_name(marked)
 
@@ -130,7 +130,7 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def word_group(word: str) -> str | None:
+def group_of_word(word: str) -> str | None:
     """The group of a word, given in lower case and with any ending; None when it has none."""
     by_word, by_stem = _read_word_groups()
     return by_word.get(word) or (by_stem.get(stem(word)) if len(word) > 3 else None)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from foreword.errors import ValidationError
 from foreword.store import base
-from foreword.store.conformance.suite import DIGEST, HERE, NOW, Suite, axis, file_state, item, refused
+from foreword.store.conformance.suite import DIGEST, HERE, NOW, Suite, file_state, item, refused, unit_vector
 from foreword.types import Filters, Relation, Source, VectorProbe, WordsProbe
 
 
@@ -28,7 +28,7 @@ class FileTests(Suite):
     def test_what_did_not_change_in_a_file_keeps_its_id_its_time_its_relations_and_its_vector(self) -> None:
         first, second, third = self.put_file("a.py", "one", "two", "three").stored
         ids = [one.item.id for one in (first, second, third)]
-        vectors = tuple(base.Vector(name, name, axis(0)) for name in ids)
+        vectors = tuple(base.Vector(name, name, unit_vector(0)) for name in ids)
         self.store.run(base.PutVectors(HERE, "vectors", DIGEST, vectors))
         kept = Relation(ids[1], ids[2], created_at=NOW)
         self.store.run(base.PutRelations(HERE, (Relation(ids[0], ids[1]), kept)))
@@ -42,7 +42,7 @@ class FileTests(Suite):
         assert self.store.run(base.ListRelations(HERE)) == (kept,)
         assert self.store.files(HERE) == {"a.py": replace(file_state("a.py", 2), items=3)}
         self.assert_sound()
-        assert sorted(self.find(VectorProbe("vectors", DIGEST, axis(0)))) == sorted(ids[1:])
+        assert sorted(self.find(VectorProbe("vectors", DIGEST, unit_vector(0)))) == sorted(ids[1:])
 
     def test_a_file_may_be_given_more_items_beside_those_it_has(self) -> None:
         self.put_file(".git", "one", "two")

@@ -19,12 +19,12 @@ from foreword.store.conformance.suite import (
     PROBED_TEXT,
     THERE,
     Suite,
-    axis,
     full_item,
     item,
     listed_ids,
     receipt,
     refused,
+    unit_vector,
 )
 from foreword.types import (
     EntitiesProbe,
@@ -85,7 +85,7 @@ class ItemTests(Suite):
     def test_reopening_keeps_everything(self) -> None:
         stored = [one.item for one in self.put(full_item(), item("A harbour", id="b"))]
         self.store.run(base.PutRelations(HERE, (Relation("full", "b", created_at=NOW),)))
-        self.store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("b", "t", axis(0)),)))
+        self.store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("b", "t", unit_vector(0)),)))
         self.store.run(base.PutTokenCodes(HERE, DIGEST, {"b": b"\x00codes"}))
         self.store.run(base.PutReceipt(HERE, receipt("r")))
         self.reopen()
@@ -94,7 +94,7 @@ class ItemTests(Suite):
         assert self.store.receipt(HERE) == receipt("r")
         self.assert_sound()
         assert self.find(WordsProbe("words", ("harbour",))) == ["b"]
-        assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["b"]
+        assert self.find(VectorProbe("vectors", DIGEST, unit_vector(0))) == ["b"]
         assert self.store.run(base.GetTokenCodes(HERE, DIGEST, ("full", "b"))) == {"b": b"\x00codes"}
 
     def test_an_unknown_id_returns_none_in_its_place(self) -> None:

@@ -32,10 +32,10 @@ from foreword.store.conformance.suite import (
     PROBED_TEXT,
     PROBES,
     Suite,
-    axis,
     item,
     listed_ids,
     refused,
+    unit_vector,
 )
 from foreword.store.exchange import ClaimUnembedded
 from foreword.types import (
@@ -100,8 +100,8 @@ class SearchingTests(Suite):
         assert 0 < scores["some"] < 0.6 * scores["all"]
 
     def test_vectors_are_found_by_cosine_nearest_first(self) -> None:
-        self.put_vectors(far=axis(3), near=axis(0, 0.5), same=axis(0))
-        scores = self.scores(VectorProbe("vectors", DIGEST, axis(0)))
+        self.put_vectors(far=unit_vector(3), near=unit_vector(0, 0.5), same=unit_vector(0))
+        scores = self.scores(VectorProbe("vectors", DIGEST, unit_vector(0)))
         assert list(scores) == ["same", "near", "far"]
         assert abs(scores["same"] - 1) < 0.001
         assert abs(scores["near"] - 1 / 1.25**0.5) < 0.01
@@ -110,11 +110,11 @@ class SearchingTests(Suite):
     def test_vectors_of_two_encoders_or_two_spaces_are_never_compared(self) -> None:
         self.put(*"abc")
         for name, space, digest in (("a", "s", DIGEST), ("b", "s", OTHER_DIGEST), ("c", "t", DIGEST)):
-            self.store.run(PutVectors(HERE, space, digest, (Vector(name, "same text", axis(0)),)))
-        assert self.find(VectorProbe("s", DIGEST, axis(0))) == ["a"]
-        assert self.find(VectorProbe("s", OTHER_DIGEST, axis(0))) == ["b"]
-        assert self.find(VectorProbe("t", DIGEST, axis(0))) == ["c"]
-        assert self.find(VectorProbe("s", "b2:unknown", axis(0))) == []
+            self.store.run(PutVectors(HERE, space, digest, (Vector(name, "same text", unit_vector(0)),)))
+        assert self.find(VectorProbe("s", DIGEST, unit_vector(0))) == ["a"]
+        assert self.find(VectorProbe("s", OTHER_DIGEST, unit_vector(0))) == ["b"]
+        assert self.find(VectorProbe("t", DIGEST, unit_vector(0))) == ["c"]
+        assert self.find(VectorProbe("s", "b2:unknown", unit_vector(0))) == []
 
     def test_the_recent_come_newest_first(self) -> None:
         for name, days in (("old", 3), ("new", 1), ("mid", 2)):
@@ -235,7 +235,7 @@ class SearchingTests(Suite):
 
     def test_unembedded_lists_what_lacks_a_vector_oldest_first(self) -> None:
         self.put(*"abcd")
-        self._put_vector("b", "t", axis(0))
+        self._put_vector("b", "t", unit_vector(0))
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, limit=2)) == "ac"
         assert self._list_unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
@@ -244,7 +244,7 @@ class SearchingTests(Suite):
     def test_unembedded_lists_only_the_kinds_asked_for(self) -> None:
         kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
         self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
-        self._put_vector("b", "t", axis(0))
+        self._put_vector("b", "t", unit_vector(0))
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("experience",))) == "d"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
@@ -256,7 +256,7 @@ class SearchingTests(Suite):
 
     def test_a_claimed_item_is_not_claimed_again(self) -> None:
         self.put(*"abcd")
-        self._put_vector("b", "t", axis(0))
+        self._put_vector("b", "t", unit_vector(0))
         assert (self._claim_ids(limit=2), self._claim_ids(limit=2), self._claim_ids()) == ("ac", "d", "")
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
         other = self.store.run(ClaimUnembedded(HERE, "s", OTHER_DIGEST))
@@ -266,7 +266,7 @@ class SearchingTests(Suite):
         self.put(*"ab")
         assert self._claim_ids(seconds=0) == "ab"
         assert self._claim_ids(kinds=("memory",)) == "ab"
-        self._put_vector("a", "t", axis(0))
+        self._put_vector("a", "t", unit_vector(0))
         self.store.delete(Delete(HERE, ("a", "b")))
         self.put(*"ab")
         assert self._claim_ids() == "ab"
@@ -282,44 +282,44 @@ class SearchingTests(Suite):
         assert self.store.run(GetVectors(HERE, OTHER_DIGEST, ("h1",))) == {}
 
     def test_a_vector_given_again_replaces_the_first(self) -> None:
-        self.put_vectors(a=axis(0), b=axis(1))
-        assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
-        for turned in (axis(3), axis(4)):
+        self.put_vectors(a=unit_vector(0), b=unit_vector(1))
+        assert self.find(VectorProbe("vectors", DIGEST, unit_vector(0))) == ["a", "b"]
+        for turned in (unit_vector(3), unit_vector(4)):
             self._put_vector("a", "new", turned, "vectors")
             scores = self.scores(VectorProbe("vectors", DIGEST, turned))
             assert list(scores) == ["a", "b"]
             assert abs(scores["a"] - 1) < 0.001
-        assert abs(self.scores(VectorProbe("vectors", DIGEST, axis(0)))["a"]) < 0.001
+        assert abs(self.scores(VectorProbe("vectors", DIGEST, unit_vector(0)))["a"]) < 0.001
         assert self.store.count(HERE).vectors == {"vectors": 2}
         self.assert_sound()
 
     def test_a_vector_replaced_but_not_yet_searched_for_is_no_disagreement(self) -> None:
-        self.put_vectors(a=axis(0), b=axis(1))
-        self.find(VectorProbe("vectors", DIGEST, axis(0)))
-        self._put_vector("a", "new", axis(3), "vectors")
+        self.put_vectors(a=unit_vector(0), b=unit_vector(1))
+        self.find(VectorProbe("vectors", DIGEST, unit_vector(0)))
+        self._put_vector("a", "new", unit_vector(3), "vectors")
         self.assert_sound()
 
     def test_a_vector_of_an_item_that_is_gone_is_ignored(self) -> None:
         self.put(*"ab")
         self.store.delete(Delete(HERE, ("a",)))
-        vectors = tuple(Vector(name, name, axis(0)) for name in ("a", "b", "nobody"))
+        vectors = tuple(Vector(name, name, unit_vector(0)) for name in ("a", "b", "nobody"))
         assert self.store.run(PutVectors(HERE, "s", DIGEST, vectors)) == 1
         assert self.store.run(PutVectors(HERE, "s", DIGEST, ())) == 0
         assert self.store.count(HERE).vectors == {"s": 1}
 
     def test_vectors_of_one_encoder_have_one_size(self) -> None:
-        self.put_vectors(a=axis(0), b=axis(1))
+        self.put_vectors(a=unit_vector(0), b=unit_vector(1))
         with refused(ValidationError):
             self._put_vector("b", "t", (1.0, 0.0), "vectors")
         found = self.store.search(Search(HERE, (VectorProbe("vectors", DIGEST, (1.0, 0.0)),)))
         assert [note.part for note in found.notes] == ["vectors"]
         self.assert_sound()
-        assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
+        assert self.find(VectorProbe("vectors", DIGEST, unit_vector(0))) == ["a", "b"]
 
     def test_a_vector_of_zeros_is_near_to_nothing_and_causes_no_error(self) -> None:
         zeros = (0.0,) * DIMENSIONS
-        self.put_vectors(zeros=zeros, a=axis(0))
-        assert self.find(VectorProbe("vectors", DIGEST, axis(0)))[0] == "a"
+        self.put_vectors(zeros=zeros, a=unit_vector(0))
+        assert self.find(VectorProbe("vectors", DIGEST, unit_vector(0)))[0] == "a"
         assert all(-1 <= score <= 1 for score in self.scores(VectorProbe("vectors", DIGEST, zeros)).values())
 
     # Token codes

@@ -82,7 +82,7 @@ def file_state(path: str, version: int = 1) -> FileState:
     return FileState(path, 100 + version, 1_700_000_000_000_000_000 + version, f"b2:{version}")
 
 
-def axis(number: int, tilt: float = 0.0) -> tuple[float, ...]:
+def unit_vector(number: int, tilt: float = 0.0) -> tuple[float, ...]:
     """A vector along one axis, tilted a little towards the next."""
     values = [0.0] * DIMENSIONS
     values[number % DIMENSIONS] = 1.0
@@ -91,14 +91,14 @@ def axis(number: int, tilt: float = 0.0) -> tuple[float, ...]:
 
 
 PROBED_TEXT = "Ada said open_gate at the harbour"
-"""A text that each of `PROBES` finds, if its item has a vector near `axis(0)`."""
+"""A text that each of `PROBES` finds, if its item has a vector near `unit_vector(0)`."""
 
 PROBES: tuple[Probe, ...] = (
     WordsProbe("words", ("harbour",)),
     TypoProbe("typos", ("harbuor",)),
     IdentifiersProbe("identifiers", ("open",)),
     EntitiesProbe("entities", ("ada",)),
-    VectorProbe("vectors", DIGEST, axis(0)),
+    VectorProbe("vectors", DIGEST, unit_vector(0)),
     RecentProbe("recent"),
 )
 NEIGHBOURS = NeighboursProbe("near")
@@ -211,7 +211,9 @@ class Suite(ABC):
     def put_probed(self, *items: Item, workspace: str = HERE) -> None:
         """Put items, each with a vector that the vector probe of `PROBES` finds."""
         self.store.put(workspace, items)
-        vectors = tuple(Vector(one.id, f"hash of {one.id}", axis(0, n / 100)) for n, one in enumerate(items))
+        vectors = tuple(
+            Vector(one.id, f"hash of {one.id}", unit_vector(0, n / 100)) for n, one in enumerate(items)
+        )
         self.store.run(PutVectors(workspace, "vectors", DIGEST, vectors))
 
     def put_vectors(self, **vectors: tuple[float, ...]) -> None:

@@ -18,11 +18,11 @@ from foreword.store.conformance.suite import (
     PROBES,
     THERE,
     Suite,
-    axis,
     file_state,
     item,
     receipt,
     refused,
+    unit_vector,
 )
 from foreword.types import Filters, Findings, RecentProbe, Relation
 
@@ -41,7 +41,7 @@ class WorkspaceTests(Suite):
             [
                 base.Put(HERE, (item("a harbour", id="a"), item("b", id="b"))),
                 base.Get(HERE, ("a",)),
-                base.PutVectors(HERE, "s", DIGEST, (base.Vector("b", "t", axis(0)),)),
+                base.PutVectors(HERE, "s", DIGEST, (base.Vector("b", "t", unit_vector(0)),)),
                 base.GetVectors(HERE, DIGEST, ("t",)),
                 base.Delete(HERE, ("b",)),
                 base.GetVectors(HERE, DIGEST, ("t",)),
@@ -58,7 +58,7 @@ class WorkspaceTests(Suite):
     def test_a_search_sees_what_its_batch_did_before(self) -> None:
         question = base.Search(HERE, self.probes)
         put = base.Put(HERE, (item(PROBED_TEXT, id="a"), item(f"{PROBED_TEXT} too", id="b")))
-        vectors = tuple(base.Vector(name, name, axis(0)) for name in "ab")
+        vectors = tuple(base.Vector(name, name, unit_vector(0)) for name in "ab")
         embed = base.PutVectors(HERE, "vectors", DIGEST, vectors)
         _, _, both, _, one = self.store.batch([put, embed, question, base.Delete(HERE, ("b",)), question])
         assert {space: len(ranked) for space, ranked in both.lists.items()} == {
@@ -78,7 +78,7 @@ class WorkspaceTests(Suite):
             base.Put(HERE, (item("new harbour", id="c"),)),
             base.Amend(HERE, "b", confidence=0.1),
             base.PutRelations(HERE, (Relation("b", "c"),)),
-            base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("c", "t", axis(2)),)),
+            base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("c", "t", unit_vector(2)),)),
             base.PutReceipt(HERE, receipt("r2")),
             base.MarkShown(HERE, "s", ("c",), NOW),
             base.ClearShown(HERE, "s"),
@@ -115,7 +115,7 @@ class WorkspaceTests(Suite):
         self.put("a", "b", item("c", id="c", kind="turn"))
         self.store.run(base.PutRelations(HERE, (Relation("a", "b"), Relation("b", "a"))))
         for space, name in (("s", "a"), ("s", "b"), ("t", "a")):
-            self.store.run(base.PutVectors(HERE, space, DIGEST, (base.Vector(name, name, axis(0)),)))
+            self.store.run(base.PutVectors(HERE, space, DIGEST, (base.Vector(name, name, unit_vector(0)),)))
         self.store.run(base.PutReceipt(HERE, receipt("r")))
         self.store.run(base.PutTokenCodes(HERE, DIGEST, {"b": b"codes"}))
         counts = self.store.count(HERE)
@@ -241,7 +241,9 @@ class WorkspaceTests(Suite):
                 for number in range(15):
                     name = f"{me}-{number}"
                     store.put(HERE, [item(f"harbour {name}", id=name)])
-                    store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector(name, name, axis(me)),)))
+                    store.run(
+                        base.PutVectors(HERE, "vectors", DIGEST, (base.Vector(name, name, unit_vector(me)),))
+                    )
                     if name not in store.search(base.Search(HERE, self.probes, limit=1000)).items:
                         failures.append(f"{name} was not found")
                     if number % 3 == 0:
@@ -275,7 +277,7 @@ def _operations_with_empty_results(
         (base.GetRelated(workspace, ("a",), 2), {"a": ()}),
         (base.ListRelations(workspace), ()),
         (base.Search(workspace, probes), Findings({}, {probe.space: () for probe in probes})),
-        (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", axis(0)),)), 0),
+        (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", unit_vector(0)),)), 0),
         (base.ListUnembedded(workspace, "s", DIGEST), ()),
         (exchange.ClaimUnembedded(workspace, "s", DIGEST), ()),
         (base.GetVectors(workspace, DIGEST, ("h",)), {}),

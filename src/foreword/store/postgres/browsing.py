@@ -39,7 +39,7 @@ def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
     )
 
 
-def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+def _count_items_on_all_pages(tx: Transaction, op: browsing.CountPage) -> int:
     """The number of items on all pages; see `CountPage`."""
     clause, values = _page_condition(op.filters, op.holds)
     count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
@@ -129,7 +129,7 @@ def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.Del
 
 HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
     browsing.ListPage: _list_page,
-    browsing.CountPage: _count_page,
+    browsing.CountPage: _count_items_on_all_pages,
     browsing.CountBy: _count_by,
     browsing.ListConversations: _list_conversations,
     browsing.ListReplaced: _list_replaced,

@@ -131,7 +131,7 @@ def migrate(connection: Connection, schema: str) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
-        _require_pgvector(connection)
+        _ensure_pgvector(connection)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations(name text PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
@@ -140,7 +140,7 @@ def migrate(connection: Connection, schema: str) -> None:
             connection.execute("INSERT INTO migrations VALUES(%s, now())", (name,))
 
 
-def _require_pgvector(connection: Connection) -> None:
+def _ensure_pgvector(connection: Connection) -> None:
     """Create the extension pgvector if it is missing; raises `StoreReadOnly` if this user may not."""
     if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
         try:

@@ -127,7 +127,7 @@ class _PostgresRows(SearchRows):
             return {}
         return dict(self._tx.select_numbered_items("i.no = ANY(?)", wanted))
 
-    def largest_number(self) -> int:
+    def largest_item_number(self) -> int:
         """The largest item number, or 0 if there are no items."""
         if self._largest_number is None:
             largest = self._tx.select_value("SELECT max(no) FROM items WHERE ws = ?", self._tx.ws)

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from foreword.deadlines import current_deadline, earliest
 from foreword.errors import ForewordError, StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
@@ -38,6 +37,7 @@ from foreword.store.postgres.operations import run_operations
 from foreword.store.postgres.outbox import TransactionBesideQdrant
 from foreword.store.postgres.transaction import Transaction
 from foreword.types import Findings, Item, Note, Views
+from foreword.types.deadlines import current_deadline, earliest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

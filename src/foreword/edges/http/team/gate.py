@@ -65,7 +65,7 @@ class RateLimiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def seconds_to_wait(self, caller: str) -> float:
+    def count_request(self, caller: str) -> float:
         """Count a request, and return 0 if it is allowed now; else in how many seconds the next one is."""
         now = self._clock()
         with self._lock:
@@ -169,12 +169,12 @@ class TeamGate:
             state["member"] = member  # the audit names whose token it was, also if it is refused
             why = member.reason_to_refuse(datetime.now(UTC))
         if member is None or why:
-            if self._failures.seconds_to_wait(address):
+            if self._failures.count_request(address):
                 return Refusal(429, "too_many_failures", "too many wrong tokens came from this address")
             state["refused"] = why
             message = f"{why}; send the header Authorization: Bearer TOKEN with one from: foreword team add"
             return Refusal(401, "unauthorized", message, ((b"www-authenticate", b"Bearer"),))
-        if wait := self._rates.seconds_to_wait(member.name):
+        if wait := self._rates.count_request(member.name):
             seconds = str(max(1, math.ceil(wait))).encode()
             message = f"{member.name} asks too often; wait {seconds.decode()} s"
             return Refusal(429, "too_often", message, ((b"retry-after", seconds),))

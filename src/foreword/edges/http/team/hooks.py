@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import AgentEvent
-from foreword.capture.jsonl import item_line
 from foreword.capture.redact import redact_json
 from foreword.engine.defaults import connect_summariser
+from foreword.engine.jsonl import item_as_json_line
 from foreword.recipes.coding.companion import Companion, Saying
 from foreword.store.base import ListRecent
 
@@ -87,7 +87,7 @@ class TeamHooks:
         (self._companion.note_delivered if delivered else self._companion.note_undelivered)(saying)
         return True
 
-    def mirror(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
+    def changes_for_copy(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
         """The newest items that a copy lacks, as lines of JSON, and the ids in it that no longer exist here.
 
         `known` are the ids that the copy has. `more` says that there are further lines, for another call.
@@ -97,7 +97,7 @@ class TeamHooks:
         has = set(known)
         missing = [item for id_, item in newest.items() if id_ not in has]
         return {
-            "lines": [item_line(item) for item in missing[:_MAX_LINES]],
+            "lines": [item_as_json_line(item) for item in missing[:_MAX_LINES]],
             "gone": [id_ for id_ in known if id_ not in newest],
             "more": len(missing) > _MAX_LINES,
         }

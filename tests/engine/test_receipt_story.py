@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.edges.shared.receipt_story import describe_receipt, format_share
+from foreword.engine.receipt_story import describe_receipt, format_share
 from foreword.types import Entry, Item, Receipt, StageTime
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

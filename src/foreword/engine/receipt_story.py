@@ -243,7 +243,7 @@ def _describe_how_found(entry: Entry, query: str, item: Item | None) -> str:
     said: list[str] = []
     shared = _shared_words(query, item) if item is not None else []
     if shared and entry.ranks.get("lexical"):
-        said.append(f"shares {_join([f'‘{word}’' for word in shared])}")
+        said.append(f"shares {_join_with_and([f'‘{word}’' for word in shared])}")
     elif entry.ranks.get("lexical"):
         said.append("shares words with the question")
     if rank := entry.ranks.get("semantic"):
@@ -426,16 +426,16 @@ def _summarise(receipt: Receipt, left_out: int) -> str:
         answers = [entry for entry in receipt.entries if entry.decision not in ("no answer", "duplicate")]
         best = max(answers, key=lambda entry: entry.score, default=None)
         reason = _WHY_SILENT.get(best.decision if best else "", "none was good enough")
-        return f"Nothing was said: of {_count(left_out, 'candidate')} {reason}."
+        return f"Nothing was said: of {_number_with_noun(left_out, 'candidate')} {reason}."
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
-    return f"{_count(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
+    return f"{_number_with_noun(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def _number_with_noun(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _join(words: Sequence[str]) -> str:
+def _join_with_and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.runs.judge import SeenFailures, judge_run
 from foreword.capture.runs.run import RunResult, read_run_result
 from foreword.capture.runs.scope import subject_key
+from foreword.knowledge.run_judgement import SeenFailures, judge_run
 
 PASSING, FAILING = (
     "3 passed in 0.10s\n",

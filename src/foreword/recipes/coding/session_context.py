@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from foreword.errors import ForewordError
 from foreword.knowledge.decisions import list_decisions
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from foreword.knowledge.decisions import Decision
     from foreword.knowledge.open_ends import OpenEnd
+    from foreword.knowledge.session_summary import Summariser
     from foreword.store.base import Store
     from foreword.types import Trust
 
@@ -62,14 +63,6 @@ ends and of decisions; and at most so many open ends, decisions and commits."""
 _Line = TypeVar("_Line")
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
 """The ids of the items that topics came from, and the topics."""
-
-
-class Summariser(Protocol):
-    """Anything that summarises turns; when it raises a ForewordError, the extractive summary is used."""
-
-    def summarise(self, turns: Sequence[Item], words: int) -> str:
-        """A summary of the turns in about this many words."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +291,7 @@ def _summarise_with_fallback(
     The summariser is shown what the user and the agent said, and of tools only the calls: otherwise it could
     present a tool's output as somebody's statement.
     """
-    readable = {at: turn for at, turn in enumerate(map(_drop_foreign_words, turns)) if turn.text}
+    readable = {at: turn for at, turn in enumerate(map(_drop_tool_output, turns)) if turn.text}
     if summariser is not None and readable:
         try:
             text = summariser.summarise(list(readable.values()), words)
@@ -310,7 +303,7 @@ def _summarise_with_fallback(
     return summarise_session(turns, words)
 
 
-def _drop_foreign_words(turn: Item) -> Item:
+def _drop_tool_output(turn: Item) -> Item:
     """A turn without foreign words: of a tool's call only the first line, which the agent wrote."""
     if not is_foreign(turn.source):
         return turn

@@ -40,7 +40,7 @@ class _Heading(NamedTuple):
     names: dict[str, tuple[str, ...]]
 
 
-def leave_out_rivals(
+def drop_rivals_not_discussed(
     results: Sequence[SearchResult], question: str, talk: Sequence[Turn]
 ) -> list[SearchResult]:
     """The results, in their order, without those whose rival is the one that is talked about."""

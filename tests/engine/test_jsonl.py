@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.jsonl import item_line, read_lines, relation_line
+from foreword.engine.jsonl import item_as_json_line, parse_exported_lines, relation_as_json_line
 from foreword.errors import ValidationError
 from foreword.types import KINDS, TRUSTS, Item, Relation, Source
 
@@ -35,16 +35,16 @@ items = st.builds(
 
 @given(items)
 def test_an_item_survives_being_written_and_read(item):
-    assert list(read_lines([item_line(item)], "w", item.created_at)) == [item]
+    assert list(parse_exported_lines([item_as_json_line(item)], "w", item.created_at)) == [item]
 
 
 @given(st.builds(Relation, label, label, label, st.floats(0, 1), moments))
 def test_a_relation_survives_being_written_and_read(relation):
-    assert list(read_lines([relation_line(relation)], "w", NOW)) == [relation]
+    assert list(parse_exported_lines([relation_as_json_line(relation)], "w", NOW)) == [relation]
 
 
 def test_what_has_no_time_happens_now_and_blank_lines_are_nothing():
-    (item,) = read_lines(['{"text": "hello"}', "", "  "], "w", NOW)
+    (item,) = parse_exported_lines(['{"text": "hello"}', "", "  "], "w", NOW)
     assert (item.text, item.created_at, item.workspace) == ("hello", NOW, "w")
 
 
@@ -63,4 +63,4 @@ def test_what_has_no_time_happens_now_and_blank_lines_are_nothing():
 )
 def test_a_wrong_line_is_refused_by_its_number(line, message):
     with pytest.raises(ValidationError, match=message):
-        list(read_lines(['{"text": "fine"}', line], "w", NOW))
+        list(parse_exported_lines(['{"text": "fine"}', line], "w", NOW))

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from foreword.errors import ContextError
-from foreword.knowledge import sessions
-from foreword.knowledge.sessions import (
+from foreword.recipes.coding import session_context
+from foreword.recipes.coding.session_context import (
     ENDED,
     RUNNING_FOR,
     START_OPEN_WORDS,
@@ -333,8 +333,8 @@ def test_a_session_is_not_told_its_own_topics(provider, keep):
 
 def test_topics_are_worked_out_anew_only_when_items_change(provider, keep, engine, monkeypatch):
     made = []
-    real = sessions.find_topics
-    monkeypatch.setattr(sessions, "find_topics", lambda *given: made.append(1) or real(*given))
+    real = session_context.find_topics
+    monkeypatch.setattr(session_context, "find_topics", lambda *given: made.append(1) or real(*given))
     kept = [keep("The ferry timetable is late.", session) for session in ("a", "b")]
     for _ in range(3):
         assert provider.get_session_portfolio("c", "shop").topics[0].name == "ferry timetable"

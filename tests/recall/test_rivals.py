@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recipes.dialogue.rivals import leave_out_rivals
+from foreword.recall.rivals import drop_rivals_not_discussed
 from foreword.types import Item, SearchResult, Turn
 
 QUESTION = "How do I reset it?"
@@ -16,7 +16,7 @@ def chunk(*headings, title="", text="Hold the button."):
 
 
 def told(results, *said, question=QUESTION):
-    kept = leave_out_rivals(results, question, [Turn(text) for text in said])
+    kept = drop_rivals_not_discussed(results, question, [Turn(text) for text in said])
     return [" › ".join(one.memory.metadata["headings"]) for one in kept]
 
 
@@ -69,5 +69,5 @@ def test_a_word_that_its_own_text_writes_small_is_no_name():
 
 def test_without_headings_the_title_tells_siblings_apart():
     halo, slate = chunk(title="Router Halo"), chunk(title="Router Slate")
-    kept = leave_out_rivals([slate, halo], QUESTION, [Turn("It is a Halo.")])
+    kept = drop_rivals_not_discussed([slate, halo], QUESTION, [Turn("It is a Halo.")])
     assert [one.memory.metadata["title"] for one in kept] == ["Router Halo"]

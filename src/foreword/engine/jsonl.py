@@ -21,7 +21,7 @@ _SET_WHEN_STORED = ("workspace", "hash", "tokens")
 _TIMES = ("created_at", "valid_from")
 
 
-def item_line(item: Item) -> str:
+def item_as_json_line(item: Item) -> str:
     """An item as one line of JSON; fields with their default value are left out."""
     body: dict[str, Any] = {}
     for field in fields(Item):
@@ -32,13 +32,13 @@ def item_line(item: Item) -> str:
     return json.dumps(body, ensure_ascii=False)
 
 
-def relation_line(relation: Relation) -> str:
+def relation_as_json_line(relation: Relation) -> str:
     """A relation as one line of JSON."""
     body = {field.name: _value_for_json(getattr(relation, field.name)) for field in fields(Relation)}
     return json.dumps(body, ensure_ascii=False)
 
 
-def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[Item | Relation]:
+def parse_exported_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[Item | Relation]:
     """The items and relations in the lines; those without a time get `now`. Raises ValidationError."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
