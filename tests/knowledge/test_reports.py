@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.knowledge.reports import are_unrelated_reports, is_report
+from foreword.knowledge.reports import are_about_different_tickets, are_unrelated_reports, is_report
 from foreword.types import Item, Source
 
 
@@ -64,3 +64,31 @@ def test_reports_on_the_same_are_related(newer, older):
 def test_what_a_user_says_is_no_report_of_work():
     told = Item("I added a note to CHANGELOG.md.", "w", kind="turn")
     assert not are_unrelated_reports(told, agent("I updated README.md."))
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (
+            agent("The cause of the double booking: SH-138 dropped the row lock from reserve()."),
+            agent("The deadlock of checkout came from locks in another order, cured in SH-112."),
+        ),
+        (agent("#482 is cured by a longer timeout."), agent("#471 was a timeout of the proxy.")),
+    ],
+)
+def test_what_an_agent_says_of_two_tickets_is_about_two_things(newer, older):
+    assert are_about_different_tickets(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (agent("SH-112 was not cured: sweeps still block."), agent("The deadlock is cured in SH-112.")),
+        (agent("The deadlock is no longer part of SH-112, see SH-140."), agent("The deadlock is SH-112.")),
+        (agent("The deadlock moved to SH-140."), agent("The deadlock is SH-112.")),
+        (agent("The log is in UTF-16."), agent("The log is in UTF-8.")),
+        (Item("It is SH-140.", "w", kind="turn"), agent("The deadlock is SH-112.")),
+    ],
+)
+def test_a_common_ticket_a_move_or_a_user_may_replace_what_was_said(newer, older):
+    assert not are_about_different_tickets(newer, older)

@@ -26,7 +26,7 @@ from foreword.knowledge.corrections import (
 )
 from foreword.knowledge.parts import changes_only_part
 from foreword.knowledge.progress_cues import cue_pattern, takes_back
-from foreword.knowledge.reports import are_unrelated_reports, is_report
+from foreword.knowledge.reports import are_about_different_tickets, are_unrelated_reports, is_report
 from foreword.knowledge.stated_values import closeness_of_fit, read_values, values_by_kind
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
@@ -243,8 +243,11 @@ def _min_chance_to_replace(newer: Item, older: Item) -> float:
 
     It is high where one can hardly make the other untrue: in talk, for events and moods, beside courtesies;
     less so if a number or a time differs, or something is taken back. It is as high for what restates the
-    older item, and between commits that change different files. Unrelated reports never replace each other.
+    older item, and between commits that change different files. Unrelated reports, and what an agent says of
+    different tickets, never replace each other.
     """
+    if are_about_different_tickets(newer, older):
+        return _NEVER
     if are_unrelated_reports(newer, older) and not takes_back(newer.text):
         return _NEVER
     if _may_restate(newer, older) or _commits_share_no_file(newer, older):

@@ -30,6 +30,11 @@ _MOVES = re.compile(r"\b(?:moved|renamed|switched|replaced|instead|no longer|fro
 """Words by which a report says that something is elsewhere, or otherwise, than it was."""
 
 _FILE = re.compile(r"(?<![\w.@])(?:[\w.-]+/)*(?:\.[a-z][\w-]+|[\w-]{2,}\.[a-z][a-z0-9]{0,4})\b")
+_TICKET = re.compile(
+    r"\b(?!(?:UTF|SHA|ISO|RFC|AES|RSA|ES|CVE)-)[A-Z][A-Z0-9]{1,9}-\d{1,6}\b|(?<!\w)#\d{1,6}\b"
+)
+"""A piece of work by its number: `LH-112`, `#482`. Names of standards look alike and are none."""
+
 _SAY_LITTLE = frozenset(
     {"new", "file", "files", "test", "tests", "line", "lines", "code", "entry", "changes"}
 )
@@ -55,6 +60,14 @@ def are_unrelated_reports(newer: Item, older: Item) -> bool:
     if _is_change_of_file(newer) or _is_change_of_file(older):
         return False
     return not related
+
+
+def are_about_different_tickets(newer: Item, older: Item) -> bool:
+    """Whether an agent said both, of different tickets, and does not say that anything moved between them."""
+    tickets = [set(_TICKET.findall(item.text)) for item in (newer, older) if item.source.trust == "agent"]
+    if len(tickets) < 2 or not all(tickets) or tickets[0] & tickets[1]:
+        return False
+    return not _MOVES.search(fold_case(newer.text))
 
 
 def _is_change_or_report(item: Item) -> bool:

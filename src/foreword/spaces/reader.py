@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "952cb70f62645b9a6d3ca10b21074e633af5510dbb83b613be1fa4564680cfdb",
-        GRAPH: "2e3ed3e4c806a887178ef4911adb88a0a2f2b1998fdebde627560879efcd5ae9",
+        WEIGHTS: "671bfc3f44587d4fb15042b6e71e43d14224ba67ad6d1e67023490a129d7340e",
+        GRAPH: "b260a1ded2162a5ebfa9ca53ab0971c098ccb53d01fdbf60fd93801f9fab375c",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
