@@ -388,6 +388,11 @@ PIECES = [
 mixtures = st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=6), max_size=12).map("".join)
 
 
+def test_a_mark_that_parts_a_word_from_a_key_lets_the_word_announce_what_follows():
+    key = _fill_template("p8e-{a32}", random.Random(5))
+    assert redact(f"ПАРОЛ{key} hunter2") == "ПАРОЛ[redacted:adobe] [redacted:password]"
+
+
 @settings(max_examples=5 * settings().max_examples)
 @given(mixtures)
 def test_redacting_twice_changes_nothing(text):

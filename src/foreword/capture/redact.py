@@ -51,6 +51,9 @@ _IMAGE_DATA = re.compile(
     # The first letters are those of a PNG, a JPEG, a GIF and a WebP.
     r"(?:data:image/[\w.+-]{1,40};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{48,}={0,2}"
 )
+_MAX_ROUNDS = 4
+"""At most how often a text is searched for what the marks of the search before brought to light."""
+
 _MIN_CHARACTERS = len("<private")  # a shorter text has no secret
 
 
@@ -82,7 +85,21 @@ def redact_file_text(text: str) -> str:
 def _replace_secrets_with_marks(
     text: str, *, keep_lines: bool = False, found: dict[str, str] | None = None
 ) -> str:
-    """The text with a mark in place of each secret; with `keep_lines`, its line breaks stay."""
+    """The text with a mark in place of each secret; with `keep_lines`, its line breaks stay.
+
+    A mark may part a word from the secret that it was joined to, so that it announces another one: the text
+    is searched again until nothing is found.
+    """
+    for _ in range(_MAX_ROUNDS):
+        marked = _replace_secrets_once(text, keep_lines=keep_lines, found=found)
+        if marked is text:
+            break
+        text = marked
+    return text
+
+
+def _replace_secrets_once(text: str, *, keep_lines: bool, found: dict[str, str] | None) -> str:
+    """The text with a mark in place of each secret that is found in it now; the same object without any."""
     pieces, at = [], 0
     for secret in find_secrets(text):
         if found is not None:
