@@ -20,7 +20,6 @@ MAY_IMPORT = {
     "errors": set(),
     "log": {"capture.redact"},
     "workspace": set(),
-    "lazy": set(),
     "text": GROUND,
     "config": GROUND,
     "options": GROUND,
@@ -33,12 +32,11 @@ MAY_IMPORT = {
     "knowledge": TOOLS | CONTRACTS | {"capture.runs.run", "capture.runs.scope"},
     "pipeline": TOOLS | CONTRACTS | {"recall", "compose.fit"},
     "recipes": TOOLS | CONTRACTS | {"workspace", "capture", "compose", "recall", "knowledge", "pipeline"},
-    "engine": TOOLS
-    | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store", "lazy"},
+    "engine": TOOLS | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store"},
     "indexing": TOOLS | {"capture", "compose", "store.base", "engine"},
     # The documents' names: each module only gathers them from where they live.
     "coding": {"compose", "recall", "recipes"},
-    "assembled": {"compose", "errors", "indexing", "knowledge", "lazy", "recipes"},
+    "assembled": {"compose", "errors", "indexing", "knowledge", "recipes", "engine.public_names"},
     "dialogue": {"compose", "indexing", "knowledge", "recipes", "types"},
     "gap": {"recipes"},
     "edges": TOOLS

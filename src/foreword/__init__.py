@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.lazy import load_public_name
+from foreword.engine.public_names import load_public_name
 
 __version__ = "0.1.0"
 

@@ -109,9 +109,24 @@ def until(condition, reason):
     return value
 
 
+def until_none(list_left, reason):
+    """Wait until nothing is left; fails with the reason if for two minutes nothing becomes less."""
+    left, ends = len(list_left()), time.monotonic() + SECONDS
+    while left:
+        assert time.monotonic() < ends, f"{reason}: {left} left"
+        time.sleep(0.01)
+        if (now := len(list_left())) < left:
+            left, ends = now, time.monotonic() + SECONDS
+
+
 @pytest.fixture(name="until")
 def _until():
     return until
+
+
+@pytest.fixture(name="until_none")
+def _until_none():
+    return until_none
 
 
 @dataclass(frozen=True)

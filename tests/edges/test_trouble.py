@@ -239,6 +239,7 @@ def test_databases_that_cannot_be_written_are_told_when_a_session_begins(engine,
         {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path), "source": "startup"}
     )
     answer, _ = run_with_read_only_folder(home / "workspaces", "hook", "--direct", text=event)
+    assert "Foreword recalls in this project, but keeps nothing new" in answer["systemMessage"]
     assert "workspaces" in answer["systemMessage"]
     assert "cannot be written to" in answer["systemMessage"]
 

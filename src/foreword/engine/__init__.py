@@ -21,7 +21,7 @@ a `CacheConfig` for its `EmbeddingCache`, and a `Tokenizer` (`TiktokenTokenizer`
 
 from __future__ import annotations
 
-from foreword.lazy import load_public_name
+from foreword.engine.public_names import load_public_name
 
 _HOMES = {
     "foreword.engine.context_engine": ("ContextEngine",),

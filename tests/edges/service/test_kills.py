@@ -203,7 +203,7 @@ def settle(world, serve_until_empty):
 
 
 @pytest.fixture
-def serve_until_empty(home, until, spool_files, processes_of):
+def serve_until_empty(home, until, until_none, spool_files, processes_of):
     """Run a real service until nothing waits in the spool, once no hook is on its way to it."""
 
     def run():
@@ -216,7 +216,7 @@ def serve_until_empty(home, until, spool_files, processes_of):
         with subprocess.Popen([sys.executable, "-P", "-m", "foreword.edges.service"]) as service:
             try:
                 until(lambda: (home / "run" / "service.sock").exists(), "no service comes up")
-                until(lambda: not spool_files(), "the spool is never empty")
+                until_none(spool_files, "the spool is never empty")
             finally:
                 service.terminate()
                 service.wait(120)

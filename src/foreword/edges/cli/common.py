@@ -175,6 +175,18 @@ def make_date_option_reader(
     return read_date_option
 
 
+def since_option(name: str = "since") -> Callable[[Any], Any]:
+    """The option --since, whose date the command gets as `name`."""
+    help_text = "Not before: a date, or an age such as 3d."
+    return click.option("--since", name, callback=make_date_option_reader(), metavar="T", help=help_text)
+
+
+def until_option(name: str = "until") -> Callable[[Any], Any]:
+    """The option --until, whose date the command gets as `name`."""
+    help_text, reader = "Not after; a date means its whole day.", make_date_option_reader(end=True)
+    return click.option("--until", name, callback=reader, metavar="T", help=help_text)
+
+
 def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
     """The time that a date, a datetime or an age such as 3d means; raises ValueError for others.
 

@@ -13,11 +13,12 @@ from foreword.edges.cli.common import (
     CliCall,
     OptionValue,
     command,
-    make_date_option_reader,
     make_vectors,
     no_embed_option,
     open_engine,
     read_text_argument,
+    since_option,
+    until_option,
     without_encoder,
 )
 from foreword.engine.browsing import Browser, displayable_metadata, name_relation
@@ -48,18 +49,8 @@ _SHORT_ID = 12
 @click.option("--session", metavar="S", help="Only of this session.")
 @click.option("--source", metavar="S", help="Only what this source wrote.")
 @click.option("--trust", type=click.Choice(TRUSTS), help="Only what is trusted so far.")
-@click.option(
-    "--since",
-    callback=make_date_option_reader(),
-    metavar="T",
-    help="Not before: a date, or an age such as 3d.",
-)
-@click.option(
-    "--until",
-    callback=make_date_option_reader(end=True),
-    metavar="T",
-    help="Not after; a date means its day.",
-)
+@since_option()
+@until_option()
 @click.option(
     "--replaced", "holds", flag_value=False, type=bool, default=None, help="Only what was replaced."
 )

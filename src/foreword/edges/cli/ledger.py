@@ -12,10 +12,11 @@ from foreword.edges.cli.common import (
     CliCall,
     OptionValue,
     command,
-    make_date_option_reader,
     make_vectors,
     open_engine,
     read_text_argument,
+    since_option,
+    until_option,
 )
 
 if TYPE_CHECKING:
@@ -66,18 +67,8 @@ def open_ends(call: CliCall, closed_id: str | None) -> int:
     'foreword decisions --add "Amounts are stored in cents." --kind rule',
 )
 @click.option("--about", default="", metavar="WORDS", help="Only those that have one of these words.")
-@click.option(
-    "--since",
-    callback=make_date_option_reader(),
-    metavar="T",
-    help="Not before: a date, or an age such as 3d.",
-)
-@click.option(
-    "--until",
-    callback=make_date_option_reader(end=True),
-    metavar="T",
-    help="Not after; a date means its day.",
-)
+@since_option()
+@until_option()
 @_close_option
 @_correct_option
 @click.option("--add", "added", metavar="TEXT", help="Keep TEXT as one more; - reads it from stdin.")

@@ -19,12 +19,13 @@ from foreword.edges.cli.common import (
     command,
     deadline_option,
     lane_option,
-    make_date_option_reader,
     make_vectors,
     no_embed_option,
     open_engine,
     read_text_argument,
+    since_option,
     text_option,
+    until_option,
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
@@ -151,20 +152,8 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
     "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; may be repeated."
 )
 @click.option("--type", "memory_types", multiple=True, metavar="T", help="Only this type; may be repeated.")
-@click.option(
-    "--since",
-    "date_from",
-    callback=make_date_option_reader(),
-    metavar="T",
-    help="Not before: a date, or an age such as 3d.",
-)
-@click.option(
-    "--until",
-    "date_to",
-    callback=make_date_option_reader(end=True),
-    metavar="T",
-    help="Not after; a date means its whole day.",
-)
+@since_option("date_from")
+@until_option("date_to")
 @click.option("--min-confidence", type=float, default=0.0, metavar="F", help="Only what is at least so sure.")
 @click.option("--session", metavar="S", help="Only from this session.")
 @click.option("--conversation", "conversation_id", metavar="C", help="Only from this conversation.")

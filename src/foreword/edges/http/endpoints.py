@@ -105,7 +105,8 @@ def list_endpoints(
 ) -> tuple[Endpoint, ...]:
     """All endpoints, apart from MCP and the page."""
     table = [
-        *_list_engine_endpoints(engine),
+        *_list_asking_endpoints(engine),
+        *_list_reading_endpoints(engine),
         Endpoint(
             "status", "GET", "/v1/status", "Say how the service is.",
             lambda _: dict(status()), wire.ObjectAnswer, fails=(503,),
@@ -133,8 +134,8 @@ def list_endpoints(
     return tuple(table)
 
 
-def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
-    """The endpoints that call the engine."""
+def _list_asking_endpoints(engine: ContextEngine) -> list[Endpoint]:
+    """The endpoints that ask or tell the engine something."""
     handlers, stored, sought = _EngineHandlers(engine), (503,), (502, 503)
     return [
         Endpoint(
@@ -170,6 +171,13 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
             handlers.forget, wire.ForgetAnswer, wire.ForgetQuestion, fails=stored,
             seconds=lambda _: _SECONDS_TO_FORGET,
         ),
+    ]  # fmt: skip
+
+
+def _list_reading_endpoints(engine: ContextEngine) -> list[Endpoint]:
+    """The endpoints for what is stored, by its id or as a whole."""
+    handlers, stored = _EngineHandlers(engine), (503,)
+    return [
         Endpoint(
             "item", "GET", "/v1/items/{id}", "Give one item.",
             lambda call: calls.get_item(engine, call.workspace, call.id),

@@ -111,12 +111,14 @@ class Responder:
         if event.name != "SessionStart":
             return ""
         store, workspace = self._engine.store, workspace_of(Path(event.folder))
+        what = "is off in this project"
         try:
+            store.get(workspace, "")
+            what = "recalls in this project, but keeps nothing new"
             if isinstance(store, SqliteStore):
                 store.check_writable(workspace)
-            store.get(workspace, "")
         except StorageError as error:
-            return f"Foreword is off in this project: {error}. For more: foreword doctor"
+            return f"Foreword {what}: {error}. For more: foreword doctor"
         return ""
 
     def capture(self, payload: bytes, at: datetime) -> None:
