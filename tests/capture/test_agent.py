@@ -17,7 +17,7 @@ from foreword.capture.agent import (
     first_text,
     first_text_field,
     items_from_event,
-    limit_json,
+    limit_and_clean_json,
     parse_hook_event,
     parse_json_object,
     read_outcome,
@@ -416,7 +416,7 @@ def test_the_same_payload_at_the_same_moment_is_the_same_item():
 
 @given(anything)
 def test_any_json_becomes_sound_json_and_text(value):
-    made = limit_json(json.loads(json.dumps(value)))
+    made = limit_and_clean_json(json.loads(json.dumps(value)))
     assert json.dumps(made, ensure_ascii=False).encode().decode()
     assert answer_text(made).encode().decode() == answer_text(made)
     assert re.fullmatch(r"(exit -?\d+|failed|interrupted)?", read_outcome(made, answer_text(made)))
@@ -432,17 +432,17 @@ def test_labels_are_short_lines_and_words_are_text(body):
 
 def test_small_values_pass_unchanged():
     value = {"a": [1, 2.5, None, True, "é"], "b": {"c": "d"}}
-    assert limit_json(value) == value
+    assert limit_and_clean_json(value) == value
 
 
 def test_texts_keys_depth_and_width_are_bounded():
-    assert len(limit_json("x" * (MAX_TEXT_CHARACTERS * 2))) < MAX_TEXT_CHARACTERS + 100
-    assert max(map(len, limit_json({"k" * 10_000: 1}))) == 4_000
-    assert len(limit_json([1] * 10_000)) <= 2_000
+    assert len(limit_and_clean_json("x" * (MAX_TEXT_CHARACTERS * 2))) < MAX_TEXT_CHARACTERS + 100
+    assert max(map(len, limit_and_clean_json({"k" * 10_000: 1}))) == 4_000
+    assert len(limit_and_clean_json([1] * 10_000)) <= 2_000
     nested = []
     for _ in range(500):
         nested = [nested]
-    assert json.dumps(limit_json(nested)).count("[") < 12
+    assert json.dumps(limit_and_clean_json(nested)).count("[") < 12
 
 
 def test_only_an_object_is_read_from_a_text():

@@ -105,7 +105,7 @@ def parse_hook_event(
     name = _read_event_name(body) if isinstance(body, dict) else ""
     if not name:
         return None
-    answer = limit_json(
+    answer = limit_and_clean_json(
         next((body[key] for key in ("tool_response", "tool_output", "error") if key in body), None)
     )
     output = answer_text(answer)
@@ -138,7 +138,7 @@ def _read_event_name(body: Mapping[str, Any]) -> str:
 
 def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """A tool's input as an object, from whichever field and in whichever form the agent sent it."""
-    tool_input = limit_json(
+    tool_input = limit_and_clean_json(
         next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {})
     )
     if isinstance(tool_input, str):  # some agents pass the arguments as the model wrote them
@@ -246,7 +246,7 @@ _EXIT_CODE = re.compile(
 )
 
 
-def limit_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+def limit_and_clean_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value, limited in depth, number of values and length of texts, without NUL and private spans.
 
     Private spans are removed before any text is cut, because a cut could remove the mark and leave the span.
@@ -287,7 +287,7 @@ def first_text_field(body: Mapping[str, Any], *names: str) -> str:
 
 def first_text(body: Mapping[str, Any], *names: str) -> str:
     """The text of the first of these fields that has one, whatever its shape; "" if none has."""
-    texts = (answer_text(limit_json(body.get(name))) for name in names)
+    texts = (answer_text(limit_and_clean_json(body.get(name))) for name in names)
     return next((text for text in texts if text.strip()), "")
 
 
@@ -299,7 +299,7 @@ def parse_json_object(text: str) -> Any:  # noqa: ANN401  (any JSON)
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return limit_json(value) if isinstance(value, dict) else text
+    return limit_and_clean_json(value) if isinstance(value, dict) else text
 
 
 def answer_text(value: Any) -> str:  # noqa: ANN401  (any JSON)

@@ -136,7 +136,9 @@ def redact_json(value: Any, found: dict[str, str] | None = None) -> Any:  # noqa
                 pending.append((copy, member_key, redact(_member_name(inner, key))))
         elif isinstance(inner, (list, tuple)):
             holder[place] = items = _continue_private_spans(inner)
-            pending += [(items, index, _list_member_name(items, index, name)) for index in range(len(items))]
+            pending += [
+                (items, index, _preceding_option_or_name(items, index, name)) for index in range(len(items))
+            ]
     return root[0]
 
 
@@ -163,7 +165,7 @@ def _member_name(members: dict[Any, Any], key: Any) -> str:  # noqa: ANN401
     return label if isinstance(label, str) else ""
 
 
-def _list_member_name(members: list[Any], index: int, name: str) -> str:
+def _preceding_option_or_name(members: list[Any], index: int, name: str) -> str:
     """The name of a list's member: the option before it, as in a command's words, else the list's name."""
     before = members[index - 1] if index else None
     return before.lstrip("-") if isinstance(before, str) and before.startswith("-") else name

@@ -34,7 +34,9 @@ SESSION_MAX_WORDS = 100
 BRIEF_MAX_WORDS = 20
 BRIEF_MEMORIES = 3
 
-_ALERT_WORDS = 20
+_ALERT_WORDS, _ALERT_QUERY_WORDS = 12, 6
+"""At most how many words of what was left are told, and of the query, which the agent reads anyway."""
+
 _LEAST_SIMILARITY = 0.05
 """A similarity below this is called small: as a number it would look like a mistake."""
 
@@ -248,7 +250,7 @@ class ContextFormatter:
         """The lines about shifts of activity; if there is a query, the first line is about it."""
         if not self.query.strip():
             return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
-        about = _escaped_summary(self.query, _ALERT_WORDS)
+        about = _escaped_summary(self.query, _ALERT_QUERY_WORDS)
         first = f'Your current query about "{about}" has low similarity to recent work.'
         lines = [
             f"Recent context{_attribution_before_colon(source)}: {said} ({_describe_similarity(alert)})"

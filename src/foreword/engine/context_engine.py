@@ -331,7 +331,7 @@ class ContextEngine:
         self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
     ) -> pipeline.SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
-        return self._draft(self._text_query(query, workspace, options), options, recipe, budget)
+        return self._begin_draft(self._text_query(query, workspace, options), options, recipe, budget)
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
@@ -490,7 +490,9 @@ class ContextEngine:
         expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
         return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)
 
-    def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.SearchDraft:
+    def _begin_draft(
+        self, query: Query, options: SearchOptions, recipe: str, budget: int
+    ) -> pipeline.SearchDraft:
         blends = self._blends.get(query.workspace, BLENDS)
         kit = replace(self.kit, blends=blends, reranker=self._reranker if options.reranks else None)
         depth = options.relationship_depth if options.include_relationships else 0
@@ -499,7 +501,7 @@ class ContextEngine:
         )
 
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
-        return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
+        return list(pipeline.run(self._begin_draft(query, options, "search", 0), pipeline.SEARCH).results)
 
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
         from foreword.recipes import chat  # other recipes do without it, and it takes long to import
@@ -512,7 +514,9 @@ class ContextEngine:
             pipeline.FLOOR if options.floor is None else options.floor,
             include_metadata=options.include_metadata,
         )
-        draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
+        draft = self._begin_draft(
+            query, options, template.name, options.token_budget or self.settings.token_budget
+        )
         kit = draft.kit.with_reader(self.reader)
         draft = pipeline.run(replace(draft, kit=kit, session=options.asked_in), stages)
         receipt = pipeline.make_receipt(draft)

@@ -59,10 +59,10 @@ def open_store(settings: Settings, address: str) -> Store:
     reason = partial(reason_to_keep_nothing, settings.home)
     vectors: Any = None
     if settings.vectors:
-        from foreword.store.purged_tenants import PurgedTenants
         from foreword.store.qdrant import QdrantVectors
+        from foreword.store.tenants_to_purge import TenantsToPurge
 
-        vectors = QdrantVectors(settings.vectors, PurgedTenants(settings.home))
+        vectors = QdrantVectors(settings.vectors, TenantsToPurge(settings.home))
     if address == LOCAL:
         from foreword.store.sqlite import SqliteStore
 

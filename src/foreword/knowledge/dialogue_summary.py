@@ -96,7 +96,7 @@ class ExtractiveSummarizer:
             sources = _Sources(conversation, since, self._find_replacing)
             for text in beside.told:
                 sources.mark_told(text)
-            return _Draft(sources, self._tokenizer, max_tokens).write()
+            return _Draft(sources, self._tokenizer, max_tokens).write_best_sentences()
 
     def _update_weights(self, spoken: list[Turn], since: list[Turn]) -> ConversationWeights:
         """The weights of the conversation that begins with the same turn, updated with these turns."""
@@ -300,7 +300,7 @@ class _Draft:
         self._text_by_sentence: dict[Sentence, str] = {}
         self._misfits = 0
 
-    def write(self) -> str:
+    def write_best_sentences(self) -> str:
         """The best sentences, as many as fit; if none fits, the beginning of the best one."""
         weighed, important = self._conversation.weigh(), self._conversation.important_sentences()
         self._sources.note_candidates((*weighed, *important))

@@ -228,7 +228,7 @@ def _make_value(kind: str, match: re.Match[str]) -> Value | None:
                 return None  # the beginning of "2AA"
             return Value(kind, (_number_in_figures(written),), _unit_of(match))
         case "date" | "month":
-            return Value(kind, tuple(_words_of_date(written)))
+            return Value(kind, tuple(_normalize_date_parts(written)))
         case "day":
             return Value(kind, (written.rstrip("s"),))
         case "version":
@@ -261,7 +261,7 @@ def _unit_after(match: re.Match[str]) -> str:
     return _DIMENSION_OF_UNIT.get(after["unit"], "") if after else ""
 
 
-def _words_of_date(written: str) -> Iterator[str]:
+def _normalize_date_parts(written: str) -> Iterator[str]:
     """The numbers of a date, without zeros before them; the name of a month becomes one that is marked."""
     for word in re.findall(r"[a-z]+|\d+", written):
         if word.isdigit():

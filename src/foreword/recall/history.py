@@ -48,7 +48,7 @@ def find_contradictions(
         one
         for one in related
         if (_contradicts(one, older) and _is_likely_successor(one, logits, logits.get(older.id)))
-        or (_has_relation_to_older(one, older.id) and _is_known_and_near(one, result, logits, held or {}))
+        or (_has_relation_to_older(one, older.id) and _is_held_and_as_near(one, result, logits, held or {}))
     ]
     later = [
         one
@@ -126,7 +126,7 @@ def _follows_from_less_trusted(item: Item, other: Item) -> bool:
     return TRUSTS.index(item.source.trust) > TRUSTS.index(other.source.trust)
 
 
-def _is_known_and_near(
+def _is_held_and_as_near(
     related: RelatedMemory, older: SearchResult, logits: Mapping[str, float], held: Mapping[str, float]
 ) -> bool:
     """Whether a related memory was not read since the context holds it, and is about as near as the older."""

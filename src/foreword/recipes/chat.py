@@ -109,7 +109,9 @@ def add_related(draft: SearchDraft) -> SearchDraft:
     results = drop_excerpts_of_short_memories(draft.results)
     reached = follow_relations(results) if draft.relationship_depth else _find_related_answers(draft, results)
     reached_by_id = {one.memory.id: one for one in reached}
-    linked = [_add_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
+    linked = [
+        _copy_link_and_excerpt(result, reached_by_id.pop(result.memory.id, None), draft) for result in results
+    ]
     related = _restore_dropped_scores(draft, list(reached_by_id.values()))
     most = draft.query.limit
     kept, over = related[:most], related[most : most + MAX_NEAR_MISSES]
@@ -130,7 +132,9 @@ def _find_related_answers(draft: SearchDraft, results: Sequence[SearchResult]) -
     return follow_relations_to_answers(linked, query.text)
 
 
-def _add_link(result: SearchResult, reached: SearchResult | None, draft: SearchDraft) -> SearchResult:
+def _copy_link_and_excerpt(
+    result: SearchResult, reached: SearchResult | None, draft: SearchDraft
+) -> SearchResult:
     """A result with its link to an earlier one and the excerpt for it, if the link is to be shown."""
     if reached is None or not (draft.relationship_depth or result.excerpt):
         return result

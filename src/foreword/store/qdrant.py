@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from foreword.store.base import Operation
     from foreword.store.exchange import Outbox, Point
-    from foreword.store.purged_tenants import PurgedTenants
+    from foreword.store.tenants_to_purge import TenantsToPurge
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, VectorProbe
 
@@ -92,7 +92,7 @@ class QdrantRows(Protocol):
 class QdrantVectors(VectorPart[QdrantRows]):
     """Vectors on a Qdrant server: `qdrant://[key@]host:port`, or `qdrants://…` for TLS."""
 
-    def __init__(self, url: str, purged: PurgedTenants | None = None) -> None:
+    def __init__(self, url: str, purged: TenantsToPurge | None = None) -> None:
         self.shown_url, key = _read_url(url)
         self._purged = purged
         self._client = QdrantClient(

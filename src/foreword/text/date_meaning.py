@@ -185,7 +185,7 @@ def _read_numeric(words: str, moment: Moment) -> TimeSpan | None:
     return _span_of_day(moment.day(year, first, second)) if second > 12 else None
 
 
-def _read_part_of_year(words: str, moment: Moment) -> TimeSpan | None:
+def _read_quarter_or_half_year(words: str, moment: Moment) -> TimeSpan | None:
     """The quarter or half year of words such as `Q3` or `second half of 2026`."""
     months = 6 if "h" in re.sub("third|fourth", "", words.split("quarter", maxsplit=1)[0]) else 3
     numbers = [int(number) for number in _NUMBER.findall(words)]
@@ -441,7 +441,7 @@ _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
     "iso": _read_iso,
     "week": _read_week,
     "numeric": _read_numeric,
-    "part": _read_part_of_year,
+    "part": _read_quarter_or_half_year,
     "day_month": _read_day_month,
     "month_year": _read_month,
     "month": _read_month,

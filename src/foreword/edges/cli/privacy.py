@@ -17,7 +17,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, read_duration
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, StoreAway, ValidationError
-from foreword.store.purged_tenants import PurgedTenants
+from foreword.store.tenants_to_purge import TenantsToPurge
 from foreword.text.numbers import number_with_noun
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _purge_with_vectors(settings: Settings) -> Iterator[str]:
 
     found = dict(SqliteStore(settings.workspaces).list_tenants())
     tenants = list(filter(None, found.values()))
-    purged = PurgedTenants(settings.home)
+    purged = TenantsToPurge(settings.home)
     server = _open_vector_server(settings, purged)
     if server is not None:
         purged.add(server.shown_url, tenants)
@@ -153,7 +153,7 @@ def _purge_with_vectors(settings: Settings) -> Iterator[str]:
             server.close()
 
 
-def _open_vector_server(settings: Settings, purged: PurgedTenants) -> QdrantVectors | None:
+def _open_vector_server(settings: Settings, purged: TenantsToPurge) -> QdrantVectors | None:
     """The vector server of the settings, if they name one."""
     if not settings.vectors:
         return None

@@ -42,7 +42,7 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
         "budget/strategy": type(conversation.strategy).__name__,
         **dict(_history_path_values(content.history, compressed.level, count)),
         **dict(_entity_path_values(content, count)),
-        **dict(_user_path_values(content)),
+        **dict(_user_values_by_path(content)),
         "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
@@ -90,7 +90,7 @@ def _entity_path_values(content: ContextContent, count: Count) -> Pairs:
             yield f"entities/{at}/attributes/{name}", value
 
 
-def _user_path_values(content: ContextContent) -> Pairs:
+def _user_values_by_path(content: ContextContent) -> Pairs:
     yield "user/count", len(content.user.lines)
     yield "user/total_tokens", content.user.token_count
     for at, line in enumerate(content.user.lines):

@@ -116,7 +116,7 @@ def merge_payloads(current: object, new: object) -> dict[str, Any]:
     merged: dict[str, dict[str, Any]] = {}
     for context in _drop_contexts_of_gaps(contexts_in_payload(before), closing) + contexts_in_payload(new):
         name = content_hash(str(context.get("content", "")))
-        merged[name] = _merge_contexts(merged.get(name), context)
+        merged[name] = _join_gaps_of_equal_contexts(merged.get(name), context)
     still_open = {**_as_mapping(before.get("open")), **opened}
     return {
         **before,
@@ -178,7 +178,7 @@ def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -
     since = [
         one for one in held if _given_at(one) > asked and content_hash(str(one.get("content"))) in wanted
     ]
-    return [_merge_contexts(one, {"metadata": {GAPS: [key]}}) for one in since]
+    return [_join_gaps_of_equal_contexts(one, {"metadata": {GAPS: [key]}}) for one in since]
 
 
 def drop_oldest_gaps(
@@ -255,7 +255,7 @@ def _drop_contexts_of_gaps(contexts: Sequence[dict[str, Any]], closed: Sequence[
     return kept
 
 
-def _merge_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+def _join_gaps_of_equal_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
     """The first of two equal contexts, with the gaps of both; the second if there is no first."""
     if one is None:
         return other

@@ -142,7 +142,7 @@ class PostgresStore(Store):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
-        deadline = earliest(_earliest_deadline(operations), current_deadline())
+        deadline = earliest(_deadline_if_all_expire(operations), current_deadline())
         attempt = _Attempt(workspace, operations, deadline)
         with translate_errors(self.shown_url):
             try:
@@ -423,7 +423,7 @@ class _PostedWrites:
                 done.set_result(None)
 
 
-def _earliest_deadline(operations: Sequence[Operation[Any]]) -> float | None:
+def _deadline_if_all_expire(operations: Sequence[Operation[Any]]) -> float | None:
     """The earliest deadline of a batch that only searches; None if something in it has no deadline."""
     expiries = [operation.expires for operation in operations if isinstance(operation, base.Search)]
     given = [expires for expires in expiries if expires is not None]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOLDER = "vectors-to-remove"
 
 
-class PurgedTenants:
+class TenantsToPurge:
     """The tenants that servers have to delete, in a folder under the home. Safe for many processes."""
 
     def __init__(self, home: Path) -> None:
