@@ -132,7 +132,7 @@ def _override_settings(
     known = {field.name: field for field in fields(Settings) if field.name != "home"}
     changes: dict[str, Any] = {}
     for name, value in values.items():
-        place = _describe_place(origin, text, name)
+        place = _describe_place_of_setting(origin, text, name)
         if name not in known:
             raise ValidationError(f"unknown setting {name!r} in {place}; there are: {', '.join(known)}")
         changes[name] = _convert_setting(name, value, type(known[name].default), place)
@@ -144,7 +144,7 @@ def _override_settings(
     return replace(settings, **changes)
 
 
-def _describe_place(origin: str, text: str, name: str) -> str:
+def _describe_place_of_setting(origin: str, text: str, name: str) -> str:
     """The place of a setting, for errors: the origin and, if its text has the name, its line.
 
     The name stands before a `=`, or in the brackets of a table.
@@ -195,7 +195,7 @@ def load_project_settings(folder: Path) -> ProjectSettings:
         if not os.path.isfile(file):  # noqa: PTH113  (a folder that may not be looked into raises nothing)
             continue
         try:
-            is_off, patterns = _read_project_file(file)
+            is_off, patterns = _read_off_and_excludes(file)
         except ValidationError as error:
             is_off, patterns = True, ()
             off = off or str(error)
@@ -204,18 +204,20 @@ def load_project_settings(folder: Path) -> ProjectSettings:
     return ProjectSettings(off, tuple(exclude))
 
 
-def _read_project_file(file: Path) -> tuple[bool, tuple[str, ...]]:
+def _read_off_and_excludes(file: Path) -> tuple[bool, tuple[str, ...]]:
     """Whether a project's file says off, and its patterns; ValidationError if the file is not valid."""
     if file.stat().st_size > _MAX_PROJECT_FILE_BYTES:
         raise ValidationError(f"{file} has more than {_MAX_PROJECT_FILE_BYTES:,} bytes")
     values, origin, text = _read_toml_file(file)
     if unknown := sorted(set(values) - {"off", "exclude"}):
-        place = _describe_place(origin, text, unknown[0])
+        place = _describe_place_of_setting(origin, text, unknown[0])
         raise ValidationError(f"unknown setting {unknown[0]!r} in {place}; there are: off, exclude")
     is_off, patterns = values.get("off", False), values.get("exclude", [])
     if not isinstance(is_off, bool):
-        raise ValidationError(f"off in {_describe_place(origin, text, 'off')} must be true or false")
+        raise ValidationError(
+            f"off in {_describe_place_of_setting(origin, text, 'off')} must be true or false"
+        )
     if not isinstance(patterns, list) or not all(isinstance(one, str) and one.strip() for one in patterns):
-        place = _describe_place(origin, text, "exclude")
+        place = _describe_place_of_setting(origin, text, "exclude")
         raise ValidationError(f"exclude in {place} must be a list of paths or patterns")
     return is_off, tuple(patterns)

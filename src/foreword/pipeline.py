@@ -39,7 +39,7 @@ from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
 from foreword.text.numbers import number_with_noun
-from foreword.text.statements import only_asks
+from foreword.text.statements import is_bare_question
 from foreword.types import (
     ContextLine,
     DroppedResult,
@@ -50,7 +50,7 @@ from foreword.types import (
     Receipt,
     SearchResult,
     StageTime,
-    list_each_once,
+    keep_one_drop_per_item,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def run(draft: _Draft, stages: Sequence[Stage[_Draft]]) -> _Draft:
     """Pass the draft through the stages, and time each."""
     for stage in stages:
         started = time.perf_counter()
-        draft = _add_time(stage(draft), stage, started)
+        draft = _record_stage_time(stage(draft), stage, started)
     return draft
 
 
@@ -182,16 +182,16 @@ async def run_async(draft: _Draft, stages: Sequence[Stage[_Draft] | AsyncStage[_
     for stage in stages:
         started = time.perf_counter()
         outcome = stage(draft)
-        draft = _add_time(await outcome if inspect.isawaitable(outcome) else outcome, stage, started)
+        draft = _record_stage_time(await outcome if inspect.isawaitable(outcome) else outcome, stage, started)
     return draft
 
 
-def _add_time(draft: _Draft, stage: object, started: float) -> _Draft:
+def _record_stage_time(draft: _Draft, stage: object, started: float) -> _Draft:
     elapsed = (time.perf_counter() - started) * 1000
     return replace(draft, times=(*draft.times, StageTime(getattr(stage, "__name__", "stage"), elapsed)))
 
 
-def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
+def make_optional(stage: Stage[_Draft]) -> Stage[_Draft]:
     """The stage, made optional: if it fails, or the deadline has passed, the draft only gets a note."""
     name = getattr(stage, "__name__", "stage")
     part = name.replace("_", " ")
@@ -299,18 +299,18 @@ def drop_questions_and_summaries(draft: _SearchDraft) -> _SearchDraft:
 
 
 def _is_question_or_summary(item: Item) -> bool:
-    return item.kind == "summary" or (item.kind in _TALK and only_asks(item.text))
+    return item.kind == "summary" or (item.kind in _TALK and is_bare_question(item.text))
 
 
-def judge_best_with_reader(most: int) -> Stage[Any]:
-    """A stage in which the reader judges the best `most` candidates; those it has not read are dropped."""
+def judge_best_with_reader(max_candidates: int) -> Stage[Any]:
+    """A stage in which the reader judges the best `max_candidates`; those it has not read are dropped."""
 
     def read(draft: _SearchDraft) -> _SearchDraft:
         if draft.kit.reader is None or not draft.query.text.strip() or not draft.results:
             return draft
         order = sorted(draft.results, key=lambda result: -result.scores.get("blend", 0.0))
         try:
-            judged = judge_results_with_reader(order, draft.query, draft.kit.reader, most)
+            judged = judge_results_with_reader(order, draft.query, draft.kit.reader, max_candidates)
         except ContextError as error:
             return draft.with_notes(Note("read", f"failed: {error}"))
         if not judged:
@@ -348,10 +348,10 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
         kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     results = drop_told_as_history(kept.values())
-    return _fold_contradictions(replace(draft, results=results, dropped=(*earlier, *dropped)))
+    return _drop_told_as_contradiction(replace(draft, results=results, dropped=(*earlier, *dropped)))
 
 
-def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
+def _drop_told_as_contradiction(draft: _SearchDraft) -> _SearchDraft:
     """Drop results that another shows as its contradiction, unless they have a history of their own."""
     own = {result.memory.id for result in draft.results if result.history or result.later}
     pairs = ((item.id, result.memory.id) for result in draft.results for item in result.later)
@@ -494,7 +494,7 @@ def make_receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt
         for line in draft.lines
     ]
     told = {entry.item_id for entry in entries if entry.item_id}
-    left_out = [one for one in list_each_once(draft.dropped) if one.result.memory.id not in told]
+    left_out = [one for one in keep_one_drop_per_item(draft.dropped) if one.result.memory.id not in told]
     entries += [_receipt_entry(one.result, one.reason, one.detail) for one in left_out]
     return Receipt(
         id=secrets.token_hex(6),

@@ -21,12 +21,12 @@ def workspace_of(folder: Path) -> str:
     return str(here)
 
 
-def is_named_by(workspace: str, patterns: Iterable[str]) -> bool:
+def matches_any_pattern(workspace: str, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns names a workspace: whole, with `*` for any characters and no other sign."""
-    return any(_matches(workspace, pattern) for pattern in patterns)
+    return any(_matches_pattern(workspace, pattern) for pattern in patterns)
 
 
-def _matches(name: str, pattern: str) -> bool:
+def _matches_pattern(name: str, pattern: str) -> bool:
     """Whether a name is as a pattern says; takes time in proportion to both, whatever a stranger names."""
     first, *middle = pattern.split("*")
     if not middle:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.dates import date_span, find_dates
+from foreword.text.dates import find_dates, find_time_asked_about
 
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)  # a Sunday
 
@@ -48,7 +48,7 @@ def dates_in(text):
     ],
 )
 def test_the_time_a_question_names_is_understood(text, since, until):
-    span = date_span(text, NOW)
+    span = find_time_asked_about(text, NOW)
     assert (span.since.date().isoformat(), span.until.date().isoformat()) == (since, until)
     assert span.contains(span.since)
     assert not span.contains(span.until)
@@ -58,15 +58,15 @@ def test_the_time_a_question_names_is_understood(text, since, until):
     "text", ["may I ask", "31 February 2023", "version 3.12", "the last straw", "", "in 12 steps"]
 )
 def test_what_names_no_time_has_none(text):
-    assert date_span(text, NOW) is None
+    assert find_time_asked_about(text, NOW) is None
 
 
 def test_a_complete_date_or_a_past_time_wins_over_one_that_is_guessed():
-    assert brief(date_span("on Tuesday we spoke of the release of May 2023", NOW)) == (
+    assert brief(find_time_asked_about("on Tuesday we spoke of the release of May 2023", NOW)) == (
         "2023-05-01",
         "2023-06-01",
     )
-    assert brief(date_span("late May 2023", NOW)) == ("2023-05-01", "2023-06-01")
+    assert brief(find_time_asked_about("late May 2023", NOW)) == ("2023-05-01", "2023-06-01")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_complete_date_or_a_past_time_wins_over_one_that_is_guessed():
     ],
 )
 def test_a_question_may_name_its_time_loosely(text, since, until):
-    assert brief(date_span(text, NOW)) == (since, until)
+    assert brief(find_time_asked_about(text, NOW)) == (since, until)
 
 
 # What a text says ------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_words_are_found_where_they_stand_whatever_stands_before():
 
 def test_days_are_those_of_the_time_zone_one_asks_in():
     tokyo = timezone(timedelta(hours=9))
-    span = date_span("yesterday", NOW.astimezone(tokyo))
+    span = find_time_asked_about("yesterday", NOW.astimezone(tokyo))
     assert span.since == datetime(2026, 11, 14, tzinfo=tokyo)
     assert find_dates("3 May 2026", NOW.replace(tzinfo=None))[0].span.since == datetime(
         2026, 5, 3, tzinfo=UTC
@@ -311,5 +311,5 @@ def test_no_text_and_no_moment_breaks_it(text, now):
         assert mention.text == text[mention.start : mention.end]
         assert mention.span is None or mention.span.since < mention.span.until
         before = mention.end
-    span = date_span(text, now)
+    span = find_time_asked_about(text, now)
     assert span is None or span.since < span.until

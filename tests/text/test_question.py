@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.text.question import asking_sentences, asks, put_question_first
+from foreword.text.question import asks_or_requests, find_asking_sentences, put_question_first
 
 TRACE = """Traceback (most recent call last):
   File "/srv/app/manage.py", line 12, in main
@@ -97,7 +97,7 @@ def test_a_long_text_that_asks_nothing_keeps_its_two_ends():
     ],
 )
 def test_a_question_needs_no_question_mark(message):
-    assert asks(message)
+    assert asks_or_requests(message)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_a_question_needs_no_question_mark(message):
     ],
 )
 def test_chatter_and_what_programs_print_ask_nothing(message):
-    assert not asks(message)
+    assert not asks_or_requests(message)
 
 
 def test_an_address_with_a_question_mark_is_no_question():
-    assert asking_sentences("GET /orders?page=3 HTTP/1.1\nGET /orders?page=4 HTTP/1.1") == []
+    assert find_asking_sentences("GET /orders?page=3 HTTP/1.1\nGET /orders?page=4 HTTP/1.1") == []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from foreword.text.shell import main_step
+from foreword.text.shell import find_main_step
 
 PYTEST = re.compile(r"\bpytest\b")
 
@@ -32,15 +32,15 @@ PYTEST = re.compile(r"\bpytest\b")
     ],
 )
 def test_a_command_is_known_by_the_step_that_does_its_work(command, step):
-    assert main_step(command) == step
+    assert find_main_step(command) == step
 
 
 def test_what_is_wanted_goes_before_what_comes_last():
     command = "pytest -q tests; ./report --upload"
-    assert main_step(command) == "./report --upload"
-    assert main_step(command, PYTEST) == "pytest -q tests"
+    assert find_main_step(command) == "./report --upload"
+    assert find_main_step(command, PYTEST) == "pytest -q tests"
 
 
 @pytest.mark.parametrize("text", ["'", "&" * 20_000, "${" * 20_000, "((((" * 5_000, "bash -c '" * 2_000])
 def test_any_text_has_a_step(text):
-    assert isinstance(main_step(text), str)
+    assert isinstance(find_main_step(text), str)

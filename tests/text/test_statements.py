@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.statements import MAX_STATEMENT_CHARACTERS, only_asks, split_statements
+from foreword.text.statements import MAX_STATEMENT_CHARACTERS, is_bare_question, split_statements
 
 LETTERS = st.text("abcdefghij éüß漢字仮名", min_size=1, max_size=12)
 SENTENCES = st.builds(
@@ -114,7 +114,7 @@ def test_no_statement_is_empty_or_too_long(text):
     ],
 )
 def test_a_question_states_nothing(text):
-    assert only_asks(text)
+    assert is_bare_question(text)
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_a_question_states_nothing(text):
     ],
 )
 def test_what_says_something_does(text):
-    assert not only_asks(text)
+    assert not is_bare_question(text)

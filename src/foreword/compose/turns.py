@@ -18,7 +18,7 @@ from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
 from foreword.compose.quoting import escape_heading_line, escape_headings, indent_after_label
 from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
-from foreword.text.question import asks
+from foreword.text.question import asks_or_requests
 from foreword.types import ROLES
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def is_reply_to_user(turns: Sequence[Turn], place: int) -> bool:
 @functools.lru_cache(_REMEMBERED_TURNS)
 def _asks_something(text: str) -> bool:
     """Whether a text asks something; cached, since most turns are in the next prompt again."""
-    return asks(text)
+    return asks_or_requests(text)
 
 
 def _spoken_turns(turns: Iterable[Turn]) -> Iterator[Turn]:

@@ -20,8 +20,8 @@ from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_o
 from foreword.knowledge.progress_cues import task_words
 from foreword.options import check_workspace
 from foreword.store.base import Amend, ListRecent, PutRelations
-from foreword.text.provenance import is_trusted_as_much
-from foreword.text.statements import only_asks
+from foreword.text.provenance import is_at_least_as_trusted
+from foreword.text.statements import is_bare_question
 from foreword.types import DISPUTES, REPLACES, Filters, Relation, Source
 
 if TYPE_CHECKING:
@@ -111,8 +111,10 @@ class Ledger:
         It replaces the item unless the item's author is trusted more; then it only disputes it, unless the
         user has said the same since. `fields` are those of `remember`.
         """
-        backing = None if is_trusted_as_much(source, older.source) else self._find_user_statement(text, older)
-        is_replaced = backing is not None or is_trusted_as_much(source, older.source)
+        backing = (
+            None if is_at_least_as_trusted(source, older.source) else self._find_user_statement(text, older)
+        )
+        is_replaced = backing is not None or is_at_least_as_trusted(source, older.source)
         supersedes = older.id if is_replaced else None
         item = self._engine.remember(text, self.workspace, source=source, supersedes=supersedes, **fields)
         newer = [(item, REPLACES if is_replaced else DISPUTES), *([(backing, REPLACES)] if backing else [])]
@@ -132,7 +134,7 @@ class Ledger:
         A task can be closed by any source; any other line only by a source trusted at least as much.
         """
         item = self.find_item(item_id)
-        if read_open_end(item) is None and not is_trusted_as_much(source, item.source):
+        if read_open_end(item) is None and not is_at_least_as_trusted(source, item.source):
             raise ValidationError(
                 f"{item.id!r} is the {item.source.trust}'s own word; only they can close it"
             )
@@ -156,7 +158,7 @@ class Ledger:
 
 
 def _states_all_words(item: Item, words: frozenset[str]) -> bool:
-    return words <= task_words(item.text) and not only_asks(item.text)
+    return words <= task_words(item.text) and not is_bare_question(item.text)
 
 
 def _value_metadata(subject: str, attribute: str, value: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.text.shell import main_step
+from foreword.text.shell import find_main_step
 
 if TYPE_CHECKING:
     from foreword.types import Item
@@ -76,4 +76,4 @@ def _test_run_key(command: str) -> str:
 
 def _shorten_command(command: str) -> str:
     """The step of a command that runs tests, or does its work, in at most eight words."""
-    return " ".join(main_step(command, _TEST_RUNNER).split()[:8])
+    return " ".join(find_main_step(command, _TEST_RUNNER).split()[:8])

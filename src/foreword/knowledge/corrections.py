@@ -18,7 +18,7 @@ from foreword.knowledge.settled import settled_kind_of_statement
 from foreword.knowledge.stated_values import CLOSELY, closeness_of_fit, read_values
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
-from foreword.text.statements import only_asks
+from foreword.text.statements import is_bare_question
 from foreword.text.words import STOPWORDS, content_words, fold_case
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
     near = [one for one in earlier[:MAX_TURNS_BACK] if _states_something(one)]
     if not near:
         return []
-    is_answer = only_asks(earlier[0].text)
+    is_answer = is_bare_question(earlier[0].text)
     by_value = _find_corrected_by_value(item, line, near, is_answer=is_answer)
     return by_value or _find_corrected_without_value(item, line, near, is_answer=is_answer)
 
@@ -144,7 +144,7 @@ def _states_something(item: Item) -> bool:
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _has_statement(text: str) -> bool:
     """Whether a text states something: not only a question, and more than one content word."""
-    return not only_asks(text) and len(content_words(text)) > 1
+    return not is_bare_question(text) and len(content_words(text)) > 1
 
 
 # By the value that it names -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from foreword.knowledge.progress_cues import cue_pattern, is_question, task_word
 from foreword.knowledge.settled import settled_kind_of_statement
 from foreword.store.base import ListRecent
 from foreword.text.clean import plain_line
-from foreword.text.provenance import is_trusted_as_much
+from foreword.text.provenance import is_at_least_as_trusted
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
 from foreword.types import AMENDS, DISPUTES, REPLACES, SURE_REPLACEMENT, Filters
@@ -200,7 +200,7 @@ class _Changes:
                 relation = one.relationship
                 if relation.to_id != name or relation.confidence < SURE_REPLACEMENT:
                     continue
-                if relation.type == REPLACES and is_trusted_as_much(one.memory.source, older.source):
+                if relation.type == REPLACES and is_at_least_as_trusted(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)
                     self.others[one.memory.id] = one.memory
                 elif relation.type in (REPLACES, AMENDS, DISPUTES):
@@ -215,7 +215,9 @@ class _Changes:
             turns = said.setdefault(item.session or "", [])
             if item.kind == "turn" and item.session:
                 for corrected in find_corrected(item, turns[: -MAX_TURNS_BACK - 1 : -1]):
-                    if corrected.item.id in found and is_trusted_as_much(item.source, corrected.item.source):
+                    if corrected.item.id in found and is_at_least_as_trusted(
+                        item.source, corrected.item.source
+                    ):
                         self._add_correction(item, corrected.item, standing)
             for name in _find_revoked(item, standing):
                 self.revoked.add(name)

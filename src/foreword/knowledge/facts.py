@@ -22,7 +22,7 @@ from foreword.knowledge.open_ends import CLOSED, find_replacing_items, read_open
 from foreword.knowledge.progress_cues import is_question, task_words
 from foreword.knowledge.speech_acts import asks_for_action
 from foreword.store.base import ListRecent, Search
-from foreword.text.provenance import is_trusted_as_much
+from foreword.text.provenance import is_at_least_as_trusted
 from foreword.text.sentences import split_sentences
 from foreword.text.words import split_words
 from foreword.types import Filters, WordsProbe
@@ -232,7 +232,7 @@ def _merge_values(older: Sequence[Fact], newer: Fact) -> list[Fact]:
     """
     if any(_have_same_value(one, newer) for one in older):
         return [one for one in older if _have_same_value(one, newer)]
-    gone = [one for one in older if is_trusted_as_much(newer.item.source, one.item.source)]
+    gone = [one for one in older if is_at_least_as_trusted(newer.item.source, one.item.source)]
     if not gone:
         return [replace(one, beside=(newer.item, *one.beside)) for one in older]
     history = tuple(item for one in reversed(gone) for item in (one.item, *one.before))
@@ -258,7 +258,7 @@ def _exchange_replaced_for_newer(store: Store, workspace: str, facts: Sequence[F
     replaced: dict[str, list[Item]] = {}
     for fact in facts:
         for newer in replacing.get(fact.item.id, ()):
-            if is_trusted_as_much(newer.source, fact.item.source):
+            if is_at_least_as_trusted(newer.source, fact.item.source):
                 replaced.setdefault(fact.item.id, []).append(newer)
     by_newer: dict[str, dict[str, Item]] = {}
     for fact in facts:

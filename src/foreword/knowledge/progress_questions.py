@@ -17,7 +17,7 @@ from foreword.knowledge.progress_cues import (
     translate_times,
 )
 from foreword.text.clean import plain_line
-from foreword.text.dates import date_span, find_dates
+from foreword.text.dates import find_dates, find_time_asked_about
 from foreword.text.sentences import split_sentences
 from foreword.text.words import STOPWORDS
 
@@ -88,7 +88,7 @@ def _read_question_about_past(line: str, now: datetime) -> ProgressQuestion | No
     if not (cue_pattern("did").search(line) or cue_pattern("where").search(line)):
         return None
     english = translate_times(line)
-    span = date_span(english, now)
+    span = find_time_asked_about(english, now)
     if span is None or span.since > now:
         return None
     asked: Literal["did", "decided"] = "decided" if cue_pattern("settled").search(line) else "did"
@@ -108,7 +108,7 @@ def _read_question_about_remaining_work(line: str, now: datetime) -> ProgressQue
     english = translate_times(line[match.end() :])
     topic = _TOPIC.match(_drop_dates(english, now))
     words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
-    span = date_span(english, now) if topic or find_dates(english, now) else None
+    span = find_time_asked_about(english, now) if topic or find_dates(english, now) else None
     return ProgressQuestion("left", words, span if span and span.since <= now and span.until <= now else None)
 
 

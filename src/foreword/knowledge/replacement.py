@@ -32,7 +32,12 @@ from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.clean import plain_line
 from foreword.text.provenance import may_replace
-from foreword.text.statements import describe_statement, only_asks, speaker_word, split_statements
+from foreword.text.statements import (
+    author_in_one_word,
+    describe_statement,
+    is_bare_question,
+    split_statements,
+)
 from foreword.text.translate import to_english
 from foreword.text.words import is_in_latin_letters
 from foreword.types import AMENDS, REPLACES, SURE_REPLACEMENT, Filters, Relation, VectorProbe
@@ -217,7 +222,7 @@ class ReplacementJudge:
 
 def _can_replace_or_be_replaced(item: Item) -> bool:
     """Whether an item can replace another, or be replaced."""
-    if item.kind not in _KINDS or item.superseded_by or only_asks(item.text):
+    if item.kind not in _KINDS or item.superseded_by or is_bare_question(item.text):
         return False
     if not is_in_latin_letters(to_english(item.text)):  # the reader hardly knows other letters
         return False
@@ -356,7 +361,7 @@ def _describe_pair(pair: _Pair) -> tuple[str, str]:
     now = pair.newer.created_at
     newer = describe_statement(_as_turn(pair.newer), pair.newer.text[:_MAX_CHARACTERS], now)
     if pair.before is not None:
-        newer += f" (after {speaker_word(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
+        newer += f" (after {author_in_one_word(pair.before)}: {pair.before.text[:_MAX_CHARACTERS_BEFORE]})"
     return newer, describe_statement(_as_turn(pair.older), pair.older.text[:_MAX_CHARACTERS], now)
 
 

@@ -23,7 +23,7 @@ from foreword.knowledge.others_words import hide_others_words
 from foreword.knowledge.progress_cues import task_words
 from foreword.knowledge.user_cues import compile_cues, cue_patterns, fact_kind_tables, find_cue, matches_cue
 from foreword.text.clean import plain_line
-from foreword.text.question import asks
+from foreword.text.question import asks_or_requests
 from foreword.text.sentences import sentence_spans
 from foreword.text.statements import QUESTION_END
 from foreword.text.words import STOPWORDS, content_words, split_words
@@ -179,7 +179,7 @@ def _read_sentence(sentence: str) -> _Reading | None:
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
         if match is None or (is_question and not kind.is_rule) or (kind.is_rule and _is_for_once(plain)):
             continue
-        if kind.name == "self" and not revokes and (matches_cue("passing", plain) or asks(plain)):
+        if kind.name == "self" and not revokes and (matches_cue("passing", plain) or asks_or_requests(plain)):
             return None
         return _Reading(kind, _topic_of(match), revokes, not kind.is_rule and matches_cue("ends", plain))
     return None

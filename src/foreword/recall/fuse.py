@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
-from foreword.text.dates import date_span, find_before_or_after_event
+from foreword.text.dates import find_before_or_after_event, find_time_asked_about
 from foreword.text.words import split_words
 from foreword.types import SearchResult
 
@@ -108,7 +108,7 @@ def fuse(
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated_cosine` is the encoder's for unrelated texts."""
-    span = date_span(question, now)
+    span = find_time_asked_about(question, now)
     ranks, scores = _ranks_and_scores_by_item(found, unrelated_cosine)
     values = _blend_all(found, scores, span, blends)
     if span is None and (event := find_before_or_after_event(question)) is not None:

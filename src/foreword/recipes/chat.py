@@ -16,7 +16,7 @@ from foreword.pipeline import (
     drop_questions_and_summaries,
     drop_repeats,
     drop_superseded,
-    optional,
+    make_optional,
     search_stages_above,
 )
 from foreword.recall.related import (
@@ -88,9 +88,9 @@ def chat_stages(
     """The stages of the recipe `chat`, in order."""
     return (
         *search_stages_above(floor, exclude=(set_code_aside,) if floor else ()),
-        optional(tell_progress),
+        make_optional(tell_progress),
         put_back_code_above(floor),
-        optional(add_related),
+        make_optional(add_related),
         *(drop_questions_and_summaries, drop_below(floor)),
         rank_with(ranker),
         drop_superseded,

@@ -21,7 +21,7 @@ from foreword.knowledge.settled import is_decision
 from foreword.knowledge.speech_acts import asks_for_action
 from foreword.pipeline import MAX_TOLD, tell_successors
 from foreword.text.sentences import split_sentences
-from foreword.text.statements import only_asks, split_statements
+from foreword.text.statements import is_bare_question, split_statements
 from foreword.types import DroppedResult, Filters, Note, SearchResult
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def _only_statements(items: Iterable[Item]) -> list[Item]:
     return [
         item
         for item in items
-        if not is_tool_output(item) and not item.superseded_by and not only_asks(item.text)
+        if not is_tool_output(item) and not item.superseded_by and not is_bare_question(item.text)
         if not _asks_for_progress(item)
         if len(task_words(item.text)) >= _MIN_WORDS
     ]

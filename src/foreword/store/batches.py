@@ -11,7 +11,7 @@ from foreword.options import check_workspace
 from foreword.store import base, browsing, exchange
 from foreword.store.rows import MAX_TEXT_CHARACTERS
 from foreword.types import Findings
-from foreword.types.deadlines import current_deadline, earliest
+from foreword.types.deadlines import current_deadline, earliest_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def _limit_to_deadline(operation: base.Operation[Any]) -> base.Operation[Any]:
     """The operation; a search ends when its caller's deadline passes, if that is earlier than its own."""
     if not isinstance(operation, base.Search):
         return operation
-    return replace(operation, expires=earliest(operation.expires, current_deadline()))
+    return replace(operation, expires=earliest_deadline(operation.expires, current_deadline()))
 
 
 def stores_words(operation: base.Operation[Any]) -> bool:

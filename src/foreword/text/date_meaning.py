@@ -89,16 +89,16 @@ class Moment:
         """The midnight with which a day begins, in the time zone of this moment."""
         return datetime(year, month, day, tzinfo=self.now.tzinfo)
 
-    def nearest_in_years(self, in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
+    def find_nearest_yearly_span(self, span_in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
         """The latest of yearly spans that has begun or, looking ahead, the first that is not over.
 
-        `in_year` gives the span of one year; a year for which it raises a ValueError is skipped.
+        `span_in_year` gives the span of one year; a year for which it raises a ValueError is skipped.
         """
         now = self.today
         for distance in range(-1, 9):  # the 29th of February may be eight years away
             year = now.year + distance if self.ahead else now.year - distance
             try:
-                span = in_year(year)
+                span = span_in_year(year)
             except ValueError:
                 continue
             if span.until > now if self.ahead else span.since <= now:
@@ -154,7 +154,7 @@ def _month_number(words: str) -> int:
     return next(_MONTH_BEGINNINGS.index(name) + 1 for name in names if name in _MONTH_BEGINNINGS)
 
 
-def _read_iso(words: str, moment: Moment) -> TimeSpan:
+def _read_iso_date(words: str, moment: Moment) -> TimeSpan:
     """The day of `2026-05-03`, or the minute if a time is written after it."""
     written = datetime.fromisoformat(words.upper())
     if written.tzinfo is None:
@@ -171,10 +171,10 @@ def _read_week(words: str, moment: Moment) -> TimeSpan | None:
         monday = datetime.fromisocalendar(year, week, 1)
         return _span_of_days(moment.day(monday.year, monday.month, monday.day), 0, 7)
 
-    return in_year(numbers[0]) if numbers else moment.nearest_in_years(in_year)
+    return in_year(numbers[0]) if numbers else moment.find_nearest_yearly_span(in_year)
 
 
-def _read_numeric(words: str, moment: Moment) -> TimeSpan | None:
+def _read_numeric_date(words: str, moment: Moment) -> TimeSpan | None:
     """The day of a date such as `3.5.2026`; None if its day and month could be swapped, as in `3/5/2026`."""
     first, second, third = (int(number) for number in _NUMBER.findall(words))
     if first > 31:
@@ -196,7 +196,7 @@ def _read_quarter_or_half_year(words: str, moment: Moment) -> TimeSpan | None:
         return _span_of_months(moment.day(year, 1 + (which - 1) * months), months)
 
     if not numbers:
-        return moment.nearest_in_years(in_year)
+        return moment.find_nearest_yearly_span(in_year)
     return in_year(numbers[0] if numbers[0] > 99 else 2000 + numbers[0])
 
 
@@ -206,7 +206,7 @@ def _read_day_month(words: str, moment: Moment) -> TimeSpan | None:
     month = _month_number(words)
     if year:
         return _span_of_day(moment.day(year[0], month, day))
-    return moment.nearest_in_years(lambda year: _span_of_day(moment.day(year, month, day)))
+    return moment.find_nearest_yearly_span(lambda year: _span_of_day(moment.day(year, month, day)))
 
 
 def _read_month(words: str, moment: Moment) -> TimeSpan | None:
@@ -214,7 +214,7 @@ def _read_month(words: str, moment: Moment) -> TimeSpan | None:
     month, year = _month_number(words), _NUMBER.search(words)
     if year:
         return _span_of_months(moment.day(int(year.group()), month), 1)
-    return moment.nearest_in_years(lambda year: _span_of_months(moment.day(year, month), 1))
+    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.day(year, month), 1))
 
 
 def _read_season(words: str, moment: Moment) -> TimeSpan | None:
@@ -223,7 +223,7 @@ def _read_season(words: str, moment: Moment) -> TimeSpan | None:
     year = _NUMBER.search(words)
     if year:
         return _span_of_months(moment.day(int(year.group()), month), 3)
-    return moment.nearest_in_years(lambda year: _span_of_months(moment.day(year, month), 3))
+    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.day(year, month), 3))
 
 
 def _read_year(words: str, moment: Moment) -> TimeSpan:
@@ -264,7 +264,7 @@ _UNIT_DAYS |= {"year": 365, "decade": 3652}
 _UNIT_HOURS = {"minute": 1 / 60, "hour": 1.0}
 
 
-def _read_distance(words: str, moment: Moment) -> TimeSpan | None:
+def _read_time_ago_or_from_now(words: str, moment: Moment) -> TimeSpan | None:
     """The time around words such as `3 weeks ago`: the larger the unit, the wider the span."""
     past = words.endswith(" ago")
     counted = _read_count_and_unit(words.removesuffix(" ago").removesuffix(" from now").removeprefix("in "))
@@ -279,7 +279,7 @@ def _read_distance(words: str, moment: Moment) -> TimeSpan | None:
     return _span_of_days(moment.today, count * days - slack, 2 * slack + 1)
 
 
-def _read_window(words: str, moment: Moment) -> TimeSpan | None:
+def _read_last_or_next_several(words: str, moment: Moment) -> TimeSpan | None:
     """The time up to now or from now on that words such as `last 3 days` or `next 2 weeks` mean."""
     step, _, rest = words.partition(" ")
     counted = _read_count_and_unit(rest)
@@ -292,22 +292,22 @@ def _read_window(words: str, moment: Moment) -> TimeSpan | None:
     return TimeSpan(moment.now - length, moment.now)
 
 
-def _read_relative_span(words: str, moment: Moment) -> TimeSpan | None:
+def _read_last_this_or_next(words: str, moment: Moment) -> TimeSpan | None:
     """The span of words such as `last week`, `this May` or `next Monday`; `the month` means this month."""
     word, _, what = words.partition(" ")
     step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
     if what in WEEKDAYS:
-        return _weekday_by_step(WEEKDAYS.index(what), step, moment.today)
+        return _find_weekday(WEEKDAYS.index(what), step, moment.today)
     if what in UNITS or what in UNMEASURED_UNITS:
-        return _span_of_unit(what, step, moment.today)
+        return _find_unit_by_step(what, step, moment.today)
     if what in SEASONS and step < 0:
         # From January on, "last winter" is the one that began in December, even if it still lasts.
         latest = _span_of_months(moment.day(moment.today.year, SEASONS[what]), 3)
         return latest if latest.until <= moment.today else _span_of_months(_add_months(latest.since, -12), 3)
-    return _yearly_by_step(what, step, moment)
+    return _find_named_period(what, step, moment)
 
 
-def _weekday_by_step(weekday: int, step: int, today: datetime) -> TimeSpan:
+def _find_weekday(weekday: int, step: int, today: datetime) -> TimeSpan:
     """The last (-1) or next (1) day of this name, or the one in the current week (0)."""
     if step == 0:
         return _span_of_days(today, weekday - today.weekday(), 1)
@@ -316,7 +316,7 @@ def _weekday_by_step(weekday: int, step: int, today: datetime) -> TimeSpan:
     return _span_of_days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
 
 
-def _span_of_unit(unit: str, step: int, today: datetime) -> TimeSpan | None:
+def _find_unit_by_step(unit: str, step: int, today: datetime) -> TimeSpan | None:
     """The last (-1), this (0) or the next (1) unit, such as a week; None for a unit without a fixed size."""
     first_of_month = today.replace(day=1)
     match unit:
@@ -339,18 +339,18 @@ def _span_of_unit(unit: str, step: int, today: datetime) -> TimeSpan | None:
     return None
 
 
-def _yearly_by_step(what: str, step: int, moment: Moment) -> TimeSpan | None:
+def _find_named_period(name: str, step: int, moment: Moment) -> TimeSpan | None:
     """The last (-1), this (0) or the next (1) month, season or feast with this name."""
-    if (name := what.replace("’", "'")) in MOVING_FEASTS:
+    if (feast := name.replace("’", "'")) in MOVING_FEASTS:
         return None
     today = moment.today
 
     def in_year(year: int) -> TimeSpan:
-        if what in SEASONS:
-            return _span_of_months(moment.day(year, SEASONS[what]), 3)
-        if what[:3] in _MONTH_BEGINNINGS:
-            return _span_of_months(moment.day(year, _month_number(what)), 1)
-        return _feast_in_year(name, year, moment)
+        if name in SEASONS:
+            return _span_of_months(moment.day(year, SEASONS[name]), 3)
+        if name[:3] in _MONTH_BEGINNINGS:
+            return _span_of_months(moment.day(year, _month_number(name)), 1)
+        return _feast_in_year(feast, year, moment)
 
     if step == 0:
         running = (in_year(year) for year in (today.year, today.year - 1))
@@ -366,10 +366,10 @@ def _read_weekday(words: str, moment: Moment) -> TimeSpan:
     """The last day with this name or, looking ahead, the next one."""
     short = [weekday[:3] for weekday in WEEKDAYS]
     weekday = WEEKDAYS_ABROAD[words] if words in WEEKDAYS_ABROAD else short.index(words[:3])
-    return _weekday_by_step(weekday, 1 if moment.ahead else -1, moment.today)
+    return _find_weekday(weekday, 1 if moment.ahead else -1, moment.today)
 
 
-def _read_ordinal(words: str, moment: Moment) -> TimeSpan | None:
+def _read_day_of_month(words: str, moment: Moment) -> TimeSpan | None:
     """The latest day of words such as `the 15th` that has begun or, looking ahead, the first not yet over."""
     day = int(_NUMBER.findall(words)[0])
     for distance in range(3):
@@ -388,7 +388,7 @@ def _read_feast(words: str, moment: Moment) -> TimeSpan | None:
     name = words.replace("’", "'")
     if name in MOVING_FEASTS:
         return None
-    return moment.nearest_in_years(lambda year: _feast_in_year(name, year, moment))
+    return moment.find_nearest_yearly_span(lambda year: _feast_in_year(name, year, moment))
 
 
 def _feast_in_year(name: str, year: int, moment: Moment) -> TimeSpan:
@@ -418,7 +418,7 @@ def _easter_sunday(year: int, moment: Moment) -> datetime:
     return moment.day(year, 3, 1) + timedelta(days=epact - weekday + 27)
 
 
-def _read_clock(words: str, moment: Moment) -> TimeSpan:
+def _read_time_of_day(words: str, moment: Moment) -> TimeSpan:
     """The latest time of day, such as `14:30`, that has come or, looking ahead, the next one."""
     span = time_on_day(_span_of_day(moment.today), words)
     if moment.ahead and span.until <= moment.now:
@@ -438,9 +438,9 @@ def time_on_day(day: TimeSpan, words: str) -> TimeSpan:
 
 
 _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
-    "iso": _read_iso,
+    "iso": _read_iso_date,
     "week": _read_week,
-    "numeric": _read_numeric,
+    "numeric": _read_numeric_date,
     "part": _read_quarter_or_half_year,
     "day_month": _read_day_month,
     "month_year": _read_month,
@@ -449,14 +449,14 @@ _MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
     "year": _read_year,
     "decade": _read_decade,
     "day_word": _read_day_word,
-    "window": _read_window,
-    "stepped": _read_relative_span,
-    "distance": _read_distance,
+    "window": _read_last_or_next_several,
+    "stepped": _read_last_this_or_next,
+    "distance": _read_time_ago_or_from_now,
     "weekday": _read_weekday,
     "weekdays": lambda _words, _moment: None,
     "short_weekday": _read_weekday,
     "abroad": _read_weekday,
     "feast": _read_feast,
-    "ordinal": _read_ordinal,
-    "clock": _read_clock,
+    "ordinal": _read_day_of_month,
+    "clock": _read_time_of_day,
 }

@@ -1,9 +1,9 @@
 """Dates and times in text, and the span of time that each of them means at a given moment.
 
 Knows English wordings, the weekdays of six more languages, and the shapes of written dates. `find_dates` is
-for the texts of items, `date_span` and `find_before_or_after_event` are for questions. A date without a year
-(`Q3`, `on Tuesday`) means the latest one that has begun or, where the words before it speak of the future
-(`will`, `by`, `due`), the first that is not over. Days begin at midnight in the time zone of `now`.
+for the texts of items, `find_time_asked_about` and `find_before_or_after_event` are for questions. A date
+without a year (`Q3`, `on Tuesday`) means the latest one that has begun or, where the words before it speak of
+the future (`will`, `by`, `due`), the first that is not over. Days begin at midnight in the time zone of `now`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class DateMention:
     form: str
 
 
-def date_span(text: str, now: datetime) -> TimeSpan | None:
+def find_time_asked_about(question: str, now: datetime) -> TimeSpan | None:
     """The time that a question asks about, in whole days; None if it names none.
 
     The first complete date or past time (`May 2023`, `last week`, `3 days ago`) wins over forms whose meaning
     is guessed (`in March`, `on Tuesday`).
     """
-    plain = _PLAIN.search(fold_case(text))
+    plain = _PLAIN.search(fold_case(question))
     if plain is not None:
         span = meaning.resolve_date(plain.lastgroup, plain.group(), Moment.at(now))
         return span and widen_to_days(span)
-    return next((widen_to_days(found.span) for found in find_dates(text, now) if found.span), None)
+    return next((widen_to_days(found.span) for found in find_dates(question, now) if found.span), None)
 
 
 _EVENT = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
@@ -75,8 +75,8 @@ def find_dates(text: str, now: datetime) -> list[DateMention]:
         ahead = bool(_LOOKS_AHEAD.search(before)) and not _LOOKS_BACK.search(before)
         moment = Moment.at(now, ahead=ahead)
         span = meaning.resolve_date(match.lastgroup, match.group(), moment)
-        start, span = _apply_words_before(before, match.start(), span, moment)
-        place, span = _apply_words_after(folded, match.end(), span)
+        start, span = _apply_words_before_date(before, match.start(), span, moment)
+        place, span = _apply_words_after_date(folded, match.end(), span)
         first, last = positions[start], positions[place - 1] + 1
         mentions.append(DateMention(first, last, text[first:last], span, match.lastgroup or ""))
     return mentions
@@ -208,7 +208,7 @@ def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool
 # Words before and after a date ---------------------------------------------------------------------------
 
 
-def _apply_words_before(
+def _apply_words_before_date(
     before: str, start: int, span: TimeSpan | None, moment: Moment
 ) -> tuple[int, TimeSpan | None]:
     """The start and the span of a mention, changed by `early`, `the end of` or `since` before it."""
@@ -235,7 +235,7 @@ def _named_part_of_span(span: TimeSpan, word: str, moment: Moment) -> TimeSpan |
     return widen_to_days(part) if length >= A_DAY else part
 
 
-def _apply_words_after(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:
+def _apply_words_after_date(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:
     """The end and the span of a mention, changed by a part of the day or a time of day after it."""
     if span is None or span.until - span.since != A_DAY:
         return end, span

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import NamedTuple
 
 from foreword.text.date_meaning import WEEKDAYS
 from foreword.text.fact_vocabulary import MONTH_NUMBERS, PERIODS, SECONDS, UNITS
@@ -17,6 +18,14 @@ from foreword.text.words import fold_case
 
 Chunk = tuple[str, str]
 """A word in its normal spelling and as it is written. Filler words and stops have an empty spelling."""
+
+
+class _JoinedValue(NamedTuple):
+    """A value in its normal form, and how many chunks it is written in."""
+
+    chunk_count: int
+    text: str
+
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _NUMBER_UNIT = re.compile(r"([€$£]?)(-?\d[\d,.]*)(%|[^\W\d_]{1,12}|[€$£])?")
@@ -29,86 +38,87 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _THOUSANDS, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?"), re.compile(r"(\d+),(\d{1,2})")
 
 
-def join_values(chunks: list[Chunk]) -> list[Chunk]:
+def join_and_normalize_values(chunks: list[Chunk]) -> list[Chunk]:
     """The chunks, with every number, date and frequency joined into one chunk in its normal form."""
     joined: list[Chunk] = []
     at = 0
     while at < len(chunks):
         key, written = chunks[at]
-        length, value = 1, key
+        value = _JoinedValue(1, key)
         if key and (key[0].isdigit() or key[0] in "-€$£"):
-            length, value = _join_number(chunks, at)
+            value = _read_number_value(chunks, at)
         elif key == "every":
-            length, value = _join_every(chunks, at)
+            value = _read_frequency(chunks, at)
         elif fold_case(written).rstrip(".") in MONTH_NUMBERS:
-            length, value = _join_month(chunks, at)
-        joined.append((value, written if length == 1 else value))
-        at += length
+            value = _read_month_value(chunks, at)
+        joined.append((value.text, written if value.chunk_count == 1 else value.text))
+        at += value.chunk_count
     return joined
 
 
-def _join_every(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """How many chunks `every` and the day or period after it take, and their value."""
+def _read_frequency(chunks: list[Chunk], at: int) -> _JoinedValue:
+    """The value of `every` and the day or period after it."""
     follows = chunks[at + 1][0] if at + 1 < len(chunks) else ""
     is_named = follows in WEEKDAYS or follows in PERIODS
-    return (2, f"every {follows}") if is_named else (1, "every")
+    return _JoinedValue(2, f"every {follows}") if is_named else _JoinedValue(1, "every")
 
 
-def _join_month(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """How many chunks a month, with the day and year after it, takes, and its value."""
+def _read_month_value(chunks: list[Chunk], at: int) -> _JoinedValue:
+    """The value of a month, with the day and year after it."""
     month = MONTH_NUMBERS[fold_case(chunks[at][1]).rstrip(".")]
     places = [place for place in range(at + 1, min(at + 4, len(chunks))) if chunks[place][0]][:2]
     day = _DAY.fullmatch(chunks[places[0]][0]) if places else None
     if day and places[0] <= at + 2:
         year = chunks[places[1]][0] if len(places) > 1 and _YEAR.fullmatch(chunks[places[1]][0]) else ""
-        return (places[1] if year else places[0]) - at + 1, f"{year}-{month}-{int(day[1])}"
+        end = places[1] if year else places[0]
+        return _JoinedValue(end - at + 1, f"{year}-{month}-{int(day[1])}")
     if places and _YEAR.fullmatch(chunks[places[0]][0]):
-        return places[0] - at + 1, f"{chunks[places[0]][0]}-{month}"
-    return 1, chunks[at][0]
+        return _JoinedValue(places[0] - at + 1, f"{chunks[places[0]][0]}-{month}")
+    return _JoinedValue(1, chunks[at][0])
 
 
-def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
-    """How many chunks a number, with the unit or month after it, takes, and its value."""
+def _read_number_value(chunks: list[Chunk], at: int) -> _JoinedValue:
+    """The value of a number, with the unit or month after it."""
     key = chunks[at][0]
     follows = fold_case(chunks[at + 1][1]).replace(".", "") if at + 1 < len(chunks) else ""
     if day := _DAY.fullmatch(key):
-        length, value = _join_day_month(chunks, at, int(day[1]))
-        if length > 1:
-            return length, value
+        date = _read_day_month_value(chunks, at, int(day[1]))
+        if date.chunk_count > 1:
+            return date
     if follows in _HALVES and (clock := _CLOCK.fullmatch(key + follows)):
-        return 2, _time_of_day(clock)
+        return _JoinedValue(2, _format_24_hour_time(clock))
     if _NUMBER.fullmatch(key) and follows in UNITS:
-        return 2, _number_with_unit(key, UNITS[follows])
-    return 1, _normal_form(key)
+        return _JoinedValue(2, _normalize_number_with_unit(key, UNITS[follows]))
+    return _JoinedValue(1, _normalize_one_word_value(key))
 
 
-def _normal_form(key: str) -> str:
+def _normalize_one_word_value(key: str) -> str:
     """The normal form of a date, a time of day or a number with its unit that is written as one word."""
     if date := _ISO.fullmatch(key):
         return f"{date[1]}-{int(date[2])}-{int(date[3])}"
     if date := _NUMERIC_DATE.fullmatch(key):
         return f"{date[3]}-{int(date[2])}-{int(date[1])}"
     if (clock := _CLOCK.fullmatch(key)) and (clock[2] or clock[3]):
-        return _time_of_day(clock)
+        return _format_24_hour_time(clock)
     amount = _NUMBER_UNIT.fullmatch(key)
     unit = UNITS.get(amount[1] or amount[3] or "") if amount else None
-    return _number_with_unit(plain_number(amount[2]), unit) if amount and unit else key
+    return _normalize_number_with_unit(plain_number(amount[2]), unit) if amount and unit else key
 
 
-def _join_day_month(chunks: list[Chunk], at: int, day: int) -> tuple[int, str]:
-    """How many chunks a day, with the month and perhaps the year after it, takes, and its value."""
+def _read_day_month_value(chunks: list[Chunk], at: int, day: int) -> _JoinedValue:
+    """The value of a day, with the month and perhaps the year after it; else of the day alone."""
     for place in range(at + 1, min(at + 3, len(chunks))):
         month = MONTH_NUMBERS.get(fold_case(chunks[place][1]).rstrip("."))
         if month is not None:
             after = place + 1 if place + 1 < len(chunks) and chunks[place + 1][0] else place + 2
             year = chunks[after][0] if after < len(chunks) and _YEAR.fullmatch(chunks[after][0]) else ""
-            return (after if year else place) - at + 1, f"{year}-{month}-{day}"
+            return _JoinedValue((after if year else place) - at + 1, f"{year}-{month}-{day}")
         if chunks[place][0]:
             break
-    return 1, str(day)
+    return _JoinedValue(1, str(day))
 
 
-def _time_of_day(clock: re.Match[str]) -> str:
+def _format_24_hour_time(clock: re.Match[str]) -> str:
     """A time on the 24-hour clock, such as `14:00`."""
     hour, half = int(clock[1]), clock[3]
     if half in ("am", "pm") and hour <= 12:
@@ -116,7 +126,7 @@ def _time_of_day(clock: re.Match[str]) -> str:
     return f"{hour}:{clock[2] or '00'}"
 
 
-def _number_with_unit(number: str, unit: str) -> str:
+def _normalize_number_with_unit(number: str, unit: str) -> str:
     """A number with its unit; a span of time with a fixed length is given in seconds."""
     if unit not in SECONDS or not _NUMBER.fullmatch(number):
         return f"{number} {unit}"

@@ -16,7 +16,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.fact_values import join_values, plain_number
+from foreword.text.fact_values import join_and_normalize_values, plain_number
 from foreword.text.fact_vocabulary import ARROWS, EMPTY, LINKS, PERSONS, SPELLINGS, VALUES
 from foreword.text.words import fold_case
 
@@ -43,12 +43,12 @@ def fact_words(sentence: str) -> list[FactWord]:
     """The words of a sentence by which its fact is compared, in order; a question has a `?` among them."""
     found: list[FactWord] = []
     opens, link, is_first = True, "", True
-    for key, written in join_values(_split_into_chunks(sentence)):
+    for key, written in join_and_normalize_values(_split_into_chunks(sentence)):
         if not key:
             link = LINKS.get(written, "")
             opens = opens or bool(link) or not written
             continue
-        folded, is_plain, begins_like_name, is_identifier = _classify_word(key, written)
+        folded, is_plain, begins_like_name, is_identifier = _fold_and_classify_word(key, written)
         is_name = is_identifier or (begins_like_name and not is_first)
         found.append(FactWord(key, folded, is_plain, is_name, opens, link))
         opens, link, is_first = False, "not" if key == "not" else "", False
@@ -64,12 +64,21 @@ def _drop_lone_possessive(words: list[FactWord]) -> list[FactWord]:
     return [word for word in words if word.key not in PERSONS] if len(persons) == 1 else words
 
 
+class _WordClass(NamedTuple):
+    """A folded word, and whether it is plain, begins like a name, and has capitals like an identifier."""
+
+    folded: str
+    is_plain: bool
+    begins_like_name: bool
+    is_identifier: bool
+
+
 @lru_cache(maxsize=50_000)
-def _classify_word(key: str, written: str) -> tuple[str, bool, bool, bool]:
-    """The folded word, and whether it is plain, begins like a name, and has capitals like an identifier."""
+def _fold_and_classify_word(key: str, written: str) -> _WordClass:
+    """The class of a word in its normal spelling (`key`) and as it is written."""
     is_plain = key.isalpha() and key not in VALUES
     is_identifier = is_plain and bool(_INNER_CAPITAL.search(written))
-    return fold_case(written), is_plain, is_plain and written[:1].isupper(), is_identifier
+    return _WordClass(fold_case(written), is_plain, is_plain and written[:1].isupper(), is_identifier)
 
 
 # Chunks: the text between two blanks ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry
-from foreword.text.shell import main_step
+from foreword.text.shell import find_main_step
 from foreword.types import TRUSTS, Item
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def least_trust(sources: Iterable[Source], otherwise: Trust = "agent") -> Trust:
     return TRUSTS[max(ranks)] if ranks else otherwise
 
 
-def is_trusted_as_much(source: Source, other: Source) -> bool:
+def is_at_least_as_trusted(source: Source, other: Source) -> bool:
     """Whether a source is trusted at least as much as another one."""
     return TRUSTS.index(source.trust) <= TRUSTS.index(other.trust)
 
@@ -122,7 +122,7 @@ def _command_name(item: Item) -> str:
     """The first words of the command whose output is the text of a turn; "" for other items."""
     if item.kind != "turn" or not item.text.startswith("$ "):
         return ""
-    step = main_step(remove_invisible(item.text[2:].partition("\n")[0]))
+    step = find_main_step(remove_invisible(item.text[2:].partition("\n")[0]))
     words = _BEFORE_COMMAND.sub("", step, count=1).split()[:_MAX_COMMAND_WORDS]
     return _plain_name(" ".join(words))[:_MAX_COMMAND_CHARACTERS].rstrip()
 

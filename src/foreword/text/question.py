@@ -66,14 +66,18 @@ _MIN_PROSE_SHARE = 0.86
 """A line with a smaller share of letters, blanks and plain punctuation was not written by a person."""
 
 
-def asks(text: str) -> bool:
+def asks_or_requests(text: str) -> bool:
     """Whether a message asks or requests something, with a question mark or without one."""
-    return bool(asking_sentences(text))
+    return bool(find_asking_sentences(text))
 
 
-def asking_sentences(text: str) -> list[str]:
+def find_asking_sentences(text: str) -> list[str]:
     """The sentences of a message that ask or request something, in order, without pasted text."""
-    return [sentence for sentence in split_sentences(_blank_pasted_lines(text)) if _is_question(sentence)]
+    return [
+        sentence
+        for sentence in split_sentences(_blank_pasted_lines(text))
+        if _is_question_or_request(sentence)
+    ]
 
 
 def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
@@ -87,7 +91,7 @@ def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS)
         return text
     text = keep_ends_within(text, _MAX_LOOKED_AT)
     written = _blank_pasted_lines(text)
-    asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
+    asked = " ".join(find_asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:
         return keep_ends_within(text, max_characters)
     asked = keep_ends_within(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
@@ -96,7 +100,7 @@ def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS)
     return f"{asked}\n{keep_ends_within(text, max_characters - len(asked) - 1)}"
 
 
-def _is_question(sentence: str) -> bool:
+def _is_question_or_request(sentence: str) -> bool:
     """Whether a sentence asks or requests something."""
     if _QUESTION_MARK.search(sentence):
         return True

@@ -74,7 +74,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
                 place = _end_of_fence(text, match)
                 ends += [match.start(), place]
             case "break":
-                if _ends_at_break(text, line_start, match.start()):
+                if _ends_at_line_break(text, line_start, match.start()):
                     ends.append(match.start())
                 line_start = place
             case "wide":
@@ -99,7 +99,7 @@ def _end_of_fence(text: str, opening: re.Match[str]) -> int:
     return len(text)
 
 
-def _ends_at_break(text: str, line_start: int, at: int) -> bool:
+def _ends_at_line_break(text: str, line_start: int, at: int) -> bool:
     """Whether a sentence ends with its line; if not, it continues on the next one."""
     if _BLOCK.match(text, at + 1) or _ONE_LINE_BLOCK.match(text, line_start, at):
         return True

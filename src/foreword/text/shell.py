@@ -20,22 +20,22 @@ _PLUMBING = re.compile(
 _MAX_DEPTH = 3
 
 
-def main_step(command: str, wanted: re.Pattern[str] | None = None, depth: int = 0) -> str:
+def find_main_step(command: str, wanted: re.Pattern[str] | None = None, depth: int = 0) -> str:
     """The step of a command that does its work: the last one that `wanted` finds something in, if any does.
 
     Otherwise the last one that is more than a change of folder, an exit, a filter of another's output and the
     like; if there is none, the last of all. Pipes and redirections are cut off.
     """
-    steps = [_main_part(step) for step in _split_unquoted(_STEP_END, command)]
+    steps = [_main_part_of_pipe(step) for step in _split_unquoted(_STEP_END, command)]
     steps = [step for step in steps if step] or [command.strip()]
     sought = [step for step in steps if wanted is not None and wanted.search(step)]
     working = [step for step in steps if not _PLUMBING.match(step)]
     step = (sought or working or steps)[-1]
     inner = _INNER_COMMAND.match(step)
-    return main_step(inner["inner"], wanted, depth + 1) if inner and depth < _MAX_DEPTH else step
+    return find_main_step(inner["inner"], wanted, depth + 1) if inner and depth < _MAX_DEPTH else step
 
 
-def _main_part(step: str) -> str:
+def _main_part_of_pipe(step: str) -> str:
     """The first part of a pipe that is no filter, without redirections and words of the grammar."""
     parts = [_clean_part(part) for part in _split_unquoted(_PIPE, step)]
     return next((part for part in parts if part and not _PLUMBING.match(part)), parts[0])

@@ -51,7 +51,7 @@ def split_statements(text: str) -> list[str]:
     return statements
 
 
-def only_asks(text: str) -> bool:
+def is_bare_question(text: str) -> bool:
     """Whether a text is a question with at most a few other words."""
     if not _QUESTION_MARK.search(text):
         return False  # a quick answer for most texts, as splitting sentences takes time
@@ -65,10 +65,10 @@ def only_asks(text: str) -> bool:
 def describe_statement(item: Item, statement: str, now: datetime) -> str:
     """A statement of an item with its author and age, worded as in the training data of the reader model."""
     about = f"{item.about}: " if item.about and item.kind in ("code", "document", "commit") else ""
-    return f"{speaker_word(item)}, {_describe_age(item, now)}: {about}{statement}"
+    return f"{author_in_one_word(item)}, {_describe_age(item, now)}: {about}{statement}"
 
 
-def speaker_word(item: Item) -> str:
+def author_in_one_word(item: Item) -> str:
     """The author of an item in one word that the reader model knows, such as `user` or `file`."""
     match item.kind:
         case "code" | "document":

@@ -70,7 +70,7 @@ def to_english(text: str) -> str:
     """The text in English, word by word; unchanged if it is in English or in a language that is not known."""
     if _UNSPACED.search(text):
         lexicon = _read_lexicon("ja" if _KANA.search(text) else "zh")
-        return _UNSPACED.sub(lambda run: f" {_translate_run(run[0], lexicon)} ", text)
+        return _UNSPACED.sub(lambda run: f" {_translate_unspaced(run[0], lexicon)} ", text)
     language = _recognise_language(text)
     if language is None:
         return text
@@ -92,7 +92,7 @@ def _recognise_language(text: str) -> _Language | None:
     return best
 
 
-def _translate_run(run: str, lexicon: _Lexicon) -> str:
+def _translate_unspaced(run: str, lexicon: _Lexicon) -> str:
     """The English of letters without blanks, split so that most of them, in as few words, are known."""
     unknown, words = [0] * (len(run) + 1), [0] * (len(run) + 1)  # of what begins at each place
     sizes = [1] * len(run)
@@ -102,10 +102,10 @@ def _translate_run(run: str, lexicon: _Lexicon) -> str:
         left_out = (unknown[at + 1] + 1, words[at + 1], -1)
         unknown[at], words_after, size = min(known, default=left_out)
         words[at], sizes[at] = words_after + 1, -size
-    return " ".join(filter(None, _translate_letter_run(run, sizes, lexicon)))
+    return " ".join(filter(None, _translate_words_of_sizes(run, sizes, lexicon)))
 
 
-def _translate_letter_run(run: str, sizes: Sequence[int], lexicon: _Lexicon) -> Iterator[str]:
+def _translate_words_of_sizes(run: str, sizes: Sequence[int], lexicon: _Lexicon) -> Iterator[str]:
     """The English of each word, or the letter itself; `sizes` has the size of the word at each place."""
     at = 0
     while at < len(run):
@@ -142,15 +142,15 @@ def _translate_word(word: str, language: _Language) -> str | None:
     """The English of a word, of its stem or of its parts; None if none of them is known."""
     if not word.isalpha():
         return None
-    english = _look_up(word, language)
+    english = _find_english(word, language)
     if english is None and language.prefixes:
-        english = _look_up_without_ge_or_zu(word, language)
+        english = _find_english_without_ge_or_zu(word, language)
     if english is None and language.links:
         english = _translate_compound(word, language, _MAX_PARTS)
     return english
 
 
-def _look_up(word: str, language: _Language) -> str | None:
+def _find_english(word: str, language: _Language) -> str | None:
     """The English of a word that the list has, in this form or with another ending."""
     forms = _read_lexicon(language.name).forms
     stems = tuple(_stems(word, language))
@@ -161,12 +161,12 @@ def _look_up(word: str, language: _Language) -> str | None:
     return None
 
 
-def _look_up_without_ge_or_zu(word: str, language: _Language) -> str | None:
+def _find_english_without_ge_or_zu(word: str, language: _Language) -> str | None:
     """The English of a form such as "abgemeldet" or "anzurufen", by "abmelden" or "anrufen"."""
     for prefix in ("", *language.prefixes):
         for between in _BEFORE_VERBS:
             if word.startswith(prefix + between):
-                english = _look_up(prefix + word[len(prefix + between) :], language)
+                english = _find_english(prefix + word[len(prefix + between) :], language)
                 if english is not None:
                     return english
     return None
@@ -182,7 +182,7 @@ def _translate_compound(word: str, language: _Language, max_parts: int) -> str |
         for link in ("", *language.links):
             rest = word[size + len(link) :]
             if len(rest) >= _MIN_PART and word.startswith(link, size):
-                english = _look_up(rest, language) or _translate_compound(rest, language, max_parts - 1)
+                english = _find_english(rest, language) or _translate_compound(rest, language, max_parts - 1)
                 if english:
                     return f"{first} {english}"
     return None

@@ -403,7 +403,7 @@ class DroppedResult:
     detail: str = ""
 
 
-def list_each_once(dropped: Iterable[DroppedResult]) -> list[DroppedResult]:
+def keep_one_drop_per_item(dropped: Iterable[DroppedResult]) -> list[DroppedResult]:
     """One of those of each item, with the last reason and the best score.
 
     Several stages may drop an item: one that the search found, and another that lists it for another reason.

@@ -20,7 +20,7 @@ _current: ContextVar[float | None] = ContextVar("foreword_deadline", default=Non
 @contextmanager
 def hold_deadline(expires: float | None) -> Iterator[None]:
     """In the block, the deadline is `expires`, a `time.monotonic()` instant, or an earlier one outside it."""
-    token = _current.set(earliest(expires, _current.get()))
+    token = _current.set(earliest_deadline(expires, _current.get()))
     try:
         yield
     finally:
@@ -32,6 +32,6 @@ def current_deadline() -> float | None:
     return _current.get()
 
 
-def earliest(*deadlines: float | None) -> float | None:
-    """The earliest of some deadlines, of which None is no deadline."""
+def earliest_deadline(*deadlines: float | None) -> float | None:
+    """The earliest_deadline of some deadlines, of which None is no deadline."""
     return min((one for one in deadlines if one is not None), default=None)

@@ -18,7 +18,7 @@ from foreword.engine.ledger import Ledger
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
 from foreword.text.frame import remove_frames, wrap_in_frame
-from foreword.text.provenance import is_trusted_as_much
+from foreword.text.provenance import is_at_least_as_trusted
 from foreword.types import Kind, Source
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class MemoryTools(EngineTools):
     def _check_may_replace(self, where: str, newer: str, older: str) -> None:
         """Raise ValidationError if the newer item's source is less trusted than that of the older one."""
         sources = [get_item(self.engine(), where, item_id).source for item_id in (newer, older)]
-        if not is_trusted_as_much(*sources):
+        if not is_at_least_as_trusted(*sources):
             raise ValidationError(f"{older!r} is the {sources[1].trust}'s own word; only they can replace it")
 
     def memory_forget(

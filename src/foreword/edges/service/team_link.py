@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from foreword.errors import StorageError, ValidationError
 from foreword.log import get_logger
-from foreword.workspace import is_named_by
+from foreword.workspace import matches_any_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Membership:
 
     def sees(self, workspace: str) -> bool:
         """Whether the token allows this workspace."""
-        return is_named_by(workspace, self.workspaces)
+        return matches_any_pattern(workspace, self.workspaces)
 
 
 class TeamAway(StorageError):

@@ -15,7 +15,14 @@ from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBud
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
-from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_stages_above
+from foreword.pipeline import (
+    FLOOR,
+    drop_repeats,
+    drop_shown,
+    drop_superseded,
+    make_optional,
+    search_stages_above,
+)
 from foreword.recipes.code import MAX_BODIES, format_code_and_commits, put_back_code_above, set_code_aside
 from foreword.recipes.coding.stages import (
     CodingDraft,
@@ -202,7 +209,11 @@ class InjectionPipeline:
         slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
         return (
             *self._recall_stages(slots),
-            *([skip_if_no_results(optional(add_divergence_alert(self._diverges)))] if self._diverges else []),
+            *(
+                [skip_if_no_results(make_optional(add_divergence_alert(self._diverges)))]
+                if self._diverges
+                else []
+            ),
             *([skip_if_no_results(stage) for stage in self._last_session_stages()]),
             fit_sections(self._make_formatter(draft), budget),
         )
@@ -218,9 +229,13 @@ class InjectionPipeline:
         """The stages of the recipe `session`, in order."""
         return (
             load_shown,
-            *(optional(add_session_lines(find, name)) for name, find in self._session_lines.items() if find),
+            *(
+                make_optional(add_session_lines(find, name))
+                for name, find in self._session_lines.items()
+                if find
+            ),
             *self._last_session_stages(),
-            *([optional(add_topics(self._topics))] if self._topics else []),
+            *([make_optional(add_topics(self._topics))] if self._topics else []),
             fit_sections(self._make_formatter(draft), budget),
         )
 
@@ -232,7 +247,7 @@ class InjectionPipeline:
         return (
             load_shown,
             *search_stages_above(self._floor, exclude=exclude, max_read=max_read),
-            optional(tell_progress),
+            make_optional(tell_progress),
             put_back_code_above(self._floor),
             drop_superseded,
             drop_repeats,
@@ -244,7 +259,7 @@ class InjectionPipeline:
         )
 
     def _last_session_stages(self) -> Sequence[Stage[CodingDraft]]:
-        return [optional(add_last_session(self._last_session))] if self._last_session else []
+        return [make_optional(add_last_session(self._last_session))] if self._last_session else []
 
     def _begin_draft(
         self,

@@ -26,7 +26,7 @@ from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, 
 from foreword.compose.user_context import fit_user_lines
 from foreword.errors import ValidationError
 from foreword.options import check_whole_number
-from foreword.pipeline import optional
+from foreword.pipeline import make_optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
 from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
@@ -195,11 +195,11 @@ def _user_lines_to_tell(draft: AdditionDraft) -> list[UserLine]:
 
 
 ADDITION: tuple[Stage[Any], ...] = (
-    optional(prompt.resolve),
-    optional(prompt.recall),
-    optional(prompt.recall_user),
-    optional(recall_memories),
-    optional(retrieve),
+    make_optional(prompt.resolve),
+    make_optional(prompt.recall),
+    make_optional(prompt.recall_user),
+    make_optional(recall_memories),
+    make_optional(retrieve),
     word,
 )
 """The stages of the recipe `addition`, in order."""

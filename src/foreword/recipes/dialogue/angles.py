@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.question import asks, put_question_first
+from foreword.text.question import asks_or_requests, put_question_first
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def question_angles(
     """
     question = put_question_first(query)
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
-    if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
+    if not spoken or not (asks_or_requests(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)
     turn_texts = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
     completed = dict.fromkeys("\n".join([*turn_texts[-turns:], question]) for turns in _TURNS_BEFORE)
@@ -124,4 +124,4 @@ def _load_weights() -> _LeaningWeights:
 
 def _awaits_answer(turn: Turn) -> bool:
     """Whether a turn is a question of the assistant, so that the user's next message answers it."""
-    return turn.role == "assistant" and asks(turn.text[-_MAX_TURN_CHARACTERS:])
+    return turn.role == "assistant" and asks_or_requests(turn.text[-_MAX_TURN_CHARACTERS:])

@@ -31,7 +31,7 @@ from foreword.compose.turns import format_turns_within, is_unshortened
 from foreword.compose.user_context import fit_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
-from foreword.pipeline import Draft, drop_superseded, optional
+from foreword.pipeline import Draft, drop_superseded, make_optional
 from foreword.recipes.dialogue.asking import AskedQuery, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
 from foreword.recipes.dialogue.users import UserMemories
@@ -338,10 +338,10 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
 
 
 DIALOGUE: tuple[Stage[Any], ...] = (
-    optional(resolve),
-    optional(recall),
-    optional(recall_user),
-    optional(retrieve),
+    make_optional(resolve),
+    make_optional(recall),
+    make_optional(recall_user),
+    make_optional(retrieve),
     word,
     compress,
 )

@@ -37,7 +37,7 @@ from foreword.store.postgres.operations import run_operations
 from foreword.store.postgres.outbox import TransactionBesideQdrant
 from foreword.store.postgres.transaction import Transaction
 from foreword.types import Findings, Item, Note, Views
-from foreword.types.deadlines import current_deadline, earliest
+from foreword.types.deadlines import current_deadline, earliest_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +142,7 @@ class PostgresStore(Store):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
-        deadline = earliest(_deadline_if_all_expire(operations), current_deadline())
+        deadline = earliest_deadline(_deadline_if_all_expire(operations), current_deadline())
         attempt = _Attempt(workspace, operations, deadline)
         with translate_errors(self.shown_url):
             try:
@@ -158,7 +158,7 @@ class PostgresStore(Store):
 
     def _run_until_done(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
         """Use a connection; if it is lost, try again with another until the time is over."""
-        deadline = earliest(deadline, current_deadline())
+        deadline = earliest_deadline(deadline, current_deadline())
         if deadline is not None and deadline < time.monotonic():
             raise ServerSilent("the deadline passed")
         busy_until = time.monotonic() + self._limits.busy_seconds

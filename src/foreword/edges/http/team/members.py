@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import StorageError, UnknownId, ValidationError
-from foreword.workspace import is_named_by
+from foreword.workspace import matches_any_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ class Member:
 
     def sees(self, workspace: str) -> bool:
         """Whether the token allows this workspace."""
-        return is_named_by(workspace, self.workspaces)
+        return matches_any_pattern(workspace, self.workspaces)
 
     def reason_to_refuse(self, now: datetime) -> str:
         """Why the token is not accepted at a time; empty if it is."""
