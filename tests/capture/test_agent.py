@@ -14,12 +14,12 @@ from foreword.capture.agent import (
     MAX_TEXT_CHARACTERS,
     AgentEvent,
     answer_text,
-    first_text,
-    first_text_field,
     items_from_event,
     limit_and_clean_json,
     parse_hook_event,
     parse_json_object,
+    read_first_label,
+    read_first_text,
     read_outcome,
 )
 from foreword.capture.item_checks import check_item
@@ -424,10 +424,10 @@ def test_any_json_becomes_sound_json_and_text(value):
 
 @given(st.dictionaries(st.sampled_from(["a", "b"]), anything))
 def test_labels_are_short_lines_and_words_are_text(body):
-    said = first_text_field(body, "a", "b")
+    said = read_first_label(body, "a", "b")
     assert "\n" not in said
     assert len(said) <= 4_000
-    assert isinstance(first_text(body, "a", "b"), str)
+    assert isinstance(read_first_text(body, "a", "b"), str)
 
 
 def test_small_values_pass_unchanged():

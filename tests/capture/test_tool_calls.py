@@ -5,10 +5,10 @@ import pytest
 from foreword.capture.tool_calls import (
     ToolCall,
     first_host,
-    only_reads,
+    host_fetched_from,
+    is_read_only_command,
     read_call_record,
     read_command,
-    web_host,
 )
 from foreword.types import Source
 
@@ -224,7 +224,7 @@ def test_a_tool_that_answered_nothing_leaves_nothing():
     ],
 )
 def test_looking_around_is_known(command):
-    assert only_reads(command)
+    assert is_read_only_command(command)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_looking_around_is_known(command):
     ],
 )
 def test_doing_something_is_known(command):
-    assert not only_reads(command)
+    assert not is_read_only_command(command)
 
 
 @pytest.mark.parametrize(
@@ -272,15 +272,15 @@ def test_the_command_is_found(given, command):
 def test_hosts_are_found_and_broken_addresses_passed_over():
     assert first_host("see http://[half and https://Docs.Example.com:8443/a?b") == "docs.example.com"
     assert first_host("nothing here") == ""
-    assert web_host("curl http://shop.local/x") == ""
+    assert host_fetched_from("curl http://shop.local/x") == ""
 
 
 @pytest.mark.parametrize("unit", ['"\\', "'", "a=", "sudo ", ">"])
 def test_a_hostile_command_is_not_taken_for_one_that_only_reads(unit):
     """Steps that double with each character would not come to an end within a test's time."""
-    assert not only_reads(unit * (2_000 // len(unit)))
+    assert not is_read_only_command(unit * (2_000 // len(unit)))
 
 
 def test_a_command_of_enormous_length_is_not_looked_into(count_calls):
-    assert not only_reads("ls " * 100_000)
-    assert count_calls(only_reads, "ls " * 100_000) < 10
+    assert not is_read_only_command("ls " * 100_000)
+    assert count_calls(is_read_only_command, "ls " * 100_000) < 10

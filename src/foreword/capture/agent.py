@@ -87,7 +87,7 @@ def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # no
     """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
     if secrets is None or not isinstance(body, dict):
         return redact_event_json(body)
-    return secrets.redact_event(body, first_text_field(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
+    return secrets.redact_event(body, read_first_label(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
 
 
 def parse_hook_event(
@@ -113,24 +113,24 @@ def parse_hook_event(
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        session=first_text_field(body, *_SESSION_FIELDS),
-        subagent=first_text_field(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
-        folder=first_text_field(body, *FOLDER_FIELDS),
+        session=read_first_label(body, *_SESSION_FIELDS),
+        subagent=read_first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
+        folder=read_first_label(body, *FOLDER_FIELDS),
         agent=agent,
-        source=first_text_field(body, "source"),
-        prompt=first_text(body, "prompt", "user_prompt"),
-        tool=first_text_field(body, "tool_name", "toolName", "tool"),
+        source=read_first_label(body, "source"),
+        prompt=read_first_text(body, "prompt", "user_prompt"),
+        tool=read_first_label(body, "tool_name", "toolName", "tool"),
         tool_input=_read_tool_input(body),
         tool_output=output,
         outcome=outcome or ("failed" if name == "PostToolUseFailure" else ""),
-        message=first_text(body, "last_assistant_message", "prompt_response", "compact_summary"),
+        message=read_first_text(body, "last_assistant_message", "prompt_response", "compact_summary"),
         stop_hook_active=body.get("stop_hook_active") is True,
     )
 
 
 def _read_event_name(body: Mapping[str, Any]) -> str:
     """Our name for the event; if it has no name, the one that its fields suggest, or ""."""
-    given = first_text_field(body, "hook_event_name", "hookEventName", "event")
+    given = read_first_label(body, "hook_event_name", "hookEventName", "event")
     return _OUR_NAMES.get(given, given) or next(
         (name for key, name in _NAME_BY_FIELD.items() if key in body), ""
     )
@@ -276,7 +276,7 @@ def limit_and_clean_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     return cut_value(value, 0)
 
 
-def first_text_field(body: Mapping[str, Any], *names: str) -> str:
+def read_first_label(body: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that has a text, shortened to one line; "" if none has."""
     for name in names:
         value = body.get(name)
@@ -285,7 +285,7 @@ def first_text_field(body: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-def first_text(body: Mapping[str, Any], *names: str) -> str:
+def read_first_text(body: Mapping[str, Any], *names: str) -> str:
     """The text of the first of these fields that has one, whatever its shape; "" if none has."""
     texts = (answer_text(limit_and_clean_json(body.get(name))) for name in names)
     return next((text for text in texts if text.strip()), "")

@@ -34,12 +34,12 @@ def redact_event_json(body: Any, found: dict[str, str] | None = None) -> Any:  #
     folders = {name: body[name] for name in FOLDER_FIELDS if isinstance(body.get(name), str)}
     rest = {name: part for name, part in body.items() if name not in folders}
     return {
-        **{name: _redact_folder(path, found) for name, path in folders.items()},
+        **{name: _redact_unless_folder(path, found) for name, path in folders.items()},
         **redact_json(rest, found),
     }
 
 
-def _redact_folder(path: str, found: dict[str, str] | None) -> str:
+def _redact_unless_folder(path: str, found: dict[str, str] | None) -> str:
     """The path of a folder that exists, as it is; of any other text, what is left without its secrets."""
     if os.path.isabs(path) and os.path.isdir(path):  # noqa: PTH112, PTH117  (hooks do without pathlib)
         return path

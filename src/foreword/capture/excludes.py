@@ -70,7 +70,7 @@ class Excludes:
             return True
         return follow and (real := os.path.realpath(plain)) != plain and self.match(real, follow=False)
 
-    def touched_by(self, folder: str, tool_input: Mapping[str, Any], output: str) -> bool:
+    def is_touched_by_call(self, folder: str, tool_input: Mapping[str, Any], output: str) -> bool:
         """Whether the input or output of a tool's call, made in `folder`, names an excluded path."""
         if not self:
             return False

@@ -108,7 +108,9 @@ class EventGate:
             pause.workspace in ("", workspace) for pause in read_pauses(self._home)
         ):
             return Refusal()  # the summary may include text from the pause
-        touched = Excludes(project.exclude).touched_by(str(folder), event.tool_input, event.tool_output)
+        touched = Excludes(project.exclude).is_touched_by_call(
+            str(folder), event.tool_input, event.tool_output
+        )
         return Refusal() if event.tool and touched else None
 
 

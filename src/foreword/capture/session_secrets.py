@@ -44,7 +44,7 @@ class SessionSecrets:
         """
         found: dict[str, str] = {}
         clean = redact_event_json(body, found)
-        kinds = self._add(session, found)
+        kinds = self._remember_secrets(session, found)
         if not kinds:
             return dict(clean)
         return {
@@ -52,7 +52,7 @@ class SessionSecrets:
             for name, part in clean.items()
         }
 
-    def _add(self, session: str, found: Mapping[str, str]) -> dict[str, str]:
+    def _remember_secrets(self, session: str, found: Mapping[str, str]) -> dict[str, str]:
         """Add what was found to the secrets of a session, and return all of them with their kinds."""
         new = {value: kind for secret, kind in found.items() for value in _forms_of_secret(secret)}
         with self._lock:

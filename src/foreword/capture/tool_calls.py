@@ -128,11 +128,11 @@ def read_call_record(call: ToolCall) -> CallRecord | None:
 def _build_command_record(call: ToolCall) -> CallRecord | None:
     """The record of a command: itself, how it ended, and the informative lines of its output."""
     command = read_command(call.given)
-    if not command or only_reads(command):
+    if not command or is_read_only_command(command):
         return None
     shown = keep_ends_and_note_gap(command, _MAX_SHOWN_COMMAND_CHARACTERS)
     lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
-    host = web_host(command)
+    host = host_fetched_from(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
     several = shown if "\n" in shown else ""  # the text does not show where it ends
     return CallRecord("\n".join(filter(None, lines)), source, command=several)
@@ -268,7 +268,7 @@ def read_command(tool_input: Mapping[str, Any]) -> str:
     return command.strip() if isinstance(command, str) else ""
 
 
-def only_reads(command: str) -> bool:
+def is_read_only_command(command: str) -> bool:
     """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False
@@ -281,7 +281,7 @@ def only_reads(command: str) -> bool:
     return all(_READING_COMMAND.match(step) for step in steps if step)
 
 
-def web_host(command: str) -> str:
+def host_fetched_from(command: str) -> str:
     """The host on the web from which a command fetched something; "" if there is none."""
     if _GITHUB.search(command):
         return "github.com"

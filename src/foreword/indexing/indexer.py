@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.code.languages import DOCUMENTS
-from foreword.capture.folder.commits import newest_commit, read_commit_items
+from foreword.capture.folder.commits import newest_commit_sha, read_commit_items
 from foreword.capture.folder.git import GitFailed, run_git
 from foreword.capture.folder.storable import storable_path
 from foreword.capture.folder.walk import find_files, is_file_gone
@@ -276,7 +276,7 @@ class _IndexingRun:
         """Store the commits since the last stored one, and remove those that were rewritten."""
         folder = self._root.folder
         try:
-            newest = newest_commit(folder)
+            newest = newest_commit_sha(folder)
             top = SourceFolder.in_workspace(_find_repository_folder(folder), self._workspace)
         except GitFailed as failed:
             if required:

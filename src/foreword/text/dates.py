@@ -3,7 +3,7 @@
 Knows English wordings, the weekdays of six more languages, and the shapes of written dates. `find_dates` is
 for the texts of items, `find_time_asked_about` and `find_before_or_after_event` are for questions. A date
 without a year (`Q3`, `on Tuesday`) means the latest one that has begun or, where the words before it speak of
-the future (`will`, `by`, `due`), the first that is not over. Days begin at midnight in the time zone of `now`.
+the future (`will`, `by`, `due`), the first that is not over. Days begin at midnight in the zone of `now`.
 """
 
 from __future__ import annotations

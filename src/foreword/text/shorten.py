@@ -43,3 +43,21 @@ def keep_ends_and_note_gap(text: str, max_characters: int) -> str:
     head, tail = max_characters * 2 // 3, max_characters // 3
     missing = f"[… {len(text) - head - tail:,} characters left out …]"
     return f"{text[:head].rstrip()} {missing} {text[-tail:].lstrip()}"
+
+
+def cut_at_line_end(text: str, max_characters: int) -> str:
+    """The lines of a text that fit into `max_characters`; of a longer first line, its beginning."""
+    return (
+        text
+        if len(text) <= max_characters
+        else text[: text.rfind("\n", 0, max_characters) + 1 or max_characters]
+    )
+
+
+def cut_at_word_end(line: str, max_characters: int) -> str:
+    """The words of a line that fit into `max_characters`."""
+    return (
+        line
+        if len(line) <= max_characters
+        else line[: line.rfind(" ", 0, max_characters + 1) + 1 or max_characters].rstrip()
+    )

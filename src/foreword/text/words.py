@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD, _WORD_CHARACTER = re.compile(r"[^\W_]+"), re.compile(r"\w")
 # Every letter of ASCII in lower case, every digit, and a blank for everything else.
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(128)
 # Chinese, Thai, Lao, Burmese and Khmer have no blanks between words; nor has Japanese, but that is half kana.
@@ -95,6 +95,11 @@ def letter_groups(text: str) -> frozenset[str]:
     others = (word for word in words if not (_LATIN.search(word) or _UNSPACED.search(word)))
     triples = (word[at : at + 3] for word in others for at in range(len(word) - 2))
     return letter_pairs(text) | frozenset(triples)
+
+
+def has_words(text: str) -> bool:
+    """Whether a text is more than punctuation and blanks."""
+    return _WORD_CHARACTER.search(text) is not None
 
 
 def has_all_words(text: str, words: Iterable[str]) -> bool:

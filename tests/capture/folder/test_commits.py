@@ -12,7 +12,7 @@ from foreword.capture.folder.commits import (
     MAX_FILES_IN_TEXT,
     MAX_MESSAGE_CHARACTERS,
     commit_text,
-    newest_commit,
+    newest_commit_sha,
     read_commit_items,
 )
 from foreword.capture.folder.git import GitFailed
@@ -249,7 +249,7 @@ def test_commits_come_newest_first(repository):
 
 def test_only_what_is_new_since_a_commit_is_read(repository):
     commit(repository, "one")
-    known = newest_commit(repository)
+    known = newest_commit_sha(repository)
     assert texts(repository, since_sha=known) == []
     commit(repository, "two")
     commit(repository, "three")
@@ -276,7 +276,7 @@ def test_a_commit_is_named_by_its_hash_only(repository, name):
 
 
 def test_an_empty_repository_has_no_commits(repository):
-    assert newest_commit(repository) == ""
+    assert newest_commit_sha(repository) == ""
     assert texts(repository) == []
 
 
@@ -363,7 +363,7 @@ def test_a_folder_without_history_is_refused(tmp_path, monkeypatch):
     folder = tmp_path / "plain"
     folder.mkdir()
     with pytest.raises(GitFailed, match="not a git repository"):
-        newest_commit(folder)
+        newest_commit_sha(folder)
     with pytest.raises(ValidationError, match="not a git repository"):
         texts(folder)
 

@@ -407,7 +407,7 @@ def test_any_ignore_file_is_read(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("any")
     put(folder, ".gitignore", "\n".join(lines))
     put(folder, "a/b.py")
-    assert set(walk.walk_folder(folder, Counter())) <= {".gitignore", "a/b.py"}
+    assert set(walk.walk_unignored_paths(folder, Counter())) <= {".gitignore", "a/b.py"}
 
 
 @given(st.binary(max_size=300), st.sampled_from(["", "python", "markdown", "pdf"]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.names.entities import MAX_CHARACTERS_READ, drop_overlaps, find_entities
+from foreword.capture.names.entities import MAX_CHARACTERS_READ, drop_overlapping_mentions, find_entities
 from foreword.capture.names.shapes import Mention
 from foreword.types import ENTITY_TYPES
 
@@ -159,8 +159,8 @@ def test_backticks_quote_code_and_what_has_a_shape_keeps_it():
 
 def test_of_two_that_overlap_the_longer_stays():
     short, long = Mention("ab", "thing", 3, 5), Mention("xxabc", "file", 1, 6)
-    assert drop_overlaps([short, long]) == [long]
-    assert drop_overlaps([Mention("ab", "thing", 0, 2), Mention("bcd", "file", 1, 4)]) == [
+    assert drop_overlapping_mentions([short, long]) == [long]
+    assert drop_overlapping_mentions([Mention("ab", "thing", 0, 2), Mention("bcd", "file", 1, 4)]) == [
         Mention("bcd", "file", 1, 4)
     ]
 

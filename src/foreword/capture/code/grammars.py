@@ -124,7 +124,7 @@ _ANGLES_BY_LINE = re.compile(rb"(?<!<)<(?![<=-])|(?<![=-])>(?!=)|[;{}\n]")
 _STATEMENTS_END_WITH_LINES = frozenset({"python", "ruby", "bash", "go"})
 
 
-def is_parsable(source: bytes, lines: list[bytes], language: str) -> bool:
+def is_safe_to_parse(source: bytes, lines: list[bytes], language: str) -> bool:
     """Whether a source looks like code that a person wrote, so that it is safe to parse."""
     if len(source) > _SHORT_SOURCE_BYTES and (
         len(source) > _MAX_MEAN_LINE_BYTES * len(lines) or max(map(len, lines)) > _MAX_LINE_BYTES

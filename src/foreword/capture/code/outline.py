@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.code.grammars import LANGUAGES, is_parsable, parser_for
+from foreword.capture.code.grammars import LANGUAGES, is_safe_to_parse, parser_for
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Outline:
         """The line, from 0, that a byte is on."""
         return bisect_right(self.line_starts, byte_offset) - 1
 
-    def references(self, start: int, end: int) -> tuple[str, ...]:
+    def names_referred_to(self, start: int, end: int) -> tuple[str, ...]:
         """The names that are referred to between two bytes, in order."""
         places = self.reference_starts
         return self.reference_names[bisect_left(places, start) : bisect_left(places, end)]
@@ -123,7 +123,7 @@ def parse_outline(source: bytes, language: str) -> Outline:
     line_starts = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
     if language not in LANGUAGES:
         return Outline(source, lines, line_starts)
-    parsed = parser_for(language).parse(source) if is_parsable(source, lines, language) else None
+    parsed = parser_for(language).parse(source) if is_safe_to_parse(source, lines, language) else None
     if parsed is None:
         _log.warning("a file is no code that can be read; it is cut into windows", language=language)
         return Outline(source, lines, line_starts)

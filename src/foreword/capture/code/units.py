@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, parse_outline
 from foreword.capture.folder.storable import bytes_hash, display_path, file_source, storable_text
+from foreword.text.shorten import cut_at_line_end, cut_at_word_end
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class _FileCutter:
             "name": unit.name,
             "qualified_name": unit.qualified_name,
             "signature": self._signature_line(unit),
-            "docstring": _cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
+            "docstring": cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
             "references": self._referenced_names(parts, unit.name),
         }
         first, last = self._outline.line_at(unit.start), self._outline.line_at(unit.end - 1)
@@ -123,7 +124,7 @@ class _FileCutter:
             part = self._text_between(start, end)
             fits = len(part) <= room
             if not fits:
-                part = _cut_at_line_end(part, room)
+                part = cut_at_line_end(part, room)
             texts.append(part)
             room -= len(part)
             self._mark_lines_covered(
@@ -142,7 +143,7 @@ class _FileCutter:
         end = unit.body[0] if unit.body else unit.end
         head = self._text_between(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
         line = " ".join(_remove_comments(head, self._language).split())
-        return _cut_at_word_end(_SIGNATURE_END.sub("", line), _MAX_SIGNATURE)
+        return cut_at_word_end(_SIGNATURE_END.sub("", line), _MAX_SIGNATURE)
 
     def _unit_docstring(self, unit: Definition) -> str:
         """The docstring of a unit (in Python), or the comment above it without its marks."""
@@ -154,8 +155,8 @@ class _FileCutter:
 
     def _referenced_names(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
         """The names that are referred to in these spans, sorted, without the unit's own name."""
-        references = self._outline.references
-        names = dict.fromkeys(chain.from_iterable(references(start, end) for start, end in parts))
+        referred_to = self._outline.names_referred_to
+        names = dict.fromkeys(chain.from_iterable(referred_to(start, end) for start, end in parts))
         names.pop(own_name, None)
         return sorted(list(names)[:MAX_REFERENCES])
 
@@ -179,7 +180,7 @@ class _FileCutter:
             last_start = max(skipped + 1, len(classes) - WINDOW_OVERLAP_LINES)
             for start in range(skipped, last_start, WINDOW_LINES - WINDOW_OVERLAP_LINES):
                 window = classes[start : start + WINDOW_LINES]
-                if self._is_window_worth_an_item(window, first + start):
+                if self._is_window_worth_keeping(window, first + start):
                     yield first + start, first + start + len(window) - 1
 
     def _find_imported_lines(self) -> set[int]:
@@ -195,7 +196,7 @@ class _FileCutter:
             line for line in around if 0 <= line < len(lines) and _AROUND_IMPORTS.match(lines[line])
         }
 
-    def _is_window_worth_an_item(self, line_classes: list[int], first_line: int) -> bool:
+    def _is_window_worth_keeping(self, line_classes: list[int], first_line: int) -> bool:
         """Whether a window has enough code, a longer comment, or a single line that assigns a value."""
         code = line_classes.count(_CODE)
         if code == 1:
@@ -212,7 +213,7 @@ class _FileCutter:
         return self._make_item_without_unit(
             "window",
             name,
-            _cut_at_line_end(self._text_between(start, end), MAX_SHOWN_CHARACTERS).rstrip(),
+            cut_at_line_end(self._text_between(start, end), MAX_SHOWN_CHARACTERS).rstrip(),
             (start, end),
         )
 
@@ -226,7 +227,7 @@ class _FileCutter:
             "name": enclosing_name.rpartition(".")[2],
             "qualified_name": enclosing_name,
             "signature": "",
-            "docstring": _cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
+            "docstring": cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
             "references": self._referenced_names([span]),
         }
         first, last = self._outline.line_at(span[0]), self._outline.line_at(max(span[0], span[1] - 1))
@@ -330,25 +331,7 @@ def _remove_comments(head: str, language: str) -> str:
 def _first_line_with_words(docstring: str) -> str:
     """The first line of a docstring that is more than punctuation, shortened; "" if there is none."""
     lines = (line for line in docstring.split("\n") if not _RULE.match(line))
-    return _cut_at_word_end(next(lines, ""), _MAX_SUMMARY)
-
-
-def _cut_at_line_end(text: str, max_characters: int) -> str:
-    """The lines of a text that fit into `max_characters`; of a longer first line, its beginning."""
-    return (
-        text
-        if len(text) <= max_characters
-        else text[: text.rfind("\n", 0, max_characters) + 1 or max_characters]
-    )
-
-
-def _cut_at_word_end(line: str, max_characters: int) -> str:
-    """The words of a line that fit into `max_characters`."""
-    return (
-        line
-        if len(line) <= max_characters
-        else line[: line.rfind(" ", 0, max_characters + 1) + 1 or max_characters].rstrip()
-    )
+    return cut_at_word_end(next(lines, ""), _MAX_SUMMARY)
 
 
 def _strip_each_line(text: str) -> str:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
-from foreword.capture.documents.sections import Section, flag_fenced_lines, has_words, read_sections
+from foreword.capture.documents.sections import Section, flag_fenced_lines, read_sections
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
 from foreword.capture.redact import redact_file_text
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
 from foreword.text.sentences import sentence_spans
 from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
-from foreword.text.words import STOPWORDS, split_words
+from foreword.text.words import STOPWORDS, has_words, split_words
 from foreword.types import Item
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.text.words import has_words
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -55,11 +57,6 @@ class Section:
 
 Heading = tuple[int, int, int, str]
 """The line at which a heading begins, the line after it, its level from 1, and its text."""
-
-
-def has_words(text: str) -> bool:
-    """Whether a text is more than punctuation and blanks."""
-    return bool(_WORD.search(text))
 
 
 def read_sections(lines: list[str], language: str, *, under_title: bool) -> tuple[str, list[Section]]:

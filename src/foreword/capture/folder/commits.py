@@ -62,7 +62,7 @@ class _Commit:
     deletions: int = 0
 
 
-def newest_commit(root: Path) -> str:
+def newest_commit_sha(root: Path) -> str:
     """The SHA of the newest commit, or "" if there are no commits."""
     try:
         return run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -77,7 +77,7 @@ def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterat
 
     Only commits since `since_sha` are read, if that is still an ancestor of HEAD.
     """
-    newest = newest_commit(root)
+    newest = newest_commit_sha(root)
     if not newest:
         return
     commits = (

@@ -165,7 +165,7 @@ def _list_unignored_paths(root: Path, skip_counts: Skipped) -> Iterator[str]:
         if not any(text in failed.reason for text in _NO_REPOSITORY):
             _log.warning("git cannot list a folder; it is walked", folder=str(root), problem=failed.reason)
     if not known:  # a folder that git ignores as a whole, or does not know, is walked instead
-        yield from walk_folder(root, skip_counts)
+        yield from walk_unignored_paths(root, skip_counts)
         return
     try:
         if ignored := sum(1 for _ in stream_git_fields(root, *_LIST_IGNORED)):  # a folder counts once
@@ -220,7 +220,7 @@ _BARE_REPOSITORY = frozenset({("HEAD", False), ("objects", True), ("refs", True)
 _MAX_IGNORE_FILE_CHARACTERS = 100_000
 
 
-def walk_folder(root: Path, skip_counts: Skipped) -> Iterator[str]:
+def walk_unignored_paths(root: Path, skip_counts: Skipped) -> Iterator[str]:
     """The paths below a folder, with slashes, that are not ignored. Links are listed, but not followed.
 
     An ignore file applies to its own folder and those below; the nearest one with a matching pattern decides.

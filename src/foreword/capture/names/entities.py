@@ -54,10 +54,10 @@ _MODEL_OF_FIRM = re.compile(rf"(?:[ -]{_MIXED}{_END_OF_MODEL})++")
 def find_entities(text: str) -> tuple[Mention, ...]:
     """The mentions in a text, in order. Where two would overlap, the longer is kept."""
     text = text[:MAX_CHARACTERS_READ]
-    shaped = drop_overlaps([*find_mentions_by_shape(text), *_find_date_mentions(text)])
+    shaped = drop_overlapping_mentions([*find_mentions_by_shape(text), *_find_date_mentions(text)])
     covered = _cover_mentions(text, shaped)
     found = sorted((*shaped, *_find_names_in_text(covered)), key=lambda mention: mention.start)
-    return tuple(drop_overlaps(_extend_with_product_model(mention, covered) for mention in found))
+    return tuple(drop_overlapping_mentions(_extend_with_product_model(mention, covered) for mention in found))
 
 
 def _find_date_mentions(text: str) -> Iterator[Mention]:
@@ -70,7 +70,7 @@ def _find_date_mentions(text: str) -> Iterator[Mention]:
             yield Mention(found.text, "date", found.start, found.end)
 
 
-def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
+def drop_overlapping_mentions(mentions: Iterable[Mention]) -> list[Mention]:
     """The mentions in order, without those that overlap a longer one; of two as long, the first stays."""
     kept: list[Mention] = []
     for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
@@ -167,6 +167,13 @@ class _Word(NamedTuple):
         return len(stem) == 1 or people or self.folded in _NO_NAMES_WHEN_ALONE
 
 
+class _TypedWords(NamedTuple):
+    """How many words belong together, and the type of the name that they are; None if they are no name."""
+
+    word_count: int
+    type: EntityType | None
+
+
 def _split_into_words(text: str) -> list[_Word]:
     """The words of a text, in order, without the `'s` of an owner."""
     found: list[_Word] = []
@@ -229,15 +236,15 @@ class _Sentence:
             if word.is_capitalised and not self.caseless and not word.is_plain:
                 end = self._find_run_end(at)
                 while at < end:
-                    size, kind = self._classify_name(at, end)
-                    if kind is not None:
-                        yield self._make_mention(at, at + size, kind)
-                    at += size
+                    found = self._classify_name(at, end)
+                    if found.type is not None:
+                        yield self._make_mention(at, at + found.word_count, found.type)
+                    at += found.word_count
             else:
-                size, kind = self._find_listed_in_any_case(at)
-                if kind is not None:
-                    yield self._make_mention(at, at + size, kind)
-                at += size
+                found = self._find_listed_in_any_case(at)
+                if found.type is not None:
+                    yield self._make_mention(at, at + found.word_count, found.type)
+                at += found.word_count
 
     # A run of capitalised words
 
@@ -266,18 +273,18 @@ class _Sentence:
         reached = at < after < limit and self.words[after].is_capitalised and self.words[after].is_joined
         return after if reached else None
 
-    def _classify_name(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """The number of words from `at` on that are one name, and its type; None if they are no name."""
+    def _classify_name(self, at: int, end: int) -> _TypedWords:
+        """The words from `at` on that are one name, with its type; no type if they are no name."""
         word = self.words[at]
         if word.folded in lists.TITLES and end - at > 1:
-            return 1, None  # the title belongs to the name after it
+            return _TypedWords(1, None)  # the title belongs to the name after it
         if self._has_title(at):
-            return self._count_words_of_person(at, end), "person"
+            return _TypedWords(self._count_words_of_person(at, end), "person")
         listed, ending = self._find_longest_listed(at, end), self._classify_by_ending(at, end)
-        if ending is not None and (listed is None or ending[0] > listed[0]):
+        if ending is not None and (listed is None or ending.word_count > listed.word_count):
             return ending
         if word.folded in lists.GENDERS and self._means_person(at, end):
-            return self._count_words_of_person(at, end), "person"
+            return _TypedWords(self._count_words_of_person(at, end), "person")
         return listed or self._classify_by_neighbours(at, end)
 
     def _count_words_of_person(self, at: int, end: int) -> int:
@@ -288,23 +295,23 @@ class _Sentence:
             size += 1
         return size
 
-    def _classify_by_ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
-        """The number of words and the type of a run by its first or last word; None if unknown."""
+    def _classify_by_ending(self, at: int, end: int) -> _TypedWords | None:
+        """The words of a run that are one name by its first or last word; None if that is unknown."""
         folded = [word.folded for word in self.words[at:end]]
         if len(folded) > 2 and folded[0] in lists.ORGANISATION_HEADS and folded[1] == "of":
-            return len(folded), "organisation"
+            return _TypedWords(len(folded), "organisation")
         if "&" in self.text[self.words[at].start : self.words[end - 1].end]:
-            return len(folded), "organisation"
+            return _TypedWords(len(folded), "organisation")
         given = folded[0] in lists.GENDERS and folded[0] not in lists.ALSO_WORDS
         for size in range(len(folded), 1, -1):
             last = folded[size - 1]
             if last in lists.ORGANISATION_ENDINGS:
-                return size, "organisation"
+                return _TypedWords(size, "organisation")
             if last in lists.PLACE_ENDINGS and not (given and last in lists.ALSO_FAMILIES):
-                return size, "place"
+                return _TypedWords(size, "place")
         if len(folded) > 1 and folded[0] in lists.PLACE_BEGINNINGS:
-            return 2, "place"
-        return (2, "thing") if len(folded) > 1 and folded[0] == "project" else None
+            return _TypedWords(2, "place")
+        return _TypedWords(2, "thing") if len(folded) > 1 and folded[0] == "project" else None
 
     def _means_person(self, at: int, end: int) -> bool:
         """Whether a word that is a given name means a person here, and not an ordinary word or a place."""
@@ -317,30 +324,30 @@ class _Sentence:
             end
         )
 
-    def _find_longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
-        """The number of words and the type of the longest listed name from `at` on, or None."""
+    def _find_longest_listed(self, at: int, end: int) -> _TypedWords | None:
+        """The words of the longest listed name from `at` on, or None."""
         if self.words[at].folded not in _FIRST_WORDS:
             return None
         for size in range(min(end - at, _MAX_WORDS_IN_NAME), 0, -1):
             phrase = " ".join(word.folded for word in self.words[at : at + size])
             for kind, entries in _LISTS:
                 if phrase in entries and (phrase != "us" or self.words[at].text == "US"):
-                    return size, kind
+                    return _TypedWords(size, kind)
         return None
 
-    def _classify_by_neighbours(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """The number of words and the type of a run by the words beside it; None if it is no name."""
+    def _classify_by_neighbours(self, at: int, end: int) -> _TypedWords:
+        """The words of a run, with a type by the words beside it; no type if it is no name."""
         word, size = self.words[at], end - at
         if size > 1 and word.folded in lists.DEMONYMS:
-            return 1, None
+            return _TypedWords(1, None)
         if size == 1 and (word.cannot_be_name_alone or word.opens_sentence):
-            return size, None
+            return _TypedWords(size, None)
         before, shouted = self._word_before(at), len(word.text) > 1 and word.text.isupper()
         working = before in ("for", "by", "of") and self._has_word_shortly_before(at, lists.WORKING)
         if working or before in lists.BEFORE_ORGANISATION:
-            return size, "organisation"
+            return _TypedWords(size, "organisation")
         if shouted:
-            return size, None if size == 1 else "thing"
+            return _TypedWords(size, None if size == 1 else "thing")
         named = before == "is" and self._word_before(at - 1) == "name"
         cued = (
             named
@@ -350,34 +357,35 @@ class _Sentence:
         )
         counted = sum(not self._is_particle(index) for index in range(at, end))
         if cued and counted <= _MAX_WORDS_CUED_AS_PERSON and before not in _ARTICLES:
-            return size, "person"
+            return _TypedWords(size, "person")
         moving = before in ("to", "from") and self._has_word_shortly_before(at, lists.MOVING)
-        return size, "place" if moving or before in lists.BEFORE_PLACE else "thing"
+        return _TypedWords(size, "place" if moving or before in lists.BEFORE_PLACE else "thing")
 
     # Listed names in any case
 
-    def _find_listed_in_any_case(self, at: int) -> tuple[int, EntityType | None]:
-        """The number of words and the type of the listed name from `at` on, in any case; None for no name."""
+    def _find_listed_in_any_case(self, at: int) -> _TypedWords:
+        """The words of the listed name from `at` on, in any case; a word without a type if none is."""
         word = self.words[at]
         given = word.folded in lists.GENDERS
         if given and self._word_before(at) == "me" and self._has_word_shortly_before(at, ("call",)):
-            return 1, "person"
+            return _TypedWords(1, "person")
         if len(word.folded) < 3 or (word.is_capitalised and not self.caseless):
-            return 1, None
+            return _TypedWords(1, None)
         if not given and word.folded not in _FIRST_WORDS:
-            return 1, None
+            return _TypedWords(1, None)
         end = at + 1
         while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].is_joined:
             end += 1
         listed = self._find_longest_listed(at, end)
         if (
             listed
-            and " ".join(part.folded for part in self.words[at : at + listed[0]]) not in lists.ALSO_PLAIN
+            and " ".join(part.folded for part in self.words[at : at + listed.word_count])
+            not in lists.ALSO_PLAIN
         ):
             return listed
         if given and word.folded not in lists.ALSO_WORDS and word.folded not in lists.ALSO_PLAIN:
-            return 1, "person"
-        return 1, None
+            return _TypedWords(1, "person")
+        return _TypedWords(1, None)
 
     # The words beside
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.runs.commands import HEREDOC, find_runner_step, follow_step, unwrap_step
+from foreword.capture.runs.commands import HEREDOC, find_runner_step, folder_after_step, unwrap_step
 from foreword.capture.tool_calls import (
     SHELL_QUOTATION,
     folder_in_project,
+    is_read_only_command,
     is_shell_tool,
-    only_reads,
     read_command,
     read_file_changes,
 )
@@ -124,27 +124,29 @@ def read_changes(call: ToolCall, folder: str = "") -> list[SeenChange]:
         ]
     found: list[SeenChange] = []
     has_run = False
-    steps = _split_steps(read_command(call.given))
+    steps = _split_steps_outside_quotes(read_command(call.given))
     runs = any(find_runner_step(step) for step in steps)
     for step in steps:
         if find_runner_step(step):
             has_run = True
         elif not (call.has_failed and not runs):  # a failed exit code may be that of the run
             found += [
-                replace(change, path=_path_from(change.path, folder, call.folder), after_run=has_run)
+                replace(
+                    change, path=_path_from_project_root(change.path, folder, call.folder), after_run=has_run
+                )
                 for change in _read_step_changes(step)
             ]
-        folder = follow_step(step, folder)
+        folder = folder_after_step(step, folder)
     return found
 
 
-def _path_from(path: str, folder: str, project: str) -> str:
+def _path_from_project_root(path: str, folder: str, project: str) -> str:
     """A path of a command in a folder, from the root of the project; as it is, if it lies elsewhere."""
     place = folder_in_project(str(Path(folder, path)), project) if path else None
     return path if place is None else place
 
 
-def _split_steps(command: str) -> list[str]:
+def _split_steps_outside_quotes(command: str) -> list[str]:
     """The steps of a command line; quoted text and heredocs are never split."""
     texts: list[str] = []
 
@@ -166,13 +168,13 @@ def _read_step_changes(step: str) -> list[SeenChange]:
         return done
     plain = _TEXT.sub(lambda text: f"{(text[1] or '').rstrip()}_", bare)
     if _REMOVES.match(plain):  # what was changed in a removed file is gone with it
-        gone = [SeenChange("undo", path, step) for path in _files_in(plain)]
+        gone = [SeenChange("undo", path, step) for path in _files_named_in(plain)]
         return [*gone, SeenChange("change", command=step)]
     written = _files_written_by(plain, bare)
     if written or _WRITES_ARGUMENTS.match(plain) or _WRITES_LAST_ARGUMENT.match(plain):
         return [SeenChange("change", path) for path in written]
     rest = _REDIRECTS_TO.sub(" ", plain).strip()
-    if only_reads(rest) or _CHANGES_NO_CODE.match(rest):
+    if is_read_only_command(rest) or _CHANGES_NO_CODE.match(rest):
         return []
     if interpreter := _INTERPRETER.match(rest):
         # A script may change anything, but not because of the files that it is given.
@@ -194,7 +196,7 @@ def _read_git_step(step: str) -> list[SeenChange]:
     if merged := _MERGE.match(step):  # what it brings may also be new
         return [SeenChange("merge", branch=merged["branch"]), SeenChange("change", command=step)]
     undo, switched = _UNDO.match(step), _SWITCH.match(step)
-    done = [SeenChange("undo", path, step) for path in _files_in(undo[1]) or [""]] if undo else []
+    done = [SeenChange("undo", path, step) for path in _files_named_in(undo[1]) or [""]] if undo else []
     if switched and switched["branch"] and not re.fullmatch(rf"\.|{_FILE.pattern}", switched["branch"]):
         done.append(SeenChange("switch", branch=switched["branch"]))
     if switched and switched["made"]:
@@ -206,7 +208,7 @@ def _files_written_by(plain: str, step: str) -> list[str]:
     """The files of a project that a step writes; `plain` is the step without quoted texts and heredocs."""
     written = _REDIRECTS_TO.findall(plain)
     if _WRITES_ARGUMENTS.match(plain):
-        written += _files_in(plain)
+        written += _files_named_in(plain)
     elif _WRITES_LAST_ARGUMENT.match(plain):
         written += plain.split()[-1:]
     elif _INTERPRETER.match(plain) and _WRITES_IN_CODE.search(step):
@@ -214,7 +216,7 @@ def _files_written_by(plain: str, step: str) -> list[str]:
     return [path for path in dict.fromkeys(written) if _FILE.fullmatch(path) and not _OUTSIDE.match(path)]
 
 
-def _files_in(command: str) -> list[str]:
+def _files_named_in(command: str) -> list[str]:
     """The words of a command that name files of code, settings or text."""
     return [word for word in command.split() if _FILE.fullmatch(word)]
 
@@ -230,7 +232,7 @@ def change_fits_action(change: SeenChange, action: str, hypothesis: str) -> bool
         return True
     if any(f"/{folder}/" in f"/{change.path}/" for folder in folders):
         return True
-    if any(_has_code_name(change, name) for name in names):
+    if any(_mentions_code_name(change, name) for name in names):
         return True
     if files or folders or names:
         return False
@@ -244,7 +246,7 @@ def _path_ends_with(path: str, named: str) -> bool:
     return f"/{path}".replace("\\", "/").endswith(f"/{named.removeprefix('./')}".replace("\\", "/"))
 
 
-def _has_code_name(change: SeenChange, name: str) -> bool:
+def _mentions_code_name(change: SeenChange, name: str) -> bool:
     """Whether a change has a name in code in its texts, or a part of the name in the name of its file."""
     if name in change.before or name in change.after:
         return True
@@ -257,7 +259,7 @@ def _command_fits(command: str, files: list[str], action: str, hypothesis: str) 
     """Whether a command names one of these files, or shares a word with what is to be done and believed."""
     if _REMOVES.match(unwrap_step(command)) and not _SPEAKS_OF_REMOVING.search(action):
         return False
-    if any(_path_ends_with(word, file) for file in files for word in _files_in(command)):
+    if any(_path_ends_with(word, file) for file in files for word in _files_named_in(command)):
         return True
     without_quotes = SHELL_QUOTATION.sub(lambda text: text.group()[1:-1], command)
     # A file that stands in both and is another one has nothing in common but its folder.

@@ -138,18 +138,18 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
-    command = _unwrap_command(command)
+    command = _unwrap_shell_and_quoted_words(command)
     steps, separators = _split_into_steps(command)
     found: list[RunStep] = []
     folder = ""
     for index, step in enumerate(steps[:_MAX_STEPS]):
         if run := _read_run_step(steps, separators, index, command):
             found.append(replace(run, folder=folder))
-        folder = follow_step(step, folder)
+        folder = folder_after_step(step, folder)
     return tuple(found)
 
 
-def follow_step(step: str, folder: str) -> str:
+def folder_after_step(step: str, folder: str) -> str:
     """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
     moved = _MOVES.fullmatch(step)
     if moved is None or (target := restore_quoted_text(moved[1])).startswith(("-", "$")):
@@ -157,7 +157,7 @@ def follow_step(step: str, folder: str) -> str:
     return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
 
 
-def _unwrap_command(command: str) -> str:
+def _unwrap_shell_and_quoted_words(command: str) -> str:
     """A command line without a shell around it, and without quotation marks around single words."""
     return _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.redact import redact
 from foreword.capture.runs import commands
 from foreword.capture.runs.commands import RUNNERS, Purpose, Runner, RunStep
-from foreword.capture.runs.scope import RunScope, name_in_project, read_scope
+from foreword.capture.runs.scope import RunScope, name_of_test_in_project, read_scope
 from foreword.capture.tool_calls import folder_in_project
 from foreword.text.clean import remove_invisible
 
@@ -95,7 +95,7 @@ def read_run_result(
     if verdict is None:
         return None
     tool, purpose, passed, report = verdict
-    failing = () if passed else _names_in_project(report.failing[:MAX_NAMES], steps)
+    failing = () if passed else _put_project_paths_in_names(report.failing[:MAX_NAMES], steps)
     names = tuple(map(_redact_and_shorten, failing))
     error = "" if passed else _redact_and_shorten(report.error or _find_error_line(text))
     scope = read_scope(command, steps, text, () if passed else report.failing)
@@ -108,11 +108,11 @@ def _find_steps_in_project(command: str, folder: str, project: str) -> tuple[Run
     return tuple(replace(step, folder=folder_in_project(str(place), project) or "") for step, place in places)
 
 
-def _names_in_project(names: Sequence[str], steps: Sequence[RunStep]) -> tuple[str, ...]:
+def _put_project_paths_in_names(names: Sequence[str], steps: Sequence[RunStep]) -> tuple[str, ...]:
     """The names of failed tests, with the paths in them from the project's root, if all ran in one folder."""
     folders = {step.folder for step in steps}
     folder = folders.pop() if len(folders) == 1 else ""
-    return tuple(name_in_project(name, folder) for name in names) if folder else tuple(names)
+    return tuple(name_of_test_in_project(name, folder) for name in names) if folder else tuple(names)
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:

@@ -105,7 +105,7 @@ class RunScope:
         if key in self.left_out or any(_is_test_below_path(segments, path) for path in self.excluded):
             return False
         inside = not self.folders or any(_is_test_below_path(segments, folder) for folder in self.folders)
-        if not inside and (self.everything or _has_file(segments)):
+        if not inside and (self.everything or _names_its_file(segments)):
             return False
         if (
             self.everything
@@ -113,30 +113,32 @@ class RunScope:
             or any(_filter_selects_test(text, name) for text in self.filters)
         ):
             return True
-        if any(_is_named_by(segments, path) for path in self.paths):  # if a filter left it out, nothing ran
+        if any(
+            _is_chosen_by_name(segments, path) for path in self.paths
+        ):  # if a filter left it out, nothing ran
             return True
         if not self.filters and any(_is_test_below_path(segments, path) for path in self.paths):
             return True
         # A test of the same name in another file is another test, but many runners print no file.
         return "/" not in name and key in self.keys
 
-    def add_earlier_failures(self, names: Sequence[str]) -> RunScope:
+    def with_earlier_failures(self, names: Sequence[str]) -> RunScope:
         """The scope with these tests, which failed before, among what was run."""
         keys = {subject_key(_split_test_name(name)[-1]) for name in names} - {""}
         return replace(self, keys=self.keys | keys, has_earlier_failures=bool(names))
 
-    def note_changes(self, paths: Iterable[str]) -> RunScope:
+    def with_changed_files(self, paths: Iterable[str]) -> RunScope:
         """The scope, which knows whether one of these changed files is in the folders that it is about."""
         inside = any(path.startswith(f"{folder}/") for path in paths for folder in self.folders)
         return replace(self, has_changed_code=inside)
 
     @property
-    def is_beside_the_point(self) -> bool:
+    def ran_only_unrelated_folders(self) -> bool:
         """Whether only folders were run that have neither what was changed nor what had failed."""
         return bool(self.folders) and not (self.has_changed_code or self.has_earlier_failures)
 
 
-def name_in_project(name: str, folder: str) -> str:
+def name_of_test_in_project(name: str, folder: str) -> str:
     """The name of a test that a runner printed in a folder, with the path in it from the project's root."""
     path = _BEFORE_PATH_ENDS.match(name)
     if path is None or not _FILE_ENDING.search(path.group()):
@@ -149,7 +151,7 @@ def _join_path(folder: str, path: str) -> str:
     return os.path.normpath(os.path.join(folder, path)) if folder else path  # noqa: PTH118  (a word, no path)
 
 
-def _without_whole_folders(folder: str) -> str:
+def _strip_test_and_code_folders(folder: str) -> str:
     """A folder without folders at its end that have the tests or the code of the one around them."""
     segments = folder.split("/") if folder else []
     while segments and _WHOLE.fullmatch(segments[-1]):
@@ -168,15 +170,15 @@ def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
     places = range(len(segments) - len(chosen) + 1)
     if any(list(segments[at : at + len(chosen)]) == chosen for at in places):
         return True
-    return not _has_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
+    return not _names_its_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
 
 
-def _is_named_by(segments: Sequence[str], path: str) -> bool:
+def _is_chosen_by_name(segments: Sequence[str], path: str) -> bool:
     """Whether a test was chosen by its own name, with or without its file."""
     return _split_test_name(path)[-1] == segments[-1] and _is_test_below_path(segments, path)
 
 
-def _has_file(segments: Sequence[str]) -> bool:
+def _names_its_file(segments: Sequence[str]) -> bool:
     """Whether the name of a test has its file in it."""
     return any(_FILE_ENDING.search(segment) for segment in segments)
 
@@ -208,7 +210,7 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """The scope of the test steps of a command line, with what of it failed or was left out."""
     tests = [step for step in steps if step.purpose == "test"]
-    classified = [_classify_arguments(step.arguments, step.folder) for step in tests]
+    classified = [_split_paths_filters_exclusions(step.arguments, step.folder) for step in tests]
     left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
     left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
     chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
@@ -216,7 +218,7 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
     if not any(filters for _, filters, _ in classified):
         keys |= subject_keys_in(_PASSED_TEST.findall(text))
-    folders = {_without_whole_folders(step.folder) for step in tests}
+    folders = {_strip_test_and_code_folders(step.folder) for step in tests}
     return RunScope(
         not chosen or None in chosen,
         frozenset(keys),
@@ -239,7 +241,9 @@ def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | No
     return {subject_key(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
 
 
-def _classify_arguments(words: Iterable[str], folder: str) -> tuple[list[str], list[str], list[str]]:
+def _split_paths_filters_exclusions(
+    words: Iterable[str], folder: str
+) -> tuple[list[str], list[str], list[str]]:
     """The paths, the filters and the exclusions among the arguments of a step that runs in a folder."""
     paths: list[str] = []
     filters: list[str] = []

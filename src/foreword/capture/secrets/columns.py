@@ -69,7 +69,7 @@ def _find_below_head(text: str, lower: str, word: str, at: int) -> tuple[list[Se
         heads = [cell.strip(" \"'`*\r") for cell in cells]
         column = next((number for number, head in enumerate(heads) if _ends_with_word(head, word)), None)
         # A line under another row of the table is a row, too.
-        if column is not None and above.count(separator) != len(heads) - 1 and _are_heads(heads):
+        if column is not None and above.count(separator) != len(heads) - 1 and _are_column_heads(heads):
             found, rows_end = _find_in_rows(text, end + 1, separator, column, len(heads))
             if word in _SHORT_HEADS:
                 found = [secret for secret in found if _is_surely_secret(text[secret.start : secret.end])]
@@ -77,7 +77,7 @@ def _find_below_head(text: str, lower: str, word: str, at: int) -> tuple[list[Se
     return [], at
 
 
-def _are_heads(cells: list[str]) -> bool:
+def _are_column_heads(cells: list[str]) -> bool:
     """Whether the cells of a line can be the heads of columns: words, two or more, and not a line of code."""
     named = [cell for cell in cells if cell]
     return len(named) > 1 and all(map(_HEAD.fullmatch, named))

@@ -129,7 +129,7 @@ _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "mixed": shape.looks_generated,
     "strong": lambda value: shape.is_surely_password(value) or shape.is_numbered_words(value),
     "key": shape.is_like_key,
-    "made-up": shape.is_made_up_secret,
+    "made-up": shape.is_key_or_numbered_words,
     "random": lambda value: shape.is_like_key(value) and shape.randomness(value) > 0.2,
     "phrase": shape.is_passphrase,
     "made": lambda value: shape.looks_generated(value) or shape.is_passphrase(value),

@@ -321,8 +321,8 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
             or (value.quoted and name["word"] == "secret" and _is_secret_made_of_words(text, name))
             or (
                 (value.literal or name["gap"] == ">")
-                and _may_be_made_up(name)
-                and shape.is_made_up_secret(text)
+                and _may_be_chosen_by_people(name)
+                and shape.is_key_or_numbered_words(text)
             )
         )
     return shape.is_like_password(text, quoted=value.quoted) or _is_password_of_letters(value, name)
@@ -376,7 +376,7 @@ def _is_secret_made_of_words(text: str, name: re.Match[str]) -> bool:
     return shape.is_numbered_words(text) or (signs is not None and _JOINED_WORDS.fullmatch(text) is not None)
 
 
-def _may_be_made_up(name: re.Match[str]) -> bool:
+def _may_be_chosen_by_people(name: re.Match[str]) -> bool:
     """Whether people may make up what has this name: an `api_key`, but not the `key` of a row."""
     return name["word"] != "key" or bool(
         _OWN_KEY.search(name.string, max(0, name.start() - 16), name.start())

@@ -140,7 +140,7 @@ def _is_secret_after_word(value: str, word: str, *, quoted: bool, gap: bool, ver
     if shape.is_placeholder(value) or shape.is_code_name(value):
         return False
     if word.endswith(("token", "secret", "key")):
-        is_one = shape.is_like_key if gap or word == "key" else shape.is_made_up_secret
+        is_one = shape.is_like_key if gap or word == "key" else shape.is_key_or_numbered_words
         is_long = len(value) >= (12 if gap else 8)
         return is_long and value[0].isalnum() and is_one(value) and shape.is_surely_password(value)
     if gap:

@@ -174,7 +174,7 @@ def is_numbered_words(value: str) -> bool:
     return _JOINED_WORDS_AND_NUMBER.fullmatch(value) is not None
 
 
-def is_made_up_secret(value: str) -> bool:
+def is_key_or_numbered_words(value: str) -> bool:
     """Whether a value is a key, or words with a number such as people make up who have to name a secret."""
     return is_like_key(value) or (
         (_FOUR_BY_FOUR.fullmatch(value) or is_surely_password(value) or is_numbered_words(value))

@@ -240,7 +240,7 @@ def _with_tests_known_to_be_run(
     folder that has what was changed, all tests of it may be.
     """
     names = [name for one in seen for name in _failed_tests_in_scope(run, one)]
-    scope = run.scope.add_earlier_failures(names).note_changes(change.what for change in changes)
+    scope = run.scope.with_earlier_failures(names).with_changed_files(change.what for change in changes)
     return replace(run, scope=scope)
 
 
@@ -250,7 +250,7 @@ def _is_pass_credible(run: RunResult, standing: Standing, attempt: Experience) -
     After a failure, it is only if code changed and the failed tests were run.
     """
     last = standing.last_run
-    if run.scope.is_beside_the_point:
+    if run.scope.ran_only_unrelated_folders:
         return False
     if last is None or last.passed:
         return True

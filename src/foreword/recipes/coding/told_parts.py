@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold_case
+from foreword.text.words import fold_case_and_spaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,16 +56,12 @@ class ToldParts:
 
 def has_told(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
     """Whether all of these words of an item were told before, together or one statement at a time."""
-    before = [_fold_case_and_spaces(part) for part in told.get(item_id, ())]
+    before = [fold_case_and_spaces(part) for part in told.get(item_id, ())]
     return bool(before) and all(
-        any(_fold_case_and_spaces(one) in part for part in before) for one in words.split(_GAP)
+        any(fold_case_and_spaces(one) in part for part in before) for one in words.split(_GAP)
     )
 
 
 def contains(words: str, text: str) -> bool:
     """Whether the words that are told contain a whole text, whatever its case and spacing."""
-    return _fold_case_and_spaces(text) in _fold_case_and_spaces(words)
-
-
-def _fold_case_and_spaces(text: str) -> str:
-    return " ".join(fold_case(text).split())
+    return fold_case_and_spaces(text) in fold_case_and_spaces(words)
