@@ -5,7 +5,15 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.errors import ValidationError
-from foreword.options import ContextOptions, SearchOptions, check_fraction, check_strings, check_time_zone
+from foreword.options import (
+    MAX_TEXT_CHARACTERS,
+    ContextOptions,
+    SearchOptions,
+    check_fraction,
+    check_strings,
+    check_text,
+    check_time_zone,
+)
 
 
 @pytest.mark.parametrize("field", ["memory_types", "kinds"])
@@ -46,3 +54,28 @@ def test_a_check_returns_the_value_it_was_given():
 def test_a_fraction_is_a_number_from_0_to_1(value):
     with pytest.raises(ValidationError, match="floor must be a number from 0 to 1"):
         check_fraction("floor", value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("x" * (MAX_TEXT_CHARACTERS + 1), "split it"),
+        ("x" * 50_000_000, "50,000,000 characters"),
+        ("nul\0nul", "NUL"),
+        ("half \ud83d", "lone surrogate"),
+        (b"bytes", "must be text"),
+        (None, "must be text"),
+    ],
+)
+def test_a_text_that_cannot_be_kept_is_refused_with_the_reason(text, message):
+    with pytest.raises(ValidationError, match=message):
+        check_text("text", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * MAX_TEXT_CHARACTERS, "👩\u200d💻", "\u202edexif", 'NEAR("a" OR *', "\r\n x"]
+)
+def test_a_text_that_can_be_kept_is_kept_as_it_is(text):
+    assert check_text("text", text) == text

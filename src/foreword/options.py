@@ -160,6 +160,10 @@ class CacheConfig:
     ttl: float = 3600.0
 
 
+MAX_TEXT_CHARACTERS = 1_000_000
+"""About a quarter of a million tokens: no context could show more, and an encoder reads far less."""
+
+
 def check_workspace(workspace: object) -> str:
     """The name of a workspace; ValidationError if it is empty, too long or not valid Unicode."""
     if not isinstance(workspace, str) or not workspace.strip():
@@ -187,6 +191,27 @@ def check_fraction(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValidationError(f"{name} must be a number from 0 to 1, not {value!r}")
     return float(value)
+
+
+def check_text(
+    name: str, text: object, max_characters: int = MAX_TEXT_CHARACTERS, *, may_be_empty: bool = False
+) -> str:
+    """The text, if it can be stored; else raises a ValidationError that states what is wrong with it."""
+    if not isinstance(text, str):
+        raise ValidationError(f"{name} must be text, not {type(text).__name__}")
+    if not may_be_empty and not text.strip():
+        raise ValidationError(f"{name} is empty; say something")
+    if len(text) > max_characters:
+        raise ValidationError(
+            f"{name} has {len(text):,} characters; the most is {max_characters:,}: split it"
+        )
+    if "\0" in text:
+        raise ValidationError(f"{name} contains a NUL character; it is not text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValidationError(f"{name} holds half a character at {error.start} (a lone surrogate)") from None
+    return text
 
 
 def check_strings(name: str, value: object) -> Sequence[str]:

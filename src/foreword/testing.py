@@ -71,7 +71,7 @@ class WordMatch:
         wanted = set(content_words(question))
         return [len(wanted & set(one.decode().split())) / (len(wanted) or 1) for one in codes]
 
-    def clear(self) -> None:
+    def clear_question_cache(self) -> None:
         """Do nothing: this space caches nothing."""
 
 

@@ -5,34 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.capture.item_checks import MAX_CHARACTERS, check_item, check_text
+from foreword.capture.item_checks import check_item
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "empty"),
-        (" \n\t", "empty"),
-        ("x" * (MAX_CHARACTERS + 1), "split it"),
-        ("x" * 50_000_000, "50,000,000 characters"),
-        ("nul\0nul", "NUL"),
-        ("half \ud83d", "lone surrogate"),
-        (b"bytes", "must be text"),
-        (None, "must be text"),
-    ],
-)
-def test_a_text_that_cannot_be_kept_is_refused_with_the_reason(text, message):
-    with pytest.raises(ValidationError, match=message):
-        check_text("text", text)
-
-
-@pytest.mark.parametrize(
-    "text", ["x" * MAX_CHARACTERS, "👩\u200d💻", "\u202edexif", 'NEAR("a" OR *', "\r\n x"]
-)
-def test_a_text_that_can_be_kept_is_kept_as_it_is(text):
-    assert check_text("text", text) == text
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def _commands_of_page(first, last):
 
 def test_the_user_that_the_compose_file_makes_is_bound_by_row_security(made):
     with PostgresStore(f"{made}/foreword", views) as store:
-        assert store.examine().is_bound_by_row_security
+        assert store.read_server_state().is_bound_by_row_security
 
 
 def test_a_backup_made_and_restored_as_the_page_says_holds_the_same(server, made, tmp_path):
@@ -63,5 +63,5 @@ def test_a_backup_made_and_restored_as_the_page_says_holds_the_same(server, made
             _run(server, command, tmp_path)
         with PostgresStore(f"{made}/restored", views) as restored:
             assert compare_copies(store, restored, HERE).is_same
-            assert restored.examine().is_bound_by_row_security
+            assert restored.read_server_state().is_bound_by_row_security
             assert restored.check(HERE) == ()

@@ -301,7 +301,7 @@ def test_settings_name_the_store(postgres, home, monkeypatch):
 
 def test_every_question_survives_the_end_of_its_connection(store, postgres):
     store.put(HERE, [item("Ada saw the harbour")])
-    for ask in (store.workspaces, store.examine):
+    for ask in (store.workspaces, store.read_server_state):
         before = ask()
         _end_all_connections(postgres)
         assert ask() == before

@@ -56,7 +56,7 @@ def test_an_item_is_embedded_with_its_surroundings():
     space = DenseSpace(HashEmbeddings())
     bare, spoken = Item("It broke.", "w"), Item("It broke.", "w", about="Priya")
     assert space.embed_items([bare]) != space.embed_items([spoken])
-    assert space.view_hash(bare) != space.view_hash(spoken)
+    assert space.hash_of_embedded_text(bare) != space.hash_of_embedded_text(spoken)
 
 
 @pytest.mark.parametrize("vector", [[1.0], [1.0, 2.0, 3.0, math.nan], [], [1.0, 2.0, 3.0, math.inf]])
@@ -280,4 +280,6 @@ def test_of_code_the_beginning_is_embedded_and_of_the_rest_everything():
     assert text_to_embed(code) == f"holds.py: {long}"[:MAX_CODE_CHARACTERS]
     assert text_to_embed(memory) == f"holds.py: {long}"
     space = DenseSpace(HashEmbeddings())
-    assert space.view_hash(code) == space.view_hash(replace(code, text=long + "    return hold\n"))
+    assert space.hash_of_embedded_text(code) == space.hash_of_embedded_text(
+        replace(code, text=long + "    return hold\n")
+    )

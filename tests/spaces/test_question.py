@@ -4,31 +4,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.spaces.dense import texts_to_encode
+from foreword.spaces.dense import question_texts_to_encode
 from foreword.text.dates import find_before_or_after_event
 
 
 @given(st.text(max_size=200))
 def test_every_question_has_a_text_to_encode(text):
-    assert texts_to_encode(text)
+    assert question_texts_to_encode(text)
 
 
 def test_a_long_question_is_its_title_as_much_as_the_whole():
     text = "Login fails after upgrade\n" + "Traceback and more. " * 30
-    assert texts_to_encode(text) == ("Login fails after upgrade", text.strip())
+    assert question_texts_to_encode(text) == ("Login fails after upgrade", text.strip())
 
 
 def test_the_name_of_a_language_is_one_angle_of_two():
-    assert texts_to_encode("python check if a list is empty") == (
+    assert question_texts_to_encode("python check if a list is empty") == (
         "python check if a list is empty",
         "check if a list is empty",
     )
-    assert texts_to_encode("sort a dict in Python 3") == ("sort a dict in Python 3", "sort a dict")
+    assert question_texts_to_encode("sort a dict in Python 3") == ("sort a dict in Python 3", "sort a dict")
 
 
 @pytest.mark.parametrize("text", ["which database do we use", "python", "monty pythons", ""])
 def test_other_questions_have_one_angle(text):
-    assert texts_to_encode(text) == (text,)
+    assert question_texts_to_encode(text) == (text,)
 
 
 @pytest.mark.parametrize(

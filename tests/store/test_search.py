@@ -77,7 +77,7 @@ def test_no_statement_of_a_search_begins_with_all_items_that_pass_a_filter(tx):
     filters = Filters(kinds=("code",))
     for look in (rows.related_items, rows.previous_in_session, rows.next_in_session):
         look([1, 2, 3], filters)
-    rows.find_mentions(["ada"], filters, 5)
+    rows.count_and_find_mentions(["ada"], filters, 5)
     rows.rank_by_bm25("words", ["ada"], filters, 5)
     ItemsPassingFilters(tx, filters).passing_among([1, 2, 3])
     tx.db.exec_trace = None

@@ -260,7 +260,7 @@ def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_
 def test_absent_is_not_damaged(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     assert not file.is_damaged
-    assert file.last_row == 0
+    assert file.last_sequence == 0
     assert file.compare(_vector(1), _no_rows, Passing()).best(5) == []
     file.erase_items([1])
     file.remove()

@@ -28,9 +28,9 @@ from foreword.capture.code.languages import DOCUMENTS, MAX_SNIFFED_BYTES, langua
 from foreword.capture.code.units import WINDOW_LINES, cut_code
 from foreword.capture.documents.chunking import cut_document
 from foreword.capture.folder.commits import commit_text
-from foreword.capture.folder.storable import storable_text
 from foreword.capture.redact import redact_file_text
 from foreword.errors import ValidationError
+from foreword.text.clean import replace_unstorable_characters
 from foreword.types import KINDS, Item, content_hash
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _make_commit_item(whole: Item) -> Item:
 
 
 def _make_file_items(path: str, whole: Item) -> list[Item]:
-    text = redact_file_text(storable_text(whole.text))
+    text = redact_file_text(replace_unstorable_characters(whole.text))
     language = language_of(path, text[:MAX_SNIFFED_BYTES].encode())
     if language in DOCUMENTS:
         made = cut_document(path, text.encode(), whole.workspace, whole.created_at)
@@ -284,7 +284,7 @@ def _make_file_items(path: str, whole: Item) -> list[Item]:
 def _make_snippet_items(whole: Item) -> list[Item]:
     """The units of code whose file is unknown; the whole item if no part of it is worth a unit."""
     # A short file would become one item, but a function is usually part of a longer file.
-    text = redact_file_text(storable_text(whole.text)) + "\n" * WINDOW_LINES
+    text = redact_file_text(replace_unstorable_characters(whole.text)) + "\n" * WINDOW_LINES
     language = str(whole.metadata.get("language") or "")
     made = cut_code("", text, language, whole.workspace, whole.created_at)
     return [_make_snippet_item(item, whole) for item in made] or [whole]

@@ -314,7 +314,7 @@ def _make_put_vectors(space: DenseSpace, view: View, items: list[Item], start: i
     some = [item for item in items if texts.get(item.id)]
     values = corpus.vectors(start, start + len(some)).tolist()
     made = (
-        Vector(item.id, space.view_hash(replace(item, about="", text=texts[item.id])), tuple(one))
+        Vector(item.id, space.hash_of_embedded_text(replace(item, about="", text=texts[item.id])), tuple(one))
         for item, one in zip(some, values, strict=True)
     )
     return PutVectors(WORKSPACE, name, space.digest, tuple(made))

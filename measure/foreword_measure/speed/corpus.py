@@ -20,7 +20,7 @@ import numpy as np
 
 from foreword.engine.embedder import TALK
 from foreword.spaces.tokens import DIMENSIONS as TOKEN_DIMENSIONS
-from foreword.spaces.tokens import MAX_VECTORS, mean_of_nearest
+from foreword.spaces.tokens import MAX_VECTORS, mean_cosine_of_nearest
 from foreword.store.base import PutTokenCodes, PutVectors, Vector
 from foreword.text.words import split_words
 from foreword.types import Item, Kind, Relation
@@ -155,7 +155,8 @@ def make_put_vectors(
     """The operation that stores the synthetic vectors of items, which begin at the place `start`."""
     values = vectors(start, start + len(items)).tolist()
     made = (
-        Vector(item.id, space.view_hash(item), tuple(one)) for item, one in zip(items, values, strict=True)
+        Vector(item.id, space.hash_of_embedded_text(item), tuple(one))
+        for item, one in zip(items, values, strict=True)
     )
     return PutVectors(workspace, space.name, space.digest, tuple(made))
 
@@ -195,9 +196,13 @@ class FreeTokens:
         del expires
         rng = np.random.default_rng((_VECTOR, _SEED, len(question)))
         size = (4 + len(question.split()), TOKEN_DIMENSIONS)
-        return mean_of_nearest(_normalise(rng.normal(size=size).astype(np.float32)), codes) if codes else []
+        return (
+            mean_cosine_of_nearest(_normalise(rng.normal(size=size).astype(np.float32)), codes)
+            if codes
+            else []
+        )
 
-    def clear(self) -> None:
+    def clear_question_cache(self) -> None:
         """Do nothing, as nothing is cached."""
 
 

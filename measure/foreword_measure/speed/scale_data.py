@@ -188,7 +188,7 @@ def _make_attached(space: DenseSpace, items: Sequence[Item], start: int) -> Atta
     codes = corpus.make_put_token_codes(items)
     return Attached(
         vectors=tuple(
-            (item.id, space.name, space.digest, space.view_hash(item), vector_to_code(vector))
+            (item.id, space.name, space.digest, space.hash_of_embedded_text(item), vector_to_code(vector))
             for item, vector in zip(items, vectors, strict=True)
         ),
         token_codes=tuple((item_id, codes.digest, code) for item_id, code in codes.codes.items()),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.capture.redact import has_private_mark, redact, redact_json, remove_private_spans
 from foreword.errors import ValidationError
-from foreword.options import check_fraction, check_kind, check_time_zone
+from foreword.options import check_fraction, check_kind, check_text, check_time_zone
 from foreword.text.provenance import FILED_KINDS
 from foreword.types import TRUSTS, Source
 
@@ -18,29 +18,7 @@ if TYPE_CHECKING:
 
     from foreword.types import Item
 
-MAX_CHARACTERS = 1_000_000
-"""About a quarter of a million tokens: no context could show more, and an encoder reads far less."""
-
 _MAX_LABEL_CHARACTERS = 4096
-
-
-def check_text(name: str, text: object, max_characters: int = MAX_CHARACTERS, *, empty: bool = False) -> str:
-    """The text, if it can be stored; else raises a ValidationError that states what is wrong with it."""
-    if not isinstance(text, str):
-        raise ValidationError(f"{name} must be text, not {type(text).__name__}")
-    if not empty and not text.strip():
-        raise ValidationError(f"{name} is empty; say something")
-    if len(text) > max_characters:
-        raise ValidationError(
-            f"{name} has {len(text):,} characters; the most is {max_characters:,}: split it"
-        )
-    if "\0" in text:
-        raise ValidationError(f"{name} contains a NUL character; it is not text")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValidationError(f"{name} holds half a character at {error.start} (a lone surrogate)") from None
-    return text
 
 
 def redact_item(item: Item) -> Item:
@@ -103,7 +81,7 @@ def check_item(item: Item) -> Item:
     check_text("text", item.text)
     check_kind(item.kind)
     for field in ("type", "about", "id"):
-        check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS, empty=True)
+        check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS, may_be_empty=True)
     for field in ("session", "conversation", "superseded_by"):
         if getattr(item, field) is not None:
             check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS)
@@ -128,6 +106,6 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"metadata is not JSON: {error}") from None
-    check_text("metadata", text, MAX_CHARACTERS, empty=True)
+    check_text("metadata", text, may_be_empty=True)
     if any(not isinstance(key, str) for key in cast("Mapping[Any, Any]", metadata)):
         raise ValidationError("metadata keys must be text")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from foreword import config, pipeline
 from foreword.capture.folder import file_items
-from foreword.capture.item_checks import check_item, check_text, redact_item
+from foreword.capture.item_checks import check_item, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.engine import jsonl
@@ -35,6 +35,7 @@ from foreword.options import (
     SearchOptions,
     check_fraction,
     check_kind,
+    check_text,
     check_workspace,
 )
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
@@ -242,7 +243,7 @@ class ContextEngine:
         if self._dense:
             self._dense.cache.clear()
         if self._token_space:
-            self._token_space.clear()
+            self._token_space.clear_question_cache()
         return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
@@ -335,7 +336,7 @@ class ContextEngine:
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
-        return self.store.receipt(workspace, check_text("receipt", receipt_id, 200, empty=True))
+        return self.store.receipt(workspace, check_text("receipt", receipt_id, 200, may_be_empty=True))
 
     # Adjusting
 
@@ -378,7 +379,7 @@ class ContextEngine:
         """The vectors of these items by id; an item that has none yet is left out."""
         if self._dense is None or not items:
             return {}
-        hashes = {item.id: self._dense.view_hash(item) for item in items}
+        hashes = {item.id: self._dense.hash_of_embedded_text(item) for item in items}
         known = self.store.run(GetVectors(workspace, self._dense.digest, tuple(hashes.values())))
         return {item: known[name] for item, name in hashes.items() if name in known}
 
@@ -471,7 +472,7 @@ class ContextEngine:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        return self._make_query(redact(check_text("query", text, empty=True)), workspace, options)
+        return self._make_query(redact(check_text("query", text, may_be_empty=True)), workspace, options)
 
     def _vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:

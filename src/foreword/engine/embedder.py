@@ -209,7 +209,7 @@ class Embedder:
             return 0
         space = self._space
         with self._encode_lock:  # two threads must not encode the same text
-            hashes = {item.id: space.view_hash(item) for item in items}
+            hashes = {item.id: space.hash_of_embedded_text(item) for item in items}
             known = self._store.run(GetVectors(workspace, space.digest, tuple(hashes.values())))
             fresh = {hashes[item.id]: item for item in items if hashes[item.id] not in known}
             encoded = space.embed_items(list(fresh.values())) if fresh else ()

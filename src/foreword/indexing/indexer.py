@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 from foreword.capture.code.languages import DOCUMENTS
 from foreword.capture.folder.commits import newest_commit_sha, read_commit_items
 from foreword.capture.folder.git import GitFailed, run_git
-from foreword.capture.folder.storable import storable_path
+from foreword.capture.folder.storable import path_as_valid_text
 from foreword.capture.folder.walk import find_files, is_file_gone
 from foreword.indexing import reading
 from foreword.log import get_logger
@@ -94,16 +94,16 @@ class SourceFolder:
         real = Path(os.path.realpath(folder))
         own = Path(workspace)
         if own.is_absolute() and real.is_relative_to(home := Path(os.path.realpath(own))):
-            inside = storable_path(real.relative_to(home).as_posix())
+            inside = path_as_valid_text(real.relative_to(home).as_posix())
             prefix = "" if inside == "." else f"{inside}/"
             return cls(real, prefix, prefix)
-        name, path = storable_path(real.name), storable_path(real.as_posix())
+        name, path = path_as_valid_text(real.name), path_as_valid_text(real.as_posix())
         return cls(real, f"{name}/" if name else "", f"{path.rstrip('/')}/")
 
     @property
     def outer_path(self) -> str:
         """The folder's path if it is outside of the workspace's folder, where shown paths lead to no file."""
-        return "" if self.shown_prefix == self.mark_prefix else storable_path(str(self.folder))
+        return "" if self.shown_prefix == self.mark_prefix else path_as_valid_text(str(self.folder))
 
     def holds_mark(self, path: str) -> bool:
         """Whether the path of a mark is that of a file in this folder."""

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.capture.documents.chunking import CHUNK_TOKENS, chunk_text
-from foreword.capture.folder.storable import storable_text
-from foreword.capture.item_checks import check_item, check_text, redact_item
+from foreword.capture.item_checks import check_item, redact_item
 from foreword.capture.redact import redact_file_text
 from foreword.compose.knowledge_chunk import HANDED_OVER, document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
-from foreword.options import check_time_zone, check_whole_number, check_workspace
+from foreword.options import check_text, check_time_zone, check_whole_number, check_workspace
 from foreword.store.base import FileState, PutFile, Scan
+from foreword.text.clean import replace_unstorable_characters
 from foreword.types import Filters, Item, Source, text_hash
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _check_document(document: Document) -> Document:
         if document.doc_id.startswith(_FILE):
             raise ValidationError(f"an id must not begin with {_FILE!r}: files are named so")
     check_time_zone("date", document.date)
-    text = storable_text(check_text("text", document.text))
+    text = replace_unstorable_characters(check_text("text", document.text))
     return replace(document, title=" ".join(document.title.split()), text=text)
 
 

@@ -344,13 +344,17 @@ class Values:
         """The vectors of a text of each of these items by their ids, as far as they have been made."""
         encoder = self._require_encoder()
         hashes = {
-            item.id: encoder.view_hash(replace(item, about="", text=text))
+            item.id: encoder.hash_of_embedded_text(replace(item, about="", text=text))
             for item in items
             if (text := text_of(item))
         }
         op = GetVectors(workspace, encoder.digest, tuple(set(hashes.values())))
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
-        return {name: known[view_hash] for name, view_hash in hashes.items() if view_hash in known}
+        return {
+            name: known[hash_of_embedded_text]
+            for name, hash_of_embedded_text in hashes.items()
+            if hash_of_embedded_text in known
+        }
 
     def _require_encoder(self) -> VectorSpace:
         """The encoder; EmbeddingError when there is none."""

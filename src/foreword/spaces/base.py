@@ -53,7 +53,7 @@ class VectorSpace(Space, Protocol):
     def unrelated_cosine(self) -> float | None:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
 
-    def view_hash(self, item: Item) -> str:
+    def hash_of_embedded_text(self, item: Item) -> str:
         """The hash of the text that this space embeds of an item."""
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
@@ -82,7 +82,7 @@ class TokenSpace(Protocol):
     ) -> list[float] | None:
         """How well the items with these codes answer: 1 at best; None if time runs out first."""
 
-    def clear(self) -> None:
+    def clear_question_cache(self) -> None:
         """Clear the cache of questions."""
 
 

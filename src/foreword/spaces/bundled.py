@@ -94,7 +94,7 @@ class BundledEmbeddingProvider:
             raise ValidationError(
                 f"threads must be 1 or more, not {threads}; leave it out for a good default"
             )
-        self._threads = threads or default_threads()
+        self._threads = threads or default_thread_count()
         self._lock = threading.Lock()
         self._model: LoadedModel | None = None
 
@@ -186,7 +186,7 @@ class BundledReranker:
         model: BundledModel = MINILM,
     ) -> None:
         self._bundle = model
-        self._threads = threads or default_threads()
+        self._threads = threads or default_thread_count()
         self._clock = clock
         self._lock = threading.Lock()
         self._loaded: LoadedModel | None = None
@@ -198,11 +198,11 @@ class BundledReranker:
         with self._lock:
             if self._loaded is None:
                 loaded = load_model(self._bundle, 1, MAX_PAIR_TOKENS)
-                self._seconds_per_token = self._measure_pace(loaded)
+                self._seconds_per_token = self._measure_seconds_per_token(loaded)
                 self._loaded = loaded
             return self._loaded
 
-    def _measure_pace(self, loaded: LoadedModel) -> float:
+    def _measure_seconds_per_token(self, loaded: LoadedModel) -> float:
         """How many seconds a token takes on this machine, at best: while it starts, much else is loaded."""
         lengths, run = self._prepare_scoring(loaded, _PACE_QUESTION, _PACE_TEXTS)
         run([0])  # the first run is slow, and shows no usual pace
@@ -497,7 +497,7 @@ def prepare_text_for_models(text: str) -> str:
     return to_english(text[:_MAX_CHARACTERS].encode(errors="replace").decode())
 
 
-def default_threads() -> int:
+def default_thread_count() -> int:
     """As many threads as there are cores to use, at most four."""
     if hasattr(os, "sched_getaffinity"):
         return min(_MAX_THREADS, len(os.sched_getaffinity(0)))

@@ -132,7 +132,7 @@ class DenseSpace:
         self._measure_unrelated_cosine()
         if query.vector is not None:
             return VectorProbe(self.name, self.digest, query.vector, ECHO)
-        vectors = [self.embed_question(text) for text in texts_to_encode(query.text)]
+        vectors = [self.embed_question(text) for text in question_texts_to_encode(query.text)]
         mean = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
         return VectorProbe(self.name, self.digest, mean, ECHO)
 
@@ -175,7 +175,7 @@ class DenseSpace:
             vectors = self.provider.embed_batch([text_to_embed(item) for item in items])
         return check_vectors(vectors, len(items), self.provider.dimensions)
 
-    def view_hash(self, item: Item) -> str:
+    def hash_of_embedded_text(self, item: Item) -> str:
         """The hash of the text that this space embeds of an item."""
         return text_hash(text_to_embed(item))
 
@@ -205,7 +205,7 @@ _LANGUAGE = re.compile(
 )
 
 
-def texts_to_encode(text: str) -> tuple[str, ...]:
+def question_texts_to_encode(text: str) -> tuple[str, ...]:
     """One or two texts whose vectors together stand for the question.
 
     For a long question, its first line, usually a title, and the whole. For a short one that names a

@@ -101,14 +101,14 @@ class BundledReader(BundledReranker):
         known = {key: logit for key in keys if (logit := self._request_cache.get(key)) is not None}
         unread = {key: text for key, text in zip(keys, sentences, strict=True) if key not in known}
         if unread:
-            logits = self._read_requests(passage, list(unread.values()))
+            logits = self._compute_request_logits(passage, list(unread.values()))
             known |= zip(unread, logits, strict=True)
             self._request_cache |= known
             while len(self._request_cache) > _MAX_CACHED_REQUESTS:
                 self._request_cache.popitem(last=False)
         return [known[key] for key in keys]
 
-    def _read_requests(self, passage: str, sentences: Sequence[str]) -> list[float]:
+    def _compute_request_logits(self, passage: str, sentences: Sequence[str]) -> list[float]:
         """The logits of sentences that are read now, in their order."""
         loaded = self.load()
         first, *others = (_token_ids(loaded, text) for text in (passage, *sentences))

@@ -216,10 +216,10 @@ class OpenAIEmbeddingProvider:
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of many texts, in their order, in as few requests as `batch` allows."""
         starts = range(0, len(texts), self._batch)
-        chunks = (self._embed_chunk(texts[start : start + self._batch]) for start in starts)
+        chunks = (self._embed_in_one_request(texts[start : start + self._batch]) for start in starts)
         return list(itertools.chain.from_iterable(chunks))
 
-    def _embed_chunk(self, texts: Sequence[str]) -> list[list[float]]:
+    def _embed_in_one_request(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of as many texts as one request may have."""
         # OpenAI refuses an empty input; a blank one says as little.
         body: dict[str, object] = {"model": self.model, "input": [text or " " for text in texts]}

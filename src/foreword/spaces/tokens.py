@@ -28,7 +28,7 @@ from foreword.spaces.bundled import (
     GRAPH,
     WEIGHTS,
     BundledModel,
-    default_threads,
+    default_thread_count,
     group_by_length,
     load_in_time,
     load_model,
@@ -72,7 +72,7 @@ class TokenEncoder:
     name = "token_match"
 
     def __init__(self, threads: int | None = None) -> None:
-        self._threads = threads or default_threads()
+        self._threads = threads or default_thread_count()
         self._lock = threading.Lock()
         self._model: LoadedModel | None = None
         self._questions: OrderedDict[str, Future[Any]] = OrderedDict()
@@ -98,7 +98,7 @@ class TokenEncoder:
                 self._model = load_model(COLBERT, self._threads, _MAX_ITEM_TOKENS)
             return self._model
 
-    def clear(self) -> None:
+    def clear_question_cache(self) -> None:
         """Clear the cache of questions."""
         self._questions.clear()
 
@@ -135,7 +135,11 @@ class TokenEncoder:
             raise EmbeddingError("codes of tokens have the wrong length; store what they are of again")
         late = expires is not None and time.monotonic() > expires
         model = None if late else self._model or load_in_time(self.load, expires)
-        return None if model is None else mean_of_nearest(self._question_vectors(model, question), codes)
+        return (
+            None
+            if model is None
+            else mean_cosine_of_nearest(self._cached_question_vectors(model, question), codes)
+        )
 
     @cached_property
     def _punctuation(self) -> frozenset[int]:
@@ -150,13 +154,13 @@ class TokenEncoder:
         """Begin to encode a question in a thread, so that `compare` finds it; loads the model if need be."""
         if question.strip() and text_hash(question) not in self._questions:
             # Its thread stays for the next question: starting one means waiting until it runs.
-            self._thread.submit(self._try_to_encode, question)
+            self._thread.submit(self._encode_and_ignore_failure, question)
 
-    def _try_to_encode(self, question: str) -> None:
+    def _encode_and_ignore_failure(self, question: str) -> None:
         with suppress(EmbeddingError):  # `compare` will try again, and raise it
-            self._question_vectors(self.load(), question)
+            self._cached_question_vectors(self.load(), question)
 
-    def _question_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
+    def _cached_question_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         """The vectors of a question's tokens; from the cache if it was asked lately, or is being encoded."""
         key = text_hash(question)
         with self._lock:
@@ -168,14 +172,14 @@ class TokenEncoder:
                     self._questions.popitem(last=False)
         if is_first:
             try:
-                vectors.set_result(self._question_token_vectors(model, question))
+                vectors.set_result(self._encode_question(model, question))
             except BaseException as error:
                 self._questions.pop(key, None)
                 vectors.set_exception(error)
                 raise
         return vectors.result()
 
-    def _question_token_vectors(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
+    def _encode_question(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
         *ids, last = model.tokenizer.encode(prepare_text_for_models(question)).ids
         ids = _insert_special_token([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
         return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
@@ -191,7 +195,7 @@ class TokenEncoder:
         return bytes(np.rint(vectors / largest * 127).astype(np.int8).data)
 
 
-def mean_of_nearest(question_vectors: Any, codes: Sequence[bytes]) -> list[float]:  # noqa: ANN401
+def mean_cosine_of_nearest(question_vectors: Any, codes: Sequence[bytes]) -> list[float]:  # noqa: ANN401
     """For each item the mean, over the question's unit vectors, of the cosine of its nearest vector."""
     import numpy as np
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from foreword.errors import StorageError, StoreDamaged, StoreFull, ValidationError
-from foreword.store.owner_files import make_durable_folder
+from foreword.store.owner_files import make_private_durable_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -247,7 +247,7 @@ def _move_damaged_aside(database: Path, stamp: str) -> Path:
 def _restore_into_new(database: Path, backup: Path) -> None:
     """Make a database from a backup where there is none; it gets its name when it is complete."""
     fresh = database.with_name(f"{database.stem}.restoring-{os.getpid()}")
-    make_durable_folder(database.parent)
+    make_private_durable_folder(database.parent)
     fresh.unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with (

@@ -10,8 +10,8 @@ from foreword.store.rows import (
     IN_LIST,
     filters_to_sql,
     from_microseconds,
+    item_was_replaced_sql,
     receipt_from_json,
-    replaced_condition,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ FROM receipts ORDER BY created_at DESC, id DESC LIMIT ?
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
     """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
-    replaced = replaced_condition()
+    replaced = item_was_replaced_sql()
     state = {None: "", True: f" AND NOT {replaced}", False: f" AND {replaced}"}
     return clause + state[holds], values
 
@@ -56,7 +56,7 @@ def _count_items_on_all_pages(tx: Transaction, op: browsing.CountPage) -> int:
     return count
 
 
-def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+def _count_items_by_group(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
     """The number of items in each group; see `CountBy`."""
     clause, values = filters_to_sql(op.filters)
     column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
@@ -136,7 +136,7 @@ def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.Del
 HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
     browsing.ListPage: _list_page,
     browsing.CountPage: _count_items_on_all_pages,
-    browsing.CountBy: _count_by,
+    browsing.CountBy: _count_items_by_group,
     browsing.ListConversations: _list_conversations,
     browsing.ListReplaced: _list_replaced,
     browsing.GetLastShown: _get_last_shown,

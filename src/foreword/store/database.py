@@ -132,7 +132,7 @@ class WorkspaceDatabase:
         if not self.is_read_only:
             reindex_outdated_names(Transaction(self, db))
             self._erase_traces_of_deleted(db)
-        self._writer = Writer(db, self._finish_commit)
+        self._writer = Writer(db, self._erase_and_notify_after_commit)
 
     def _migrate(self, db: apsw.Connection) -> None:
         """Bring the database up to date; raises `StoreReadOnly` if it is outdated and cannot be written."""
@@ -271,7 +271,7 @@ class WorkspaceDatabase:
         """Ask for the database to be rewritten after this commit, if something was deleted from it."""
         self._wants_vacuum = True
 
-    def _finish_commit(self, db: apsw.Connection) -> None:
+    def _erase_and_notify_after_commit(self, db: apsw.Connection) -> None:
         """After a commit, erase what was deleted, and tell the vector server's part of changes to send."""
         self._erase_traces_of_deleted(db)
         if self.vectors is not None and db.execute("SELECT 1 FROM outbox LIMIT 1").get:

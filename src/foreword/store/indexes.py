@@ -225,7 +225,7 @@ def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
         known.add(file.path.name)
         if file.is_damaged:
             yield Problem(file.path.name, "the vector file cannot be used")
-        elif file.last_row > highest_vector_number(tx) or not _file_agrees_with_rows(
+        elif file.last_sequence > highest_vector_number(tx) or not _file_agrees_with_rows(
             file, vector_rows_reader(tx, space, digest)(0), to_erase
         ):
             yield Problem(file.path.name, "the vector file disagrees with the rows")
@@ -236,7 +236,7 @@ def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
 
 def _file_agrees_with_rows(file: CodeFile, rows: Sequence[VectorRow], numbers_to_erase: set[int]) -> bool:
     """Whether file and rows agree, except for rows newer than the file and items about to be erased."""
-    last, contents = file.last_row, file.codes_by_item()
+    last, contents = file.last_sequence, file.codes_by_item()
     expected = {number: code for sequence, number, code in rows if sequence <= last}
     ignored = numbers_to_erase | {number for sequence, number, _ in rows if sequence > last}
     return expected == {number: code for number, code in contents.items() if number not in ignored}

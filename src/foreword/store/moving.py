@@ -59,7 +59,7 @@ def copy_workspace(
         done += len(items)
         progress(done)
     for start in range(0, len(outdated), _PAGE):  # now that what replaces them is there
-        _amend_items(source, target, workspace, tuple(outdated[start : start + _PAGE]))
+        _copy_amended_fields(source, target, workspace, tuple(outdated[start : start + _PAGE]))
     _copy_missing_relations(source, target, workspace)
     states = tuple(source.files(workspace).values())
     if states and target.files(workspace) != source.files(workspace):
@@ -94,7 +94,7 @@ def _copy_missing_items(source: Store, target: Store, workspace: str, items: tup
     return [item.id for item, copy in zip(items, there, strict=True) if copy not in (None, item)]
 
 
-def _amend_items(source: Store, target: Store, workspace: str, ids: tuple[str, ...]) -> None:
+def _copy_amended_fields(source: Store, target: Store, workspace: str, ids: tuple[str, ...]) -> None:
     """Change what the target knows about items to what the source knows now."""
     target.batch(
         [

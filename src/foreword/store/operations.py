@@ -320,7 +320,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
     exchange.ClaimUnembedded: vectors.claim_unembedded,
-    base.GetVectors: vectors.get_vectors,
+    base.GetVectors: vectors.get_vectors_by_text_hash,
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
     exchange.RebuildVectors: lambda tx, _: indexes.rebuild_vectors(tx),

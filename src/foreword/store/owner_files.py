@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def make_durable_folder(folder: Path) -> None:
+def make_private_durable_folder(folder: Path) -> None:
     """Make a folder, and those above it, readable by this user alone; it survives a power cut."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)

@@ -109,13 +109,13 @@ class QdrantVectors(VectorPart[QdrantRows]):
     def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
         """Give the function that carries out operations in the store to which this part belongs."""
         self._sender = OutboxSender(run, self._send, self._has_points, self.remove_purged_tenants)
-        if self._purged is not None and self._purged.of_server(self.shown_url):
+        if self._purged is not None and self._purged.list_for_server(self.shown_url):
             self._sender.request_sending("")
 
     def remove_purged_tenants(self) -> None:
         """Delete the points of workspaces that were purged; `StoreAway` if the server does not answer."""
         if self._purged is not None:
-            for tenant in self._purged.of_server(self.shown_url):
+            for tenant in self._purged.list_for_server(self.shown_url):
                 self._delete_tenant(tenant)
                 self._purged.remove(tenant)
 

@@ -185,7 +185,7 @@ def receipt_from_json(text: str) -> Receipt:
         )
 
 
-def replaced_condition(same_workspace: str = "TRUE") -> str:
+def item_was_replaced_sql(same_workspace: str = "TRUE") -> str:
     """The SQL condition that the item `i` was replaced: it names its successor, or a sure relation does.
 
     `same_workspace` compares the workspaces of `i`, of the relation `r` and of the newer item `n`.

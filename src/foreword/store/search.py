@@ -115,7 +115,7 @@ class SearchRows(ABC):
         """Known words that share three letters in a row with this word and are of about the same length."""
 
     @abstractmethod
-    def find_mentions(
+    def count_and_find_mentions(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
         """For each name, how many items mention it, and the numbers of those that pass the filters.
@@ -286,7 +286,7 @@ def _rank_by_entities(rows: SearchRows, op: Search, probe: EntitiesProbe) -> Ran
     total = rows.largest_item_number() or 1
     scores: dict[int, float] = {}
     sum_of_weights = 0.0
-    found = rows.find_mentions(probe.names, op.filters, _MAX_ITEMS_PER_NAME)
+    found = rows.count_and_find_mentions(probe.names, op.filters, _MAX_ITEMS_PER_NAME)
     for name in probe.names:
         known, numbers = found[name]
         weight = math.log(1 + total / (1 + known))

@@ -20,7 +20,7 @@ from foreword.store import base, batches
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 from foreword.store.open_databases import OpenDatabases
-from foreword.store.owner_files import create_private_file, make_durable_folder
+from foreword.store.owner_files import create_private_file, make_private_durable_folder
 from foreword.types import Item, Views
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class SqliteStore(Store):
                 names.append(WorkspaceDatabase.read_workspace_name(path, self._limits))
         return sorted(name for name in names if name is not None)
 
-    def list_tenants(self) -> Iterator[tuple[Path, str | None]]:
+    def list_databases_with_tenants(self) -> Iterator[tuple[Path, str | None]]:
         """Every database, and the name of its workspace on vector servers: empty if it has none there.
 
         None if the database cannot be read.
@@ -174,6 +174,6 @@ class SqliteStore(Store):
             if not path.exists():
                 if not create:
                     return None
-                make_durable_folder(path.parent)
+                make_private_durable_folder(path.parent)
                 create_private_file(path)
             return WorkspaceDatabase(path, workspace, self._views, self._limits, self._vectors)

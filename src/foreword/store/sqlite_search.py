@@ -117,7 +117,7 @@ class _SqliteRows(SearchRows):
         )
         return [str(known) for (known,) in rows]
 
-    def find_mentions(
+    def count_and_find_mentions(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
         """For each name, how many items mention it, and the numbers of those that pass the filters."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from foreword.store.owner_files import make_durable_folder
+from foreword.store.owner_files import make_private_durable_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,10 +28,10 @@ class TenantsToPurge:
     def add(self, server: str, tenants: Iterable[str]) -> None:
         """Note that a server has to delete these tenants; survives the end of this process."""
         for tenant in tenants:
-            make_durable_folder(self._folder)
+            make_private_durable_folder(self._folder)
             (self._folder / tenant).write_text(server, encoding="utf-8")
 
-    def of_server(self, server: str) -> list[str]:
+    def list_for_server(self, server: str) -> list[str]:
         """The tenants that a server has yet to delete."""
         if not self._folder.is_dir():
             return []

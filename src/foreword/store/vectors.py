@@ -104,7 +104,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
         known += 1
         number, is_same = found
         tx.execute(
-            "DELETE FROM claims WHERE task = ? AND no = ?", _encoding_task(op.space, op.digest), number
+            "DELETE FROM claims WHERE task = ? AND no = ?", _encoding_task_name(op.space, op.digest), number
         )
         if not is_same:  # a row written again would be a hole in every code file
             insert = (
@@ -117,7 +117,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
     return known
 
 
-def _encoding_task(space: str, digest: str) -> str:
+def _encoding_task_name(space: str, digest: str) -> str:
     """The name of a task for which items are claimed: encoding for one space by the encoder with a digest."""
     return f"{space} {digest}"
 
@@ -125,7 +125,7 @@ def _encoding_task(space: str, digest: str) -> str:
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     """Items without a vector that nobody has claimed; they are claimed for the caller for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task, now = _encoding_task(op.space, op.digest), int(time.time() * 1_000_000)
+    task, now = _encoding_task_name(op.space, op.digest), int(time.time() * 1_000_000)
     tx.execute("DELETE FROM claims WHERE until < ?", now)
     items = tx.select_numbered_items(
         f"WHERE {clause} AND NOT EXISTS "
@@ -150,7 +150,7 @@ def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
     )
 
 
-def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
+def get_vectors_by_text_hash(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
     """Vectors by the hash of the text they were made from."""
     query = f"SELECT text_hash, code FROM vectors WHERE digest = ? AND text_hash {IN_LIST}"
     return {
@@ -164,7 +164,7 @@ def update_code_file(tx: Transaction, space: str, digest: str) -> None:
     if dimensions is None:
         return
     file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows_reader(tx, space, digest)
-    if file.last_row > highest_vector_number(tx):
+    if file.last_sequence > highest_vector_number(tx):
         file.rebuild(rows_after)
     newest = tx.select_value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
     file.append_missing_rows(newest or 0, rows_after)
@@ -198,7 +198,7 @@ class _CodeFileHeader:
     """The number of records in a code file, the last row in it, and how many records were erased (holes)."""
 
     records: int
-    last_row: int
+    last_sequence: int
     holes: int
 
     @property
@@ -226,7 +226,7 @@ class PassingItems(Protocol):
         ...
 
 
-class _LargeFile:
+class _LargeFileSearch:
     """A code file with very many records, in which the nearest are found by their signs first."""
 
     def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
@@ -279,7 +279,7 @@ class CodeFile:
         self._lock = threading.Lock()
         self._map: mmap.mmap | None = None
         self._inode = 0
-        self._last_row = 0
+        self._last_sequence = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
         self._signs, self._signs_inode = SignCodes.empty(dimensions), 0
 
@@ -308,10 +308,10 @@ class CodeFile:
             pass
 
     @property
-    def last_row(self) -> int:
+    def last_sequence(self) -> int:
         """The sequence number of the last row in this file; 0 if there is no usable file."""
         header = self._load_header()
-        return header.last_row if header else 0
+        return header.last_sequence if header else 0
 
     @property
     def is_damaged(self) -> bool:
@@ -324,14 +324,14 @@ class CodeFile:
         Other processes may do so at the same time. `rows_after` must read a snapshot taken during this call.
         """
         header = self._load_header()
-        if header is not None and header.last_row >= newest_sequence and not header.is_sparse:
+        if header is not None and header.last_sequence >= newest_sequence and not header.is_sparse:
             return
         with self._lock_exclusively():
             header = self._load_header()
             if header is None or header.is_sparse:
                 self._write_new_file(rows_after(0))
             else:
-                self._append_records(header, rows_after(header.last_row))
+                self._append_records(header, rows_after(header.last_sequence))
 
     def rebuild(self, rows_after: RowsAfter) -> None:
         """Write the file anew from all rows."""
@@ -356,15 +356,15 @@ class CodeFile:
     def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
         """Compare a vector with each item that passes or, if these are very many, with the nearest."""
         with self._lock:
-            records, last_row = self._map_records(), self._last_row
+            records, last_sequence = self._map_records(), self._last_sequence
             signs = self._update_signs(records) if len(records) > _MAX_COMPARED else None
-        rows = rows_after(last_row)
+        rows = rows_after(last_sequence)
         if signs is None or rows:
             return self._compute_cosines(vector, records, rows, passing.all_numbers())
         few = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
         if few is not None:
             return self._compute_cosines(vector, records.take(signs.places_of_items(few)), (), None)
-        large = _LargeFile(records, signs, passing)
+        large = _LargeFileSearch(records, signs, passing)
         return NearestCosines(vector, large.find_nearest, large.codes_of_items)
 
     def _update_signs(self, records: NDArray[np.void]) -> SignCodes:
@@ -417,17 +417,17 @@ class CodeFile:
         raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
         if len(raw) < _HEADER.size:
             return None
-        magic, dimensions, holes, records, last_row = _HEADER.unpack(raw)
-        is_complete = size >= self._file_size_with_records(records) and last_row < _MAX_ROWS
+        magic, dimensions, holes, records, last_sequence = _HEADER.unpack(raw)
+        is_complete = size >= self._file_size_with_records(records) and last_sequence < _MAX_ROWS
         is_ours = magic == _MAGIC and 0 < dimensions == self.dimensions
-        return _CodeFileHeader(records, last_row, holes) if is_ours and is_complete else None
+        return _CodeFileHeader(records, last_sequence, holes) if is_ours and is_complete else None
 
     def _file_size_with_records(self, record_count: int) -> int:
         return _HEADER.size + record_count * int(self._record.itemsize)
 
     def _write_header(self, file: BinaryIO, header: _CodeFileHeader) -> None:
         file.seek(0)
-        file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_row))
+        file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_sequence))
 
     def _map_records(self) -> NDArray[np.void]:
         """The records as an array over the file's memory, mapped anew if the file grew or was replaced."""
@@ -445,12 +445,12 @@ class CodeFile:
                     self._records = np.frombuffer(self._map, self._record, header.records, _HEADER.size)
         except FileNotFoundError:
             return self._unmap_to_empty_records()
-        self._inode, self._last_row = inode, header.last_row
+        self._inode, self._last_sequence = inode, header.last_sequence
         return self._records
 
     def _unmap_to_empty_records(self) -> NDArray[np.void]:
         """Release the file and return an empty array of records."""
-        self._records, self._map, self._inode, self._last_row = np.zeros(0, self._record), None, 0, 0
+        self._records, self._map, self._inode, self._last_sequence = np.zeros(0, self._record), None, 0, 0
         return self._records
 
     def _merge_rows_into_records(

@@ -65,3 +65,12 @@ def remove_nul_and_surrogates(text: str) -> str:
     """The text without NUL characters, and with `?` in place of lone surrogates, so that it can be stored."""
     text = text.replace("\0", "")
     return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def replace_unstorable_characters(text: str) -> str:
+    """The text with newlines for all line breaks, and marks in place of NUL and lone surrogates."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()

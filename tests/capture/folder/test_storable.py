@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.folder.storable import storable_file_time
+from foreword.capture.folder.storable import clamp_file_time
 
 
 @given(st.integers() | st.floats(allow_nan=False))
 def test_any_number_is_a_time_that_every_zone_can_show(seconds):
-    time = storable_file_time(seconds)
+    time = clamp_file_time(seconds)
     for hours in (-14, 14):
         assert time.astimezone(timezone(timedelta(hours=hours))) == time
 
@@ -26,4 +26,4 @@ def test_any_number_is_a_time_that_every_zone_can_show(seconds):
     ],
 )
 def test_a_time_beyond_the_calendar_is_the_nearest_in_it(seconds, expected):
-    assert storable_file_time(seconds) == expected
+    assert clamp_file_time(seconds) == expected

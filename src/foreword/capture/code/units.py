@@ -12,7 +12,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, parse_outline
-from foreword.capture.folder.storable import bytes_hash, display_path, file_source, storable_text
+from foreword.capture.folder.storable import bytes_hash, display_path, file_source
+from foreword.text.clean import replace_unstorable_characters
 from foreword.text.shorten import cut_at_line_end, cut_at_word_end
 from foreword.types import Item
 
@@ -50,7 +51,7 @@ _UNFINISHED_ENDS = (b"(", b"[", b"{", b",", b"=", b":")
 
 def cut_code(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
     """The items of a file. The path starts in the workspace's folder; `language_of` gives the language."""
-    text = storable_text(text)
+    text = replace_unstorable_characters(text)
     if not text.strip():
         return []
     return list(_FileCutter(path, text, language, workspace, created_at).cut_into_items())
@@ -67,7 +68,11 @@ class _FileCutter:
         self._outline = parse_outline(source, language)
         self._docstring = _string_literal_at(source, 0) if language == "python" else ""
         self._covered_lines = bytearray(len(self._outline.lines))
-        self._facts = {"path": storable_text(path), "language": language, "hash": bytes_hash(source)}
+        self._facts = {
+            "path": replace_unstorable_characters(path),
+            "language": language,
+            "hash": bytes_hash(source),
+        }
         self._workspace = workspace
         self._created_at = created_at
         self._source = file_source(path)

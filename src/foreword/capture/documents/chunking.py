@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.sections import Section, flag_fenced_lines, read_sections
-from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
+from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source
 from foreword.capture.redact import redact_file_text
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
+from foreword.text.clean import replace_unstorable_characters
 from foreword.text.sentences import sentence_spans
 from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
 from foreword.text.words import STOPWORDS, has_words, split_words
@@ -155,7 +156,11 @@ def cut_document(
         if has_words(chunk.text)
     ][:_MAX_CHUNKS]
     shown_path, source = display_path(path), file_source(path)
-    common = {"path": storable_text(path), "language": language or "text", "hash": bytes_hash(data)}
+    common = {
+        "path": replace_unstorable_characters(path),
+        "language": language or "text",
+        "hash": bytes_hash(data),
+    }
     if title:
         common["title"] = title
     return [
@@ -412,4 +417,4 @@ def _extract_page_text(page: PageObject) -> str:
     content = page.get_contents()
     if content is None or len(content.get_data()) > _MAX_PAGE_BYTES:
         return ""
-    return storable_text(page.extract_text())[:_MAX_PAGE_CHARACTERS]
+    return replace_unstorable_characters(page.extract_text())[:_MAX_PAGE_CHARACTERS]

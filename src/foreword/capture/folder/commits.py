@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
-from foreword.capture.folder.storable import storable_file_time, storable_text
+from foreword.capture.folder.storable import clamp_file_time
 from foreword.capture.redact import redact
 from foreword.config import load_project_settings
 from foreword.errors import ValidationError
+from foreword.text.clean import replace_unstorable_characters
 from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Item, Source
 
@@ -175,9 +176,9 @@ def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
     """A commit without its files, from its SHA and the next five fields."""
     parents, author, email, seconds, message = (_decode_field(next(fields, b"")) for _ in _HEADER[1:])
     try:
-        committed_at = storable_file_time(int(seconds))
+        committed_at = clamp_file_time(int(seconds))
     except ValueError:
-        committed_at = storable_file_time(0)
+        committed_at = clamp_file_time(0)
     return _Commit(
         _decode_field(sha).strip(), len(parents.split()), author, email, committed_at, message.strip()
     )
@@ -196,7 +197,7 @@ def _add_changed_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator
 
 
 def _decode_field(field_: bytes) -> str:
-    return storable_text(field_.decode(errors="replace"))
+    return replace_unstorable_characters(field_.decode(errors="replace"))
 
 
 def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excludes import Excludes
-from foreword.capture.folder.storable import decode_text, storable_file_time, storable_path
+from foreword.capture.folder.storable import clamp_file_time, decode_text, path_as_valid_text
 from foreword.capture.folder.walk import SourceFile, read_file
 from foreword.capture.item_checks import have_no_secrets, redact_item
 from foreword.capture.redact import has_private_mark, redact_file_text
@@ -71,7 +71,7 @@ def cut_file(
     from foreword.capture.code.units import cut_code
     from foreword.capture.documents.chunking import cut_document
 
-    created_at = storable_file_time(file.mtime_ns / 1e9)
+    created_at = clamp_file_time(file.mtime_ns / 1e9)
     language = language_of(file.path, data)
     if language == "pdf":
         return FileItems(cut_document(path, data, workspace, created_at, skipped))
@@ -89,7 +89,7 @@ def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
     `root` is the folder that was read, if that is not the workspace's own.
     """
     name = str(file.absolute)
-    if storable_path(name) != name:
+    if path_as_valid_text(name) != name:
         return {}
     return {STAMP: f"{_stamp_beginning(file)}{digest}"} | ({ROOT: root} if root else {})
 

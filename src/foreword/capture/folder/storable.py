@@ -11,6 +11,7 @@ import os
 import re
 from datetime import UTC, datetime
 
+from foreword.text.clean import replace_unstorable_characters
 from foreword.types import Source
 
 _MAX_DISPLAY_PATH = 1_000
@@ -35,20 +36,11 @@ def decode_text(data: bytes) -> str:
     """The text of a file, decoded by its byte order mark, else as UTF-8, else as Latin-1."""
     mark = byte_order_mark(data)
     if mark:
-        return storable_text(data[len(mark[0]) :].decode(mark[1], errors="replace"))
+        return replace_unstorable_characters(data[len(mark[0]) :].decode(mark[1], errors="replace"))
     try:
-        return storable_text(data.decode())
+        return replace_unstorable_characters(data.decode())
     except UnicodeDecodeError:
-        return storable_text(data.decode("latin-1"))
-
-
-def storable_text(text: str) -> str:
-    """The text with newlines for all line breaks, and without NUL characters and lone surrogates."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()
+        return replace_unstorable_characters(data.decode("latin-1"))
 
 
 def bytes_hash(data: bytes) -> str:
@@ -56,14 +48,14 @@ def bytes_hash(data: bytes) -> str:
     return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def storable_path(path: str) -> str:
+def path_as_valid_text(path: str) -> str:
     """A path from the system as valid text, with escapes for bytes that are no characters."""
     return path if path.isascii() else os.fsencode(path).decode(errors="backslashreplace")
 
 
 def display_path(path: str) -> str:
     """A path as it can be shown: on one line, and only the end of a very long one."""
-    line = _UNPRINTABLE.sub(" ", storable_text(path))
+    line = _UNPRINTABLE.sub(" ", replace_unstorable_characters(path))
     return line if len(line) <= _MAX_DISPLAY_PATH else "…" + line[-_MAX_DISPLAY_PATH:]
 
 
@@ -72,6 +64,6 @@ def file_source(path: str) -> Source:
     return Source(f"file:{display_path(path)}", "repository")
 
 
-def storable_file_time(seconds: float) -> datetime:
+def clamp_file_time(seconds: float) -> datetime:
     """This many seconds after 1970 as a time, or the earliest or latest that a datetime can hold."""
     return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)

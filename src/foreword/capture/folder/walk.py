@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, stream_git_fields
-from foreword.capture.folder.storable import byte_order_mark, bytes_hash, storable_path
+from foreword.capture.folder.storable import byte_order_mark, bytes_hash, path_as_valid_text
 from foreword.config import load_project_settings
 from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
@@ -199,7 +199,7 @@ def _stat_source_file(root: Path, name: str, skip_counts: Skipped) -> SourceFile
     except FileNotFoundError:
         return None  # git still knows it, but it was deleted
     except OSError as error:
-        _log_and_count_unreadable(storable_path(name), error, skip_counts)
+        _log_and_count_unreadable(path_as_valid_text(name), error, skip_counts)
         return None
     language = language_of(name)
     if not stat.S_ISREG(found.st_mode):
@@ -207,7 +207,7 @@ def _stat_source_file(root: Path, name: str, skip_counts: Skipped) -> SourceFile
     elif found.st_size > _max_file_bytes(language):
         skip_counts["huge"] += 1
     else:
-        return SourceFile(storable_path(name), absolute, found.st_size, found.st_mtime_ns, language)
+        return SourceFile(path_as_valid_text(name), absolute, found.st_size, found.st_mtime_ns, language)
     return None
 
 
@@ -253,7 +253,7 @@ def _list_folder_entries(root: Path, folder: str, skip_counts: Skipped) -> Itera
                     yield folder + entry.name, entry.is_dir(follow_symlinks=False)
     except OSError as error:
         _log.warning(
-            "a folder cannot be read", path=storable_path(folder), problem=error.strerror or str(error)
+            "a folder cannot be read", path=path_as_valid_text(folder), problem=error.strerror or str(error)
         )
         skip_counts["unreadable"] += 1
 
@@ -267,7 +267,9 @@ def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> Ign
         with own.open(encoding="utf-8", errors="replace") as file:
             lines = file.read(_MAX_IGNORE_FILE_CHARACTERS).splitlines()
     except OSError as error:
-        _log.warning("an ignore file cannot be read", path=storable_path(folder), problem=str(error.strerror))
+        _log.warning(
+            "an ignore file cannot be read", path=path_as_valid_text(folder), problem=str(error.strerror)
+        )
         return above
     return ((folder, _parse_ignore_patterns(lines, folder)), *above)
 
@@ -289,7 +291,7 @@ def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:
-        _log.warning("an ignore file has lines that are no patterns", path=storable_path(folder))
+        _log.warning("an ignore file has lines that are no patterns", path=path_as_valid_text(folder))
         return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
 
 

@@ -380,7 +380,7 @@ def check_servers(settings: Settings, store: Store) -> list[Finding]:
 def _check_store_server(store: PostgresStore) -> list[Finding]:
     """Findings about a PostgreSQL server: its versions, and whether row security binds our user."""
     try:
-        state = store.examine()
+        state = store.read_server_state()
     except StorageError as error:
         return [Finding("store", store.shown_url, ok=False, advice=str(error))]
     found = [Finding("store", f"{store.shown_url}: PostgreSQL {state.version}, pgvector {state.pgvector}")]

@@ -132,7 +132,7 @@ def _purge_with_vectors(settings: Settings) -> Iterator[str]:
     """
     from foreword.store.sqlite import SqliteStore
 
-    found = dict(SqliteStore(settings.workspaces).list_tenants())
+    found = dict(SqliteStore(settings.workspaces).list_databases_with_tenants())
     tenants = list(filter(None, found.values()))
     purged = TenantsToPurge(settings.home)
     server = _open_vector_server(settings, purged)

@@ -24,11 +24,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from foreword.capture.item_checks import MAX_CHARACTERS
 from foreword.edges.shared.assembling import ContextType
 from foreword.engine.ledger import LineKind
 from foreword.knowledge.experience import Domain, Strategy
-from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, Lane
+from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, MAX_TEXT_CHARACTERS, Lane
 from foreword.recipes.assembled.assembler import MAX_TOKENS
 from foreword.types import Kind, Reason, Trust
 
@@ -72,8 +71,10 @@ Workspace = Annotated[
     StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=_NOT_BLANK),
     Field(description="The workspace: the absolute path of a project's root, or any name."),
 ]
-Statement = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=_NOT_BLANK)]
-QueryText = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS, pattern=_TEXT)]
+Statement = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARACTERS, pattern=_NOT_BLANK)
+]
+QueryText = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARACTERS, pattern=_TEXT)]
 Label = Annotated[str, StringConstraints(max_length=_MAX_LABEL, pattern=_TEXT)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_LABEL, pattern=_NOT_BLANK)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -15,13 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.capture.item_checks import check_text
 from foreword.compose.assembled import CONTEXT, TITLES, TYPE_NAMES, FormattedContext, premortem_title
 from foreword.compose.assembly import Layout, context_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, check_fraction, check_whole_number
+from foreword.options import MAX_LIMIT, check_fraction, check_text, check_whole_number
 from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
 from foreword.recipes.assembled.sources import OwnRecords, Records

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from foreword.capture.item_checks import check_text
 from foreword.capture.redact import redact
+from foreword.options import check_text
 from foreword.text.tokens import TiktokenTokenizer
 from foreword.types import Query
 
@@ -94,7 +94,9 @@ class OwnRecords:
 
     def make_query(self, query: str) -> Query:
         """The query for a text, without secrets."""
-        return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
+        return Query(
+            redact(check_text("query", query, may_be_empty=True)), self._workspace, datetime.now(UTC)
+        )
 
     def shown_ids(self, session: str) -> frozenset[str]:
         """The ids of what this assembler has shown to a session."""

@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
-from foreword.capture.item_checks import check_text
 from foreword.capture.junk import junk_reason
 from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
@@ -29,7 +28,7 @@ from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemPromptBuilder, UserPreferences
 from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
-from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
+from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_text, check_workspace
 from foreword.recipes.dialogue.asking import fill_text_from_parts
 from foreword.recipes.dialogue.prompt import (
     FIND_STAGES,

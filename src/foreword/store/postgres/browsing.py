@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.store import browsing
 from foreword.store.postgres import deleting
 from foreword.store.postgres.transaction import filters_to_sql
-from foreword.store.rows import from_microseconds, receipt_from_json, replaced_condition
+from foreword.store.rows import from_microseconds, item_was_replaced_sql, receipt_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-M
 def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
     """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
-    replaced = replaced_condition("r.ws = i.ws AND n.ws = i.ws")
+    replaced = item_was_replaced_sql("r.ws = i.ws AND n.ws = i.ws")
     state = {None: "", True: f" AND NOT {replaced}", False: f" AND {replaced}"}
     return clause + state[holds], values
 
@@ -46,7 +46,7 @@ def _count_items_on_all_pages(tx: Transaction, op: browsing.CountPage) -> int:
     return count
 
 
-def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+def _count_items_by_group(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
     """The number of items in each group; see `CountBy`."""
     clause, values = filters_to_sql(op.filters)
     column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
@@ -130,7 +130,7 @@ def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.Del
 HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
     browsing.ListPage: _list_page,
     browsing.CountPage: _count_items_on_all_pages,
-    browsing.CountBy: _count_by,
+    browsing.CountBy: _count_items_by_group,
     browsing.ListConversations: _list_conversations,
     browsing.ListReplaced: _list_replaced,
     browsing.GetLastShown: _get_last_shown,

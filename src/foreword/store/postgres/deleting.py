@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import FileState, Stored, StoredFile
-from foreword.store.deleting import question_quotes
+from foreword.store.deleting import question_repeats
 from foreword.store.postgres.indexing import remove_from_indexes
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.rows import as_stored_with_hash, metadata_to_json
@@ -141,7 +141,7 @@ def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Seque
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
     questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
-    return [name for name, query in questions.items() if query and question_quotes(query, joined, words)]
+    return [name for name, query in questions.items() if query and question_repeats(query, joined, words)]
 
 
 def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:

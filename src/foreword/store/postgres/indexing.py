@@ -93,8 +93,8 @@ def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]],
 
 def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Counter[str]]]) -> None:
     """Store how often each item has each stem."""
-    spread = Counter(stem for _, stems in counted for stem in stems)
-    ids, _ = _increase_item_counts(tx, "stems", "stem", spread, index)
+    item_counts = Counter(stem for _, stems in counted for stem in stems)
+    ids, _ = _increase_item_counts(tx, "stems", "stem", item_counts, index)
     rows = [
         (ids[stem], number, stems.total(), often)
         for number, stems in counted
@@ -113,20 +113,21 @@ def _rows_to_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[A
 
 
 def _increase_item_counts(
-    tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
+    tx: Transaction, table: str, column: str, item_counts: Mapping[str, int], index: str = ""
 ) -> tuple[dict[str, int], list[str]]:
     """Add to the item counts of words in a table; missing words are inserted.
 
-    `spread` has for each word how many items it gains. Returns the ids of all words, and which were missing.
+    `item_counts` has for each word how many items it gains. Returns the ids of all words, and those that were
+    missing.
     """
-    words = sorted(spread)
+    words = sorted(item_counts)
     own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
     values = (tx.ws, index) if index else (tx.ws,)
     ids = dict(
         tx.execute(
             f"UPDATE {table} t SET items = t.items + n.items FROM unnest(?::text[], ?::integer[]) "
             f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id",
-            *(text_array_literal(words), number_array_literal(spread[word] for word in words), *values),
+            *(text_array_literal(words), number_array_literal(item_counts[word] for word in words), *values),
         ).fetchall()
     )
     missing = [word for word in words if word not in ids]
@@ -135,22 +136,22 @@ def _increase_item_counts(
     rows = tx.execute(
         f"INSERT INTO {table}({names}) SELECT {marks}, n.word, n.items "
         f"FROM unnest(?::text[], ?::integer[]) AS n(word, items) RETURNING {column}, id",
-        *(*values, text_array_literal(missing), number_array_literal(spread[word] for word in missing)),
+        *(*values, text_array_literal(missing), number_array_literal(item_counts[word] for word in missing)),
     )
     return ids | dict(rows.fetchall()), missing
 
 
 def _count_items_with_each_word(items: Iterable[Item]) -> Counter[str]:
     """For each word, how many of the items have it."""
-    spread: Counter[str] = Counter()
+    item_counts: Counter[str] = Counter()
     for item in items:
-        spread.update({to_index_key(word) for word in distinct_words_of_item(item)})
-    return spread
+        item_counts.update({to_index_key(word) for word in distinct_words_of_item(item)})
+    return item_counts
 
 
-def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
+def _add_vocabulary(tx: Transaction, item_counts: Mapping[str, int]) -> None:
     """Add words to the vocabulary, with how many more items have each; new words get their trigrams."""
-    ids, new = _increase_item_counts(tx, "vocabulary", "word", spread)
+    ids, new = _increase_item_counts(tx, "vocabulary", "word", item_counts)
     rows = [(gram, len(word), ids[word]) for word in new for gram in split_into_trigrams(word)]
     grams, lengths, words = _rows_to_columns(rows, 3)
     tx.execute(
@@ -180,8 +181,8 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
     seen = [(number, item, tx.views(item)) for number, item in items]
     for index in INDEXES:
         counted = [(number, *_count_stems_in_item(index, item, views)) for number, item, views in seen]
-        spread = Counter(stem for _, _, stems in counted for stem in stems)
-        ids = _decrease_item_counts(tx, "stems", "stem", spread, index)
+        item_counts = Counter(stem for _, _, stems in counted for stem in stems)
+        ids = _decrease_item_counts(tx, "stems", "stem", item_counts, index)
         rows = [(ids[stem], number) for number, _, stems in counted for stem in stems if stem in ids]
         tx.execute(_DELETE_POSTINGS, *(*map(number_array_literal, _rows_to_columns(rows, 2)), tx.ws))
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
@@ -190,7 +191,7 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
 
 
 def _decrease_item_counts(
-    tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
+    tx: Transaction, table: str, column: str, item_counts: Mapping[str, int], index: str = ""
 ) -> dict[str, int]:
     """Subtract from the item counts of words in a table; words that no item has any more are deleted.
 
@@ -201,7 +202,7 @@ def _decrease_item_counts(
     rows = tx.execute(
         f"UPDATE {table} t SET items = t.items - n.items FROM unnest(?::text[], ?::integer[]) "
         f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id, t.items",
-        *(text_array_literal(list(spread)), number_array_literal(spread.values()), *values),
+        *(text_array_literal(list(item_counts)), number_array_literal(item_counts.values()), *values),
     ).fetchall()
     unused = [number for _, number, left in rows if left <= 0]
     tx.execute(f"DELETE FROM {table} WHERE ws = ? AND id = ANY(?)", tx.ws, unused)
@@ -275,8 +276,8 @@ def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Ite
         tx.execute("SELECT stem, items FROM stems WHERE ws = ? AND index = ?", tx.ws, index).fetchall()
     )
     noted = tx.execute(f"SELECT {index}_rows, {index}_tokens FROM workspaces WHERE ws = ?", tx.ws).fetchone()
-    spread = Counter(stem for stem, _, _, _ in expected)
-    if expected != set(rows.fetchall()) or counts != dict(spread) or list(noted or ()) != totals:
+    item_counts = Counter(stem for stem, _, _, _ in expected)
+    if expected != set(rows.fetchall()) or counts != dict(item_counts) or list(noted or ()) != totals:
         yield Problem(index, "the index disagrees with the rows")
 
 

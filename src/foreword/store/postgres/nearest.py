@@ -41,7 +41,7 @@ _BYTES_OF_LINKS = 700
 _MAX_MEGABYTES_TO_BUILD = 4000
 
 
-class NearestTables(VectorPart[Transaction]):
+class PgvectorTables(VectorPart[Transaction]):
     """The pgvector tables beside the rows, changed in the same transaction."""
 
     def put_vectors(self, tx: Transaction, space: str, digest: str, codes: Mapping[int, bytes]) -> None:

@@ -99,9 +99,11 @@ def _resolve_successor(tx: Transaction, name: str) -> str | None:
 def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
     """How much the workspace holds."""
     kinds = dict(
-        _select_pairs(tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind")
+        _select_rows_of_workspace(
+            tx, "SELECT kind, count(*) FROM items WHERE ws = ? GROUP BY kind ORDER BY kind"
+        )
     )
-    vectors_by_space = _select_pairs(
+    vectors_by_space = _select_rows_of_workspace(
         tx,
         "SELECT g.space, count(*) FROM vectors v JOIN generations g USING(generation) "
         "WHERE v.ws = ? GROUP BY g.space",
@@ -118,7 +120,7 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
     )
 
 
-def _select_pairs(tx: Transaction, sql: str) -> list[Any]:
+def _select_rows_of_workspace(tx: Transaction, sql: str) -> list[Any]:
     """The rows of a statement whose only value is the workspace."""
     return tx.execute(sql, tx.ws).fetchall()
 
@@ -194,7 +196,7 @@ class _WalkAlongRelations:
     """The items reached from one item by relations so far: each once, by its shortest way, even in cycles."""
 
     def __init__(self, start: str) -> None:
-        self._seen_numbers = {start}
+        self._seen_ids = {start}
         self.frontier = [start]
         self.reached: list[tuple[str, Relation, int]] = []
 
@@ -204,8 +206,8 @@ class _WalkAlongRelations:
         for item_id in self.frontier:
             for relation in relations.get(item_id, ()):
                 other = relation.to_id if relation.from_id == item_id else relation.from_id
-                if other not in self._seen_numbers:
-                    self._seen_numbers.add(other)
+                if other not in self._seen_ids:
+                    self._seen_ids.add(other)
                     following.append(other)
                     self.reached.append((other, relation, level))
         self.frontier = following
@@ -329,7 +331,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
     exchange.ClaimUnembedded: vectors.claim_unembedded,
-    base.GetVectors: vectors.get_vectors,
+    base.GetVectors: vectors.get_vectors_by_text_hash,
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
     exchange.RebuildVectors: lambda tx, _: tx.vectors.rebuild(tx),

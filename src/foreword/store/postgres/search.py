@@ -186,7 +186,7 @@ class _PostgresRows(SearchRows):
         )
         return [known for (known,) in rows]
 
-    def find_mentions(
+    def count_and_find_mentions(
         self, names: Sequence[str], filters: Filters, limit: int
     ) -> dict[str, tuple[int, list[int]]]:
         """For each name, how many items mention it and which of the newest pass; in one round trip."""

@@ -114,7 +114,7 @@ class PostgresStore(Store):
         self._reason_to_keep_nothing = reason_to_keep_nothing
         self._schema = schema_name
         self.vector_server = vectors
-        self._vectors: VectorPart[Any] = nearest.NearestTables()
+        self._vectors: VectorPart[Any] = nearest.PgvectorTables()
         self._transaction_class = Transaction
         if vectors is not None:
             self._vectors, self._transaction_class = vectors, TransactionBesideQdrant
@@ -148,7 +148,7 @@ class PostgresStore(Store):
             try:
                 if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
                     self._posted_writes.wait_for(workspace, attempt.deadline)
-                return self._run_until_done(
+                return self._run_with_reconnects(
                     lambda connection: self._run_in_transaction(connection, attempt), attempt.deadline
                 )
             except ServerSilent:
@@ -156,7 +156,7 @@ class PostgresStore(Store):
                     raise
                 return [_findings_of_late_search(operation) for operation in operations]
 
-    def _run_until_done(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
+    def _run_with_reconnects(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
         """Use a connection; if it is lost, try again with another until the time is over."""
         deadline = earliest_deadline(deadline, current_deadline())
         if deadline is not None and deadline < time.monotonic():
@@ -205,7 +205,7 @@ class PostgresStore(Store):
             if not attempt.writes:
                 connection.execute(
                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-                    f"SET LOCAL foreword.ws = '{ws}'{_statement_timeout(attempt.deadline)}"
+                    f"SET LOCAL foreword.ws = '{ws}'{_statement_timeout_sql(attempt.deadline)}"
                 )
                 return run_operations(self._new_transaction(connection, ws, attempt), attempt.operations)
             return self._run_write_once(connection, ws, attempt)
@@ -217,7 +217,7 @@ class PostgresStore(Store):
     def _run_write_once(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
         """Carry out a batch that writes; one that an earlier try has committed is not carried out again."""
         connection.execute(
-            f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_statement_timeout(attempt.deadline)}; "
+            f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_statement_timeout_sql(attempt.deadline)}; "
             f"SET LOCAL lock_timeout = '{int(self._limits.busy_seconds * 1000)}ms'; "
             f"SELECT pg_advisory_xact_lock({_WRITES_TO_ONE_WORKSPACE}, {ws})"
         )
@@ -247,7 +247,7 @@ class PostgresStore(Store):
 
     def _index_vectors_if_many(self, connection: Connection, ws: int, workspace: str) -> None:
         """Index the vectors of a workspace that has become large, once, in a thread of its own."""
-        if workspace in self._indexed_workspaces or not isinstance(self._vectors, nearest.NearestTables):
+        if workspace in self._indexed_workspaces or not isinstance(self._vectors, nearest.PgvectorTables):
             return
         row = connection.execute("SELECT items FROM workspaces WHERE ws = %s", (ws,)).fetchone()
         if row is not None and row[0] > nearest.EXACT_BELOW * _GROWTH_BEFORE_INDEX:
@@ -307,7 +307,7 @@ class PostgresStore(Store):
         """The names of the workspaces that hold something, sorted."""
         query = "SELECT name FROM workspaces WHERE holds"
         with translate_errors(self.shown_url):
-            rows = self._run_until_done(lambda connection: connection.execute(query).fetchall())
+            rows = self._run_with_reconnects(lambda connection: connection.execute(query).fetchall())
         return sorted(name for (name,) in rows)
 
     def close(self) -> None:
@@ -329,7 +329,7 @@ class PostgresStore(Store):
             finally:
                 connection.execute("RESET foreword.ws")
 
-    def examine(self) -> ServerState:
+    def read_server_state(self) -> ServerState:
         """The versions of the server, and whether row-level security applies to our user."""
         query = (
             "SELECT current_setting('server_version'), "
@@ -337,7 +337,7 @@ class PostgresStore(Store):
             "(SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user)"
         )
         with translate_errors(self.shown_url):
-            row: Any = self._run_until_done(lambda connection: connection.execute(query).fetchone())
+            row: Any = self._run_with_reconnects(lambda connection: connection.execute(query).fetchone())
         return ServerState(*row)
 
     # What others have stored
@@ -435,7 +435,7 @@ def _seconds_until(deadline: float | None) -> float:
     return -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def _statement_timeout(deadline: float | None) -> str:
+def _statement_timeout_sql(deadline: float | None) -> str:
     """The part of a command that begins a transaction which has the server stop it at the deadline."""
     if deadline is None:
         return ""

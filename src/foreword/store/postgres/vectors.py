@@ -73,7 +73,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
     put_codes_by_number(tx, op.space, op.digest, rows)
     tx.execute(
         "DELETE FROM claims WHERE ws = ? AND task = ? AND no = ANY(?)",
-        *(tx.ws, _encoding_task(op.space, op.digest), list(rows)),
+        *(tx.ws, _encoding_task_name(op.space, op.digest), list(rows)),
     )
     return len(known)
 
@@ -140,7 +140,7 @@ def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
 def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     """Items without a vector that nobody has claimed; they are claimed for the caller for a while."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    task = _encoding_task(op.space, op.digest)
+    task = _encoding_task_name(op.space, op.digest)
     tx.execute("DELETE FROM claims WHERE ws = ? AND until < clock_timestamp()", tx.ws)
     items = tx.select_numbered_items(
         f"{clause} AND NOT {_HAS_VECTOR} AND NOT EXISTS"
@@ -155,12 +155,12 @@ def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
     return tuple(item for _, item in items)
 
 
-def _encoding_task(space: str, digest: str) -> str:
+def _encoding_task_name(space: str, digest: str) -> str:
     """The name of a task for which items are claimed: encoding for one space by the encoder with a digest."""
     return f"{space} {digest}"
 
 
-def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
+def get_vectors_by_text_hash(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
     """Vectors by the hash of the text they were made from."""
     rows = tx.execute(
         "SELECT v.text_hash, v.code FROM vectors v JOIN generations g USING(generation) "
