@@ -68,7 +68,7 @@ def test_a_long_question_is_compared_by_its_beginning(encoder, codes):
 
 def test_a_question_begun_early_is_encoded_once_and_gives_the_same(encoder, codes, monkeypatch):
     expected = encoder.compare("who sails on Sundays", codes)
-    encoder.clear()
+    encoder.clear_question_cache()
     runs = []
     run = tokens.run_batch
     monkeypatch.setattr(tokens, "run_batch", lambda *given: runs.append(1) or run(*given))
@@ -84,7 +84,7 @@ def test_a_question_begun_early_loads_the_model(encoder, codes):
 
 
 def test_a_question_that_cannot_be_encoded_early_fails_where_it_is_compared(encoder, codes, monkeypatch):
-    encoder.clear()
+    encoder.clear_question_cache()
 
     def fail(*_):
         raise EmbeddingError("no memory")

@@ -20,8 +20,8 @@ from foreword.capture.secrets.named import (
     can_name_secret,
     find_secret_names,
     fits_secret_name,
-    kind_for_name,
     list_secret_stems,
+    secret_kind_for_name,
 )
 from foreword.capture.secrets.search import find_secrets
 from foreword.capture.secrets.shape import MAX_VALUE_CHARACTERS
@@ -192,7 +192,7 @@ def _redact_named_value(name: str, value: str | int, found: dict[str, str] | Non
     named = prepare_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
     for match in find_secret_names(named.lower, list_secret_stems(named)):
         if can_name_secret(named.text, match) and fits_secret_name(head, match):
-            kind = kind_for_name(match)
+            kind = secret_kind_for_name(match)
             if found is not None:
                 found[text] = kind
             return f"[redacted:{kind}]"

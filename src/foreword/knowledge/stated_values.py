@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.progress_cues import cue_pattern
 from foreword.knowledge.word_lists import word_list
-from foreword.text.fact_values import plain_number
+from foreword.text.fact_values import normalize_number
 from foreword.text.fact_vocabulary import EMPTY, MONTH_NUMBERS, SPELLINGS, UNITS
 from foreword.text.sentences import sentence_spans
 from foreword.text.translate import english_words
@@ -242,7 +242,7 @@ def _make_value(kind: str, match: re.Match[str]) -> Value | None:
 def _number_in_figures(written: str) -> str:
     """A number in figures; one with several parts, as 10-12, unchanged."""
     if written[0].isdigit():
-        return plain_number(written)
+        return normalize_number(written)
     return str(sum(int(SPELLINGS[word]) for word in written.split("-")))
 
 

@@ -48,7 +48,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     """Delete the items that `Delete` names, and those made from them. Returns the ids of all."""
     clauses: list[tuple[str, list[object]]] = [(f"i.id {IN_LIST}", [json.dumps(op.ids)])]
     if op.filters is not None:
-        clauses = _clauses_with_derived_items(op.filters)
+        clauses = _sql_for_items_and_derived(op.filters)
     gone: list[str] = []
     texts: list[str] = []
     paths: set[str] = set()
@@ -128,7 +128,7 @@ def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> 
     )
 
 
-def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object]]]:
+def _sql_for_items_and_derived(filters: Filters) -> list[tuple[str, list[object]]]:
     """SQL conditions for the items that pass the filters and, if they name a source, those made from it."""
     clauses = [filters_to_sql(filters)]
     if filters.source is not None:

@@ -34,7 +34,7 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class CopyProof:
     """The fingerprints of a workspace in both stores; `differences` names the parts that differ."""
 
     workspace: str
@@ -50,7 +50,7 @@ class Proof:
 
 def copy_workspace(
     source: Store, target: Store, workspace: str, progress: Callable[[int], None] = lambda _: None
-) -> Proof:
+) -> CopyProof:
     """Copy a workspace and compare both stores; what only the target has stays and counts as a difference."""
     done = 0
     outdated: list[str] = []
@@ -116,16 +116,16 @@ def _copy_missing_relations(source: Store, target: Store, workspace: str) -> Non
         target.run(PutRelations(workspace, tuple(missing[start : start + _RELATIONS_PER_BATCH])))
 
 
-def compare_copies(source: Store, target: Store, workspace: str) -> Proof:
+def compare_copies(source: Store, target: Store, workspace: str) -> CopyProof:
     """Read a workspace from both stores and compare the fingerprints."""
     mine, other = take_fingerprint(source, workspace), take_fingerprint(target, workspace)
     differences = tuple(part for part in _PARTS if mine.hashes[part] != other.hashes[part])
-    return Proof(workspace, mine, other, differences)
+    return CopyProof(workspace, mine, other, differences)
 
 
 def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
     """Count and hash every part of a workspace; the order of the items matters, too."""
-    tallies = {part: _Tally() for part in _PARTS}
+    tallies = {part: _CountAndHash() for part in _PARTS}
     for items in _iterate_pages(store, workspace):
         tallies["items"].add(map(item_to_row, items))
         attached = store.run(GetAttached(workspace, tuple(item.id for item in items)))
@@ -141,7 +141,7 @@ def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
     )
 
 
-class _Tally:
+class _CountAndHash:
     """A count of rows and a hash over them."""
 
     def __init__(self) -> None:

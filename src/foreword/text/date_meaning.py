@@ -83,9 +83,9 @@ class Moment:
     @property
     def today(self) -> datetime:
         """The midnight with which the current day began."""
-        return self.day(self.now.year, self.now.month, self.now.day)
+        return self.midnight_of(self.now.year, self.now.month, self.now.day)
 
-    def day(self, year: int, month: int = 1, day: int = 1) -> datetime:
+    def midnight_of(self, year: int, month: int = 1, day: int = 1) -> datetime:
         """The midnight with which a day begins, in the time zone of this moment."""
         return datetime(year, month, day, tzinfo=self.now.tzinfo)
 
@@ -169,7 +169,7 @@ def _read_week(words: str, moment: Moment) -> TimeSpan | None:
 
     def in_year(year: int) -> TimeSpan:
         monday = datetime.fromisocalendar(year, week, 1)
-        return _span_of_days(moment.day(monday.year, monday.month, monday.day), 0, 7)
+        return _span_of_days(moment.midnight_of(monday.year, monday.month, monday.day), 0, 7)
 
     return in_year(numbers[0]) if numbers else moment.find_nearest_yearly_span(in_year)
 
@@ -178,11 +178,11 @@ def _read_numeric_date(words: str, moment: Moment) -> TimeSpan | None:
     """The day of a date such as `3.5.2026`; None if its day and month could be swapped, as in `3/5/2026`."""
     first, second, third = (int(number) for number in _NUMBER.findall(words))
     if first > 31:
-        return _span_of_day(moment.day(first, second, third))
+        return _span_of_day(moment.midnight_of(first, second, third))
     year = third if third > 99 else 2000 + third
     if "." in words or first > 12 or first == second:
-        return _span_of_day(moment.day(year, second, first))
-    return _span_of_day(moment.day(year, first, second)) if second > 12 else None
+        return _span_of_day(moment.midnight_of(year, second, first))
+    return _span_of_day(moment.midnight_of(year, first, second)) if second > 12 else None
 
 
 def _read_quarter_or_half_year(words: str, moment: Moment) -> TimeSpan | None:
@@ -193,7 +193,7 @@ def _read_quarter_or_half_year(words: str, moment: Moment) -> TimeSpan | None:
     which = ordinal or numbers.pop(-1 if numbers[0] > 99 else 0)
 
     def in_year(year: int) -> TimeSpan:
-        return _span_of_months(moment.day(year, 1 + (which - 1) * months), months)
+        return _span_of_months(moment.midnight_of(year, 1 + (which - 1) * months), months)
 
     if not numbers:
         return moment.find_nearest_yearly_span(in_year)
@@ -205,16 +205,16 @@ def _read_day_month(words: str, moment: Moment) -> TimeSpan | None:
     day, *year = (int(number) for number in _NUMBER.findall(words))
     month = _month_number(words)
     if year:
-        return _span_of_day(moment.day(year[0], month, day))
-    return moment.find_nearest_yearly_span(lambda year: _span_of_day(moment.day(year, month, day)))
+        return _span_of_day(moment.midnight_of(year[0], month, day))
+    return moment.find_nearest_yearly_span(lambda year: _span_of_day(moment.midnight_of(year, month, day)))
 
 
 def _read_month(words: str, moment: Moment) -> TimeSpan | None:
     """The month of words such as `May` or `May 2026`."""
     month, year = _month_number(words), _NUMBER.search(words)
     if year:
-        return _span_of_months(moment.day(int(year.group()), month), 1)
-    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.day(year, month), 1))
+        return _span_of_months(moment.midnight_of(int(year.group()), month), 1)
+    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.midnight_of(year, month), 1))
 
 
 def _read_season(words: str, moment: Moment) -> TimeSpan | None:
@@ -222,16 +222,16 @@ def _read_season(words: str, moment: Moment) -> TimeSpan | None:
     month = next(month for name, month in SEASONS.items() if name in words)
     year = _NUMBER.search(words)
     if year:
-        return _span_of_months(moment.day(int(year.group()), month), 3)
-    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.day(year, month), 3))
+        return _span_of_months(moment.midnight_of(int(year.group()), month), 3)
+    return moment.find_nearest_yearly_span(lambda year: _span_of_months(moment.midnight_of(year, month), 3))
 
 
 def _read_year(words: str, moment: Moment) -> TimeSpan:
-    return _span_of_months(moment.day(int(words.rsplit(maxsplit=1)[-1])), 12)
+    return _span_of_months(moment.midnight_of(int(words.rsplit(maxsplit=1)[-1])), 12)
 
 
 def _read_decade(words: str, moment: Moment) -> TimeSpan:
-    return _span_of_months(moment.day(int(words[:4])), 120)
+    return _span_of_months(moment.midnight_of(int(words[:4])), 120)
 
 
 def _read_day_word(words: str, moment: Moment) -> TimeSpan:
@@ -302,7 +302,7 @@ def _read_last_this_or_next(words: str, moment: Moment) -> TimeSpan | None:
         return _find_unit_by_step(what, step, moment.today)
     if what in SEASONS and step < 0:
         # From January on, "last winter" is the one that began in December, even if it still lasts.
-        latest = _span_of_months(moment.day(moment.today.year, SEASONS[what]), 3)
+        latest = _span_of_months(moment.midnight_of(moment.today.year, SEASONS[what]), 3)
         return latest if latest.until <= moment.today else _span_of_months(_add_months(latest.since, -12), 3)
     return _find_named_period(what, step, moment)
 
@@ -347,9 +347,9 @@ def _find_named_period(name: str, step: int, moment: Moment) -> TimeSpan | None:
 
     def in_year(year: int) -> TimeSpan:
         if name in SEASONS:
-            return _span_of_months(moment.day(year, SEASONS[name]), 3)
+            return _span_of_months(moment.midnight_of(year, SEASONS[name]), 3)
         if name[:3] in _MONTH_BEGINNINGS:
-            return _span_of_months(moment.day(year, _month_number(name)), 1)
+            return _span_of_months(moment.midnight_of(year, _month_number(name)), 1)
         return _feast_in_year(feast, year, moment)
 
     if step == 0:
@@ -397,16 +397,16 @@ def _feast_in_year(name: str, year: int, moment: Moment) -> TimeSpan:
         case "easter":  # from Good Friday to Easter Monday
             return _span_of_days(_easter_sunday(year, moment), -2, 4)
         case "christmas":
-            return _span_of_days(moment.day(year, 12, 24), 0, 3)
+            return _span_of_days(moment.midnight_of(year, 12, 24), 0, 3)
         case "new year":
-            return _span_of_days(moment.day(year, 1, 1), -1, 2)
+            return _span_of_days(moment.midnight_of(year, 1, 1), -1, 2)
         case "thanksgiving" | "black friday" as feast:
-            first = moment.day(year, 11, 1)
+            first = moment.midnight_of(year, 11, 1)
             return _span_of_days(first, (3 - first.weekday()) % 7 + 21 + (feast == "black friday"), 1)
         case feast:
             fixed = {"christmas eve": (12, 24), "christmas day": (12, 25), "new year's eve": (12, 31)}
             fixed |= {"new year's day": (1, 1), "halloween": (10, 31), "valentine's day": (2, 14)}
-            return _span_of_day(moment.day(year, *fixed[feast]))
+            return _span_of_day(moment.midnight_of(year, *fixed[feast]))
 
 
 def _easter_sunday(year: int, moment: Moment) -> datetime:
@@ -415,7 +415,7 @@ def _easter_sunday(year: int, moment: Moment) -> datetime:
     epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
     epact -= epact // 28 * (1 - 29 // (epact + 1) * ((21 - golden) // 11))
     weekday = (year + year // 4 + epact + 2 - century + century // 4) % 7
-    return moment.day(year, 3, 1) + timedelta(days=epact - weekday + 27)
+    return moment.midnight_of(year, 3, 1) + timedelta(days=epact - weekday + 27)
 
 
 def _read_time_of_day(words: str, moment: Moment) -> TimeSpan:

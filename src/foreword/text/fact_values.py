@@ -102,7 +102,7 @@ def _normalize_one_word_value(key: str) -> str:
         return _format_24_hour_time(clock)
     amount = _NUMBER_UNIT.fullmatch(key)
     unit = UNITS.get(amount[1] or amount[3] or "") if amount else None
-    return _normalize_number_with_unit(plain_number(amount[2]), unit) if amount and unit else key
+    return _normalize_number_with_unit(normalize_number(amount[2]), unit) if amount and unit else key
 
 
 def _read_day_month_value(chunks: list[Chunk], at: int, day: int) -> _JoinedValue:
@@ -133,7 +133,7 @@ def _normalize_number_with_unit(number: str, unit: str) -> str:
     return f"{Fraction(number) * SECONDS[unit]} s"
 
 
-def plain_number(folded: str) -> str:
+def normalize_number(folded: str) -> str:
     """A number without thousands separators and with a decimal point; any other text unchanged."""
     if _THOUSANDS.fullmatch(folded):
         return re.sub("[,'’]", "", folded)

@@ -16,7 +16,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.fact_values import join_and_normalize_values, plain_number
+from foreword.text.fact_values import join_and_normalize_values, normalize_number
 from foreword.text.fact_vocabulary import ARROWS, EMPTY, LINKS, PERSONS, SPELLINGS, VALUES
 from foreword.text.words import fold_case
 
@@ -52,10 +52,10 @@ def fact_words(sentence: str) -> list[FactWord]:
         is_name = is_identifier or (begins_like_name and not is_first)
         found.append(FactWord(key, folded, is_plain, is_name, opens, link))
         opens, link, is_first = False, "not" if key == "not" else "", False
-    return _drop_lone_possessive(found)
+    return _drop_my_or_your_if_alone(found)
 
 
-def _drop_lone_possessive(words: list[FactWord]) -> list[FactWord]:
+def _drop_my_or_your_if_alone(words: list[FactWord]) -> list[FactWord]:
     """The words without `my` or `your`: two people who talk to each other mean the same person by them.
 
     A sentence with both keeps them, as they tell the two people apart.
@@ -155,7 +155,7 @@ def _normal_spelling(written: str) -> str:
     if folded in SPELLINGS:
         return SPELLINGS[folded]
     if not folded.isalpha():
-        return plain_number(folded)
+        return normalize_number(folded)
     if folded in EMPTY:
         return ""
     singular = _singular(folded)

@@ -79,7 +79,7 @@ def attribution(item: Item) -> str:
         case "repository":
             return _repository_attribution(item)
         case "tool":
-            name = _command_name(item) or _plain_name(item.source.name.removeprefix("tool:"))
+            name = _find_printing_command(item) or _clean_name(item.source.name.removeprefix("tool:"))
             return f"printed by `{name}`" if name else "printed by a tool"
         case "web":
             return _web_attribution(item.source.name)
@@ -97,14 +97,14 @@ def _repository_attribution(item: Item) -> str:
     """The attribution of a commit, a file or a document: `file docs/setup.md says`."""
     facts, name = item.metadata, item.source.name
     if item.kind == "commit":
-        sha = _plain_name(str(facts.get("sha") or ""))[:_SHORT_SHA]
-        author = _plain_name(str(facts.get("author") or name.removeprefix("git:")))
+        sha = _clean_name(str(facts.get("sha") or ""))[:_SHORT_SHA]
+        author = _clean_name(str(facts.get("author") or name.removeprefix("git:")))
         named = f"commit {sha}" if sha else "a commit"
         return f"{named} by {author}" if author else named
     path = str(facts.get("path") or (name.removeprefix("file:") if name.startswith("file:") else ""))
     if path:
-        return f"file {_plain_name(path[-_MAX_NAME_CHARACTERS:])} says"
-    title = _plain_name(str(facts.get("title") or name.removeprefix("document:")))
+        return f"file {_clean_name(path[-_MAX_NAME_CHARACTERS:])} says"
+    title = _clean_name(str(facts.get("title") or name.removeprefix("document:")))
     return f"document {title} says" if title not in ("", "user") else "a document says"
 
 
@@ -114,20 +114,20 @@ def _web_attribution(name: str) -> str:
         host = urlsplit(name).hostname or name
     except ValueError:
         host = name
-    plain = _plain_name(host)
+    plain = _clean_name(host)
     return f"page {plain} says" if plain not in ("", "web") else "a web page says"
 
 
-def _command_name(item: Item) -> str:
+def _find_printing_command(item: Item) -> str:
     """The first words of the command whose output is the text of a turn; "" for other items."""
     if item.kind != "turn" or not item.text.startswith("$ "):
         return ""
     step = find_main_step(remove_invisible(item.text[2:].partition("\n")[0]))
     words = _BEFORE_COMMAND.sub("", step, count=1).split()[:_MAX_COMMAND_WORDS]
-    return _plain_name(" ".join(words))[:_MAX_COMMAND_CHARACTERS].rstrip()
+    return _clean_name(" ".join(words))[:_MAX_COMMAND_CHARACTERS].rstrip()
 
 
-def _plain_name(name: str) -> str:
+def _clean_name(name: str) -> str:
     """A name, shortened, without punctuation that could end the attribution or begin a quotation."""
     return join_lines(_NOT_IN_NAME.sub(" ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()
 

@@ -153,7 +153,7 @@ def _translate_word(word: str, language: _Language) -> str | None:
 def _find_english(word: str, language: _Language) -> str | None:
     """The English of a word that the list has, in this form or with another ending."""
     forms = _read_lexicon(language.name).forms
-    stems = tuple(_stems(word, language))
+    stems = tuple(_word_and_stems(word, language))
     for ending in ("", *language.endings):
         for stem in stems:
             if stem + ending in forms:
@@ -188,7 +188,7 @@ def _translate_compound(word: str, language: _Language, max_parts: int) -> str |
     return None
 
 
-def _stems(word: str, language: _Language) -> Iterator[str]:
+def _word_and_stems(word: str, language: _Language) -> Iterator[str]:
     """The word, and the word without each ending that it has, shorter endings first."""
     yield word
     for ending in language.endings:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.folder import walk
-from foreword.capture.folder.storable import byte_order_mark, bytes_hash
+from foreword.capture.folder.storable import bytes_hash, find_byte_order_mark
 from foreword.capture.folder.walk import (
     find_files,
     read_file,
@@ -415,5 +415,5 @@ def test_any_content_is_read_unless_it_is_binary_generated_or_minified(data, lan
     reason = reason_to_skip_by_content(data, language)
     reasons = {"": {"binary", "generated", "minified"}, "markdown": {"binary"}, "pdf": set()}
     assert reason is None or reason in reasons.get(language, reasons[""])
-    if b"\0" in data and not byte_order_mark(data) and language != "pdf":
+    if b"\0" in data and not find_byte_order_mark(data) and language != "pdf":
         assert reason == "binary"

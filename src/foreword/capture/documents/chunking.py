@@ -176,14 +176,14 @@ def cut_document(
                 "headings": list(chunk.headings),
                 "chunk": number,
                 "chunks": len(found),
-                **_position_in_file(section, chunk, language),
+                **_page_or_lines_in_file(section, chunk, language),
             },
         )
         for number, (section, chunk) in enumerate(found, 1)
     ]
 
 
-def _position_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
+def _page_or_lines_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
     """The page or the lines of a chunk in its file; nothing for a web page, whose lines are not known."""
     if section.page:
         return {"page": section.page}
@@ -207,7 +207,7 @@ def _cut_section(section: Section, limits: _Limits, offset: int = 0) -> Iterator
     """The chunks of a section that begins `offset` characters into its document."""
     text = "\n".join(section.lines)
     line, counted = section.first + 1, 0
-    for start, end in _SectionCutter(text, limits).find_spans(section.lines):
+    for start, end in _SectionCutter(text, limits).find_chunk_spans(section.lines):
         line += text.count("\n", counted, start)
         counted = start
         last_line = line + text.count("\n", start, end)
@@ -232,7 +232,7 @@ class _SectionCutter:
         self._text = text
         self._limits = limits
 
-    def find_spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
+    def find_chunk_spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
         """The start and end of each chunk, in order."""
         pieces = list(self._cut_into_pieces(lines))
         at, start = 0, pieces[0].start if pieces else 0

@@ -27,14 +27,14 @@ _FIRST_SECOND = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST_SECOND = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
-def byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
+def find_byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
     """The byte order mark at the beginning of the data, and its encoding; None if there is none."""
     return next(((mark, encoding) for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
 
 
 def decode_text(data: bytes) -> str:
     """The text of a file, decoded by its byte order mark, else as UTF-8, else as Latin-1."""
-    mark = byte_order_mark(data)
+    mark = find_byte_order_mark(data)
     if mark:
         return replace_unstorable_characters(data[len(mark[0]) :].decode(mark[1], errors="replace"))
     try:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, stream_git_fields
-from foreword.capture.folder.storable import byte_order_mark, bytes_hash, path_as_valid_text
+from foreword.capture.folder.storable import bytes_hash, find_byte_order_mark, path_as_valid_text
 from foreword.config import load_project_settings
 from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
@@ -371,7 +371,7 @@ def reason_to_skip_by_content(data: bytes, language: str) -> Reason | None:
 
 def _is_binary(data: bytes) -> bool:
     """Whether data are no text: they have a NUL without a byte order mark, or many control characters."""
-    if byte_order_mark(data):
+    if find_byte_order_mark(data):
         return False
     sample = data[:_BINARY_SAMPLE_BYTES]
     return b"\0" in data or len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * len(sample)

@@ -227,7 +227,7 @@ def change_fits_action(change: SeenChange, action: str, hypothesis: str) -> bool
     folders = [name.rstrip("/") for name in _FOLDER.findall(action) if not _FILE.search(name)]
     names = [next(filter(None, found)) for found in _CODE_NAME.findall(_FILE.sub(" ", action))]
     if change.command:
-        return _command_fits(change.command, files, action, hypothesis)
+        return _command_fits_action(change.command, files, action, hypothesis)
     if files and any(_path_ends_with(change.path, file) for file in files):
         return True
     if any(f"/{folder}/" in f"/{change.path}/" for folder in folders):
@@ -255,7 +255,7 @@ def _mentions_code_name(change: SeenChange, name: str) -> bool:
     return bool(parts & {part.lower() for part in _PART.findall(stem)})
 
 
-def _command_fits(command: str, files: list[str], action: str, hypothesis: str) -> bool:
+def _command_fits_action(command: str, files: list[str], action: str, hypothesis: str) -> bool:
     """Whether a command names one of these files, or shares a word with what is to be done and believed."""
     if _REMOVES.match(unwrap_step(command)) and not _SPEAKS_OF_REMOVING.search(action):
         return False

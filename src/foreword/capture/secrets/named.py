@@ -140,7 +140,7 @@ def find_assigned_secrets(prepared: PreparedText, stems: Sequence[str]) -> Itera
     for name in find_secret_names(prepared.lower, stems):
         value = find_assigned_value(text, name) if can_name_secret(text, name) else None
         if value and fits_secret_name(value, name):
-            yield Secret(kind_for_name(name), value.start, value.end)
+            yield Secret(secret_kind_for_name(name), value.start, value.end)
 
 
 def list_secret_stems(prepared: PreparedText) -> list[str]:
@@ -164,7 +164,7 @@ def find_secret_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str
             at = lower.find(stem, at + len(stem))
 
 
-def kind_for_name(name: re.Match[str]) -> str:
+def secret_kind_for_name(name: re.Match[str]) -> str:
     """The kind that the redaction mark gives a secret with this name: `secret` or `password`."""
     return "secret" if name["word"].startswith(("sec", "tok", "key", "cred", "auth")) else "password"
 
@@ -177,7 +177,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
         goes_on = not _PREFIX_OF_PASS.search(name.string, max(0, at - 8), at)
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
         return False
-    if overlaps_redaction_mark(text, Secret("", at, at)) or is_test_result(text, at):
+    if overlaps_redaction_mark(text, Secret("", at, at)) or is_pass_mark_of_test(text, at):
         return False
     if name["call"]:
         return _is_in_call(text, name)
@@ -193,7 +193,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
     return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
 
 
-def is_test_result(text: str, at: int) -> bool:
+def is_pass_mark_of_test(text: str, at: int) -> bool:
     """Whether the word at `at` is the `PASS:` before the name of a test, with nobody's name before it."""
     if not text.startswith("PASS:", at) or text[at - 1 : at] not in ("", "\n", " "):
         return False
@@ -313,7 +313,7 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
             and shape.randomness(text) > (0.2 if len(text) >= 24 and value.literal else 0.3)
             and not _HARMLESS.search(name["tail"])
         )
-    if kind_for_name(name) == "secret":
+    if secret_kind_for_name(name) == "secret":
         return (
             shape.is_like_key(text)
             or (value.literal and _follows_equals_sign(name) and _is_single_word_secret(text, name))
@@ -337,7 +337,7 @@ def _is_code_reference(value: Value, name: re.Match[str]) -> bool:
 
 def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
     """Whether the argument of a call can be the secret that the name announces."""
-    is_call = "(" in name["call"] and kind_for_name(name) == "password"
+    is_call = "(" in name["call"] and secret_kind_for_name(name) == "password"
     if is_call:
         return shape.looks_generated(text) and "(" not in text
     return shape.is_surely_password(text) or shape.is_numbered_words(text)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN, is_test_result
+from foreword.capture.secrets.named import FOREIGN_PATTERN, is_pass_mark_of_test
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
 
 def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value after a word such as `password` at `at`: "the password is …"."""
-    if is_test_result(text, at):
+    if is_pass_mark_of_test(text, at):
         return
     if (at and not _word_can_begin_at(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
         return

@@ -12,7 +12,7 @@ from foreword.edges.cli.common import CliCall, command, load_settings
 
 if TYPE_CHECKING:
     from foreword.store.base import Store
-    from foreword.store.moving import Proof
+    from foreword.store.moving import CopyProof
 
 
 @command(
@@ -43,7 +43,7 @@ def move(call: CliCall, target: str, source: str, everywhere: bool) -> int:
     return _print_proofs(call, [proof for proof in proofs if proof.source.counts["items"]], target)
 
 
-def _copy_with_progress(source: Store, target: Store, workspace: str) -> Proof:
+def _copy_with_progress(source: Store, target: Store, workspace: str) -> CopyProof:
     """Copy one workspace, with a progress bar; return the proof of what both stores hold."""
     from foreword.store.moving import copy_workspace
 
@@ -51,7 +51,7 @@ def _copy_with_progress(source: Store, target: Store, workspace: str) -> Proof:
         return copy_workspace(source, target, workspace, progress)
 
 
-def _print_proofs(call: CliCall, proofs: list[Proof], target: str) -> int:
+def _print_proofs(call: CliCall, proofs: list[CopyProof], target: str) -> int:
     """Print what was copied; return 1 if there was nothing, or if the stores differ."""
     if call.as_json:
         show.json([{**asdict(proof), "same": proof.is_same} for proof in proofs])

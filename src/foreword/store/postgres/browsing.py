@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
 
-def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+def _page_condition_sql(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
     """The SQL condition on `items AS i` for filters and `holds` (see `ListPage`), and the values to bind."""
     clause, values = filters_to_sql(filters)
     replaced = item_was_replaced_sql("r.ws = i.ws AND n.ws = i.ws")
@@ -31,7 +31,7 @@ def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[obj
 
 def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
     """A page of items, newest first; see `ListPage`."""
-    clause, values = _page_condition(op.filters, op.holds)
+    clause, values = _page_condition_sql(op.filters, op.holds)
     if op.prefix:
         clause, values = f"{clause} AND starts_with(i.id, ?)", [*values, op.prefix]
     return tx.select_items(
@@ -41,7 +41,7 @@ def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
 
 def _count_items_on_all_pages(tx: Transaction, op: browsing.CountPage) -> int:
     """The number of items on all pages; see `CountPage`."""
-    clause, values = _page_condition(op.filters, op.holds)
+    clause, values = _page_condition_sql(op.filters, op.holds)
     count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
     return count
 

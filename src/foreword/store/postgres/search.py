@@ -213,7 +213,7 @@ class _PostgresRows(SearchRows):
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
         """Rows of a seed, an item related to it, and the confidence of that relation."""
-        passing, values = self._join_passing_items(filters)
+        passing, values = self._join_passing_items_sql(filters)
         return self._tx.execute(
             "SELECT r.seed, r.no, r.confidence FROM ("
             "SELECT from_no AS seed, to_no AS no, confidence FROM relations "
@@ -223,7 +223,7 @@ class _PostgresRows(SearchRows):
             *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), *values),
         ).fetchall()
 
-    def _join_passing_items(self, filters: Filters) -> tuple[str, list[object]]:
+    def _join_passing_items_sql(self, filters: Filters) -> tuple[str, list[object]]:
         """The SQL of a join that keeps the rows `r` whose item `r.no` passes the filters, and its values."""
         if filters.empty:
             return "", []
@@ -244,7 +244,7 @@ class _PostgresRows(SearchRows):
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
         """Pairs of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
-        passing, values = self._join_passing_items(filters)
+        passing, values = self._join_passing_items_sql(filters)
         return self._tx.execute(
             f"SELECT r.seed, r.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
             f"WHERE n.ws = o.ws AND n.session_key = o.session_key AND n.no {comparison} o.no) AS no "
