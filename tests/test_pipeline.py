@@ -14,8 +14,8 @@ from foreword.errors import EmbeddingError
 from foreword.pipeline import (
     MAX_NEAR_MISSES,
     MAX_TOLD,
-    Kit,
     SearchDraft,
+    SearchKit,
     drop_questions_and_summaries,
     drop_tail,
     judge_best_with_reader,
@@ -78,7 +78,7 @@ def result_of(text, name="", kind="memory", days=3, score=0.3, **scores):
 
 
 def draft_of(*results, reader=None, question="Which port?", **more):
-    kit = Kit(store=None, spaces=(), clocks=(), tokenizer=WordTokens(), reader=reader)
+    kit = SearchKit(store=None, spaces=(), clocks=(), tokenizer=WordTokens(), reader=reader)
     return SearchDraft(kit=kit, query=Query(question, "w", NOW), results=results, **more)
 
 

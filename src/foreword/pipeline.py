@@ -92,7 +92,7 @@ _NOTHING_FOUND = Findings({}, {})
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class SearchKit:
     """The store, the spaces and the models that a search works with."""
 
     store: Store
@@ -106,7 +106,7 @@ class Kit:
     reader: Reranker | None = None
     file_lookup: FileLookup | None = None
 
-    def with_reader(self, reader: Reranker | None) -> Kit:
+    def with_reader(self, reader: Reranker | None) -> SearchKit:
         """The kit with this reader in place of the reranker; unchanged if there is no reader."""
         return self if reader is None else replace(self, reader=reader, reranker=None)
 
@@ -153,7 +153,7 @@ class SearchDraft(Draft):
     `aside` are results that the reader is not to read; the recipe that put them there takes them back.
     """
 
-    kit: Kit
+    kit: SearchKit
     relationship_depth: int = 0
     found: Findings = _NOTHING_FOUND
     aside: tuple[SearchResult, ...] = ()
@@ -258,7 +258,7 @@ def compare_tokens(draft: _SearchDraft) -> _SearchDraft:
     return replace(draft, results=tuple(hits))
 
 
-def unrelated_cosine(kit: Kit) -> float:
+def unrelated_cosine(kit: SearchKit) -> float:
     """The cosine that the encoder gives to unrelated texts; a usual value if it is not measured yet."""
     measured = kit.encoder.unrelated_cosine if kit.encoder else None
     return UNRELATED_COSINE if measured is None else measured

@@ -69,7 +69,7 @@ def _nearest(numbers, query, limit):
 
 
 def _found(file, query, limit, passing, rows=()):
-    return [number for number, _ in file.compare(query, lambda _: list(rows), passing).best(limit)]
+    return [number for number, _ in file.compare(query, lambda _: list(rows), passing).best_items(limit)]
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 7, 100, 2500], ids=lambda divisor: f"one in {divisor}")
@@ -89,8 +89,8 @@ def test_a_filter_that_many_pass_is_asked_of_the_nearest_alone(file):
     wide, narrow = Passing(2), Passing(500)
     for passing in (wide, narrow):
         comparison = file.compare(_vector(1), lambda _: [], passing)
-        comparison.best(10)
-        comparison.move_towards_best({}, 0.5, 3).best(10)
+        comparison.best_items(10)
+        comparison.compare_towards_best({}, 0.5, 3).best_items(10)
     assert wide.lists_made == 0
     assert narrow.lists_made == 1
 

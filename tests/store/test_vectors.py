@@ -138,7 +138,7 @@ class Machine(RuleBasedStateMachine):
     )
     def nearest(self, who, seed, limit, allowed):
         codes = {no: code for no, code in self.table.codes.items() if allowed is None or no in allowed}
-        found = self.files[who].compare(_vector(seed), self.table.after, Passing(allowed)).best(limit)
+        found = self.files[who].compare(_vector(seed), self.table.after, Passing(allowed)).best_items(limit)
         _assert_nearest(found, _vector(seed), codes, limit)
         Machine.comparisons += 1
 
@@ -198,14 +198,14 @@ def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, shar
     file.rebuild(table.after)
     query = _vector([seed, 0])
     codes = {no: code for no, code in table.codes.items() if allowed is None or no in allowed}
-    _assert_nearest(file.compare(query, _no_rows, Passing(allowed)).best(limit), query, codes, limit)
+    _assert_nearest(file.compare(query, _no_rows, Passing(allowed)).best_items(limit), query, codes, limit)
 
 
 def test_a_filter_that_lets_nothing_pass_finds_nothing(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(Table(50).after)
-    assert file.compare(_vector(1), _no_rows, Passing([])).best(5) == []
-    assert file.compare(_vector(1), _no_rows, Passing([999])).best(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing([])).best_items(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing([999])).best_items(5) == []
 
 
 def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
@@ -241,9 +241,9 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     compared = file.compare(_vector(1), _no_rows, Passing())
     other.erase_items(range(1, 11))
     assert set(compared.cosines_of_items(table.codes)) == set(table.codes)
-    assert {no for no, _ in compared.best(20)} == set(table.codes)
-    echoed = compared.move_towards_best(dict.fromkeys(table.codes, 0.1), 0.5, 3)
-    assert {no for no, _ in echoed.best(20)} == set(table.codes)
+    assert {no for no, _ in compared.best_items(20)} == set(table.codes)
+    echoed = compared.compare_towards_best(dict.fromkeys(table.codes, 0.1), 0.5, 3)
+    assert {no for no, _ in echoed.best_items(20)} == set(table.codes)
 
 
 def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_path):
@@ -261,7 +261,7 @@ def test_absent_is_not_damaged(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     assert not file.is_damaged
     assert file.last_sequence == 0
-    assert file.compare(_vector(1), _no_rows, Passing()).best(5) == []
+    assert file.compare(_vector(1), _no_rows, Passing()).best_items(5) == []
     file.erase_items([1])
     file.remove()
 
@@ -332,7 +332,7 @@ for newest in range(1, total + 1):
     if newest % 97 == 0:
         kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
         file.rebuild(lambda last, kept=kept: kept)
-    file.compare([1.0] * 16, lambda last: [], Everything()).best(3)
+    file.compare([1.0] * 16, lambda last: [], Everything()).best_items(3)
 """
 
 

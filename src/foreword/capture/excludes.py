@@ -29,7 +29,7 @@ _QUOTED = re.compile(r"\"([^\"\n]{1,1000})\"|'([^'\n]{1,1000})'")
 _MAX_WORDS = 20_000
 
 
-class Pattern(NamedTuple):
+class ExcludePattern(NamedTuple):
     """One pattern: its base folder, and the regular expression for a path from there.
 
     An anchored pattern applies from its base folder only, an absolute one also from the root of the file
@@ -85,7 +85,7 @@ class Excludes:
 
 
 @lru_cache(maxsize=512)
-def _compile_pattern(base: str, pattern: str) -> Pattern:
+def _compile_pattern(base: str, pattern: str) -> ExcludePattern:
     """A pattern of the settings as a regular expression; `base` is the folder of its file."""
     text = pattern.strip()
     is_absolute = text.startswith(("/", "~/"))
@@ -96,7 +96,7 @@ def _compile_pattern(base: str, pattern: str) -> Pattern:
         map(_translate_pattern_part, re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", text.lstrip("/")))
     )
     start = "/?" if is_anchored else "(?:.*/)?"
-    return Pattern(base, re.compile(rf"{start}{body}(?:/.*)?\Z", re.DOTALL), is_anchored, is_absolute)
+    return ExcludePattern(base, re.compile(rf"{start}{body}(?:/.*)?\Z", re.DOTALL), is_anchored, is_absolute)
 
 
 def _translate_pattern_part(part: str) -> str:

@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.secrets.named import (
-    Value,
+    AssignedValue,
     can_name_secret,
     find_secret_names,
     fits_secret_name,
@@ -188,7 +188,7 @@ def _redact_named_value(name: str, value: str | int, found: dict[str, str] | Non
         return value
     clean = _redact_with_name(name, value, found) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
-    head = Value(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)
+    head = AssignedValue(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)
     named = prepare_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
     for match in find_secret_names(named.lower, list_secret_stems(named)):
         if can_name_secret(named.text, match) and fits_secret_name(head, match):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from foreword.config import Settings
     from foreword.options import SearchOptions
-    from foreword.pipeline import Kit, SearchDraft
+    from foreword.pipeline import SearchDraft, SearchKit
     from foreword.spaces.base import Reranker
     from foreword.store.base import Amend, Store
     from foreword.text.tokens import Tokenizer
@@ -52,7 +52,7 @@ class Engine(Protocol):
         ...
 
     @property
-    def kit(self) -> Kit:
+    def kit(self) -> SearchKit:
         """The store, the spaces and the models that a search works with."""
         ...
 

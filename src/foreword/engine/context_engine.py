@@ -430,7 +430,7 @@ class ContextEngine:
 
     # Inside
 
-    def _make_kit(self, without: frozenset[str]) -> pipeline.Kit:
+    def _make_kit(self, without: frozenset[str]) -> pipeline.SearchKit:
         """The kit for searches, less the spaces named in `without`; ValidationError for an unknown name."""
         recency = RecencySpace()
         words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
@@ -441,7 +441,7 @@ class ContextEngine:
         known |= {tokens.name} if tokens else set()
         if unknown := sorted(without - known):
             raise ValidationError(f"no space named {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-        return pipeline.Kit(
+        return pipeline.SearchKit(
             store=self.store,
             spaces=tuple(space for space in spaces if space.name not in without),
             clocks=tuple(clock for clock in clocks if clock.name not in without),

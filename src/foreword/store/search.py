@@ -239,13 +239,13 @@ class _SearchUnderWay:
         if probe.echo is not None and self.lists[probe.space]:
             bonuses = self._word_match_bonuses()
             self._record_comparison(
-                probe.echo, comparison.move_towards_best(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS)
+                probe.echo, comparison.compare_towards_best(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS)
             )
 
     def _record_comparison(self, space: str, comparison: Comparison) -> None:
         """Record a comparison, and the list of its best items, under a space."""
         self.comparisons[space] = comparison
-        self.lists[space] = comparison.best(self.op.limit)
+        self.lists[space] = comparison.best_items(self.op.limit)
 
     def _word_match_bonuses(self) -> dict[int, float]:
         """The bonus of each item that words found, for choosing the answers that the echo moves towards."""

@@ -70,7 +70,7 @@ def cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArra
 class Comparison(Protocol):
     """The result of comparing one vector with those of the items that pass the filters."""
 
-    def best(self, limit: int) -> list[tuple[int, float]]:
+    def best_items(self, limit: int) -> list[tuple[int, float]]:
         """At most `limit` item numbers with their cosines, highest first; of equals the lowest number."""
         ...
 
@@ -78,7 +78,7 @@ class Comparison(Protocol):
         """The cosines of these items, as far as they have vectors."""
         ...
 
-    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Comparison:
+    def compare_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Comparison:
         """A second comparison, with the vector moved by `weight` towards the mean of its best answers.
 
         The best answers are the `items` answers with the highest sum of cosine and bonus.
@@ -116,7 +116,7 @@ class Cosines:
     codes: NDArray[np.int8]
     values: NDArray[np.float64]
 
-    def best(self, limit: int) -> list[tuple[int, float]]:
+    def best_items(self, limit: int) -> list[tuple[int, float]]:
         """At most `limit` item numbers and cosines, highest first."""
         places = places_of_highest(self.values, self.numbers, limit)
         return [(int(self.numbers[i]), float(self.values[i])) for i in places]
@@ -126,7 +126,7 @@ class Cosines:
         wanted = is_among(self.numbers, np.fromiter(numbers, np.int64))
         return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
 
-    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Cosines:
+    def compare_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Cosines:
         """The cosines of the same items to the vector moved towards the mean of its best answers."""
         merit = self.values.copy()
         for at in np.flatnonzero(is_among(self.numbers, np.fromiter(bonuses, np.int64))):
@@ -153,17 +153,17 @@ class NearestCosines:
         self._known_codes = {} if known_codes is None else known_codes
         self._nearest: list[int] = []
 
-    def best(self, limit: int) -> list[tuple[int, float]]:
+    def best_items(self, limit: int) -> list[tuple[int, float]]:
         """The nearest items, in the order of their exact cosines."""
         candidates = max(_MIN_CANDIDATES, limit * _CANDIDATES_PER_ANSWER)
         self._nearest = list(self._find_nearest(self._vector, candidates))
-        return self._exact_cosines(self._nearest).best(limit)
+        return self._exact_cosines(self._nearest).best_items(limit)
 
     def cosines_of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
         return self._exact_cosines(numbers).cosines_of_items(numbers)
 
-    def move_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
+    def compare_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
         """A second comparison, as in `Comparison`; the best answers are nearest items or have a bonus."""
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
         answers = self._exact_cosines({*near, *bonuses})

@@ -17,10 +17,10 @@ from foreword.capture.secrets.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword.capture.secrets.tables import Context, Format, PreparedText
+    from foreword.capture.secrets.tables import KeywordContext, PreparedText, SecretFormat
 
 _FORMATS = read_formats(load_table("formats.txt"))
-_CONTEXTS_BY_KEYWORD: dict[str, list[Context]] = {}
+_CONTEXTS_BY_KEYWORD: dict[str, list[KeywordContext]] = {}
 for _context in read_keyword_contexts(load_table("contexts.txt")):
     _CONTEXTS_BY_KEYWORD.setdefault(_context.keyword, []).append(_context)
 _KEYWORDS_BY_WORD: dict[str, list[str]] = {"": []}
@@ -50,7 +50,7 @@ def find_secrets_by_format(prepared: PreparedText) -> Iterator[Secret]:
             yield from _find_by_format(text, form)
 
 
-def _find_by_format(text: str, form: Format) -> Iterator[Secret]:
+def _find_by_format(text: str, form: SecretFormat) -> Iterator[Secret]:
     """The secrets in a text that have this format."""
     at = text.find(form.beginning)
     while at >= 0:
@@ -101,7 +101,7 @@ def find_context_secrets(prepared: PreparedText) -> Iterator[Secret]:
             at = lower.find(keyword, after)
 
 
-def _find_in_context(text: str, context: Context, at: int) -> Iterator[Secret]:
+def _find_in_context(text: str, context: KeywordContext, at: int) -> Iterator[Secret]:
     """The secret after a keyword, if the text there has the pattern of this context."""
     match = compile_pattern(context.pattern).match(text, at)
     if not match or not match.lastindex:

@@ -124,7 +124,7 @@ _MIN_LONG_WORD_LETTERS = 16
 """An unquoted word of at least this many letters in settings is a secret, not a type or a state."""
 
 
-class Value(NamedTuple):
+class AssignedValue(NamedTuple):
     """A value that is assigned to a name. `literal`: it is in settings, where no value is computed."""
 
     text: str
@@ -221,7 +221,7 @@ _ENGLISH_WORDS = frozenset(
 )
 
 
-def find_assigned_value(text: str, name: re.Match[str]) -> Value | None:
+def find_assigned_value(text: str, name: re.Match[str]) -> AssignedValue | None:
     """The value that is assigned to a name, quoted or up to a blank or a sign; None if there is none."""
     start = name.end()
     opening = _OPENING.match(text, start)
@@ -231,14 +231,14 @@ def find_assigned_value(text: str, name: re.Match[str]) -> Value | None:
     end = _find_quotation_end(text, start, opening[1]) if opening else start
     if end > start:
         head = text[start : min(end, start + shape.MAX_VALUE_CHARACTERS)]
-        return Value(head, start, end, quoted=True, literal=True)
+        return AssignedValue(head, start, end, quoted=True, literal=True)
     blanks = name[0][len(name[0].rstrip()) :]
     if name["call"] or (name["gap"] is None and "\n" in blanks and not _BLOCK.search(name[0])):
         return None
     return find_unquoted_value(text, name, start)
 
 
-def find_unquoted_value(text: str, name: re.Match[str], start: int) -> Value | None:
+def find_unquoted_value(text: str, name: re.Match[str], start: int) -> AssignedValue | None:
     """The unquoted value that begins at `start`; None if there is none or it is computed."""
     bare = _BARE.match(text, start)
     if not bare or _COMPUTED_START.match(bare[0]):
@@ -256,7 +256,7 @@ def find_unquoted_value(text: str, name: re.Match[str], start: int) -> Value | N
     if name["gap"] == ">" and text[end : end + 2] != "</":
         return None
     literal = _is_in_settings(text, name, end)
-    return Value(value[: shape.MAX_VALUE_CHARACTERS], start, end, quoted=False, literal=literal)
+    return AssignedValue(value[: shape.MAX_VALUE_CHARACTERS], start, end, quoted=False, literal=literal)
 
 
 def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
@@ -288,7 +288,7 @@ def _find_quotation_end(text: str, start: int, quote: str) -> int:
     return max(start, text.find(_CLOSINGS.get(quote, quote), start, start + 4096))
 
 
-def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
+def fits_secret_name(value: AssignedValue, name: re.Match[str]) -> bool:
     """Whether a value can be the secret that its name announces: no placeholder, word or expression."""
     text = value.text
     has_blanks = any(map(str.isspace, text)) and not shape.is_passphrase(
@@ -328,7 +328,7 @@ def fits_secret_name(value: Value, name: re.Match[str]) -> bool:
     return shape.is_like_password(text, quoted=value.quoted) or _is_password_of_letters(value, name)
 
 
-def _is_code_reference(value: Value, name: re.Match[str]) -> bool:
+def _is_code_reference(value: AssignedValue, name: re.Match[str]) -> bool:
     """Whether an unquoted value is a name in code; never directly after an equals sign in settings."""
     if value.literal and _follows_equals_sign(name):
         return False
@@ -348,7 +348,7 @@ def _follows_equals_sign(name: re.Match[str]) -> bool:
     return name[0].endswith("=") and name[0][-2:-1] not in " !=:?"
 
 
-def _is_password_of_letters(value: Value, name: re.Match[str]) -> bool:
+def _is_password_of_letters(value: AssignedValue, name: re.Match[str]) -> bool:
     """Whether an unquoted word or phrase of letters alone is a password, as its line leaves nothing else."""
     text = value.text
     if value.quoted or not value.literal:

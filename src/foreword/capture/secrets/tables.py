@@ -33,7 +33,7 @@ class Secret(NamedTuple):
     end: int
 
 
-class Format(NamedTuple):
+class SecretFormat(NamedTuple):
     """A format by which a secret is recognised: a row of `formats.txt`."""
 
     kind: str
@@ -43,7 +43,7 @@ class Format(NamedTuple):
     is_apart: bool
 
 
-class Context(NamedTuple):
+class KeywordContext(NamedTuple):
     """A place where a value is a secret: a row of `contexts.txt`. `check` names how the value must look.
 
     `words` are those of the keyword; a text that lacks one of them has no such place.
@@ -69,21 +69,21 @@ class PreparedText(NamedTuple):
         return {word[:BEGINNING_CHARACTERS] for word in self.words}
 
 
-def read_formats(table: str) -> list[Format]:
+def read_formats(table: str) -> list[SecretFormat]:
     """The formats in a table, one for each beginning in a row; raises ValueError for a malformed row."""
-    formats: list[Format] = []
+    formats: list[SecretFormat] = []
     for kind, beginnings, pattern, before in _read_rows(table, "formats", 3, "0"):
         formats += [
-            Format(kind, beginning.rstrip("…"), pattern, int(before), beginning.endswith("…"))
+            SecretFormat(kind, beginning.rstrip("…"), pattern, int(before), beginning.endswith("…"))
             for beginning in beginnings.split(" ")
         ]
     return formats
 
 
-def read_keyword_contexts(table: str) -> list[Context]:
+def read_keyword_contexts(table: str) -> list[KeywordContext]:
     """The contexts in a table, one for each keyword in a row; raises ValueError for a malformed row."""
     return [
-        Context(kind, keyword.replace("␣", " "), pattern, check, frozenset(_WORDS.findall(keyword)))
+        KeywordContext(kind, keyword.replace("␣", " "), pattern, check, frozenset(_WORDS.findall(keyword)))
         for kind, keywords, pattern, check in _read_rows(table, "contexts", 3, "word")
         for keyword in keywords.split(" ")
     ]

@@ -64,7 +64,7 @@ _WRITES_TO_ONE_WORKSPACE = 0x4657
 
 
 @dataclass(slots=True)
-class _Attempt:
+class _BatchAttempt:
     """A batch on one workspace that is being carried out, perhaps not for the first time."""
 
     workspace: str
@@ -143,7 +143,7 @@ class PostgresStore(Store):
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
         deadline = earliest_deadline(_deadline_if_all_expire(operations), current_deadline())
-        attempt = _Attempt(workspace, operations, deadline)
+        attempt = _BatchAttempt(workspace, operations, deadline)
         with translate_errors(self.shown_url):
             try:
                 if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
@@ -195,7 +195,7 @@ class PostgresStore(Store):
         finally:
             self._prepare_lock.release()
 
-    def _run_in_transaction(self, connection: Connection, attempt: _Attempt) -> list[Any]:
+    def _run_in_transaction(self, connection: Connection, attempt: _BatchAttempt) -> list[Any]:
         """Carry out a batch in one transaction, which is rolled back if anything fails."""
         creates = any(map(batches.creates_workspace, attempt.operations))
         ws = self._find_workspace(connection, attempt.workspace, create=creates)
@@ -214,7 +214,7 @@ class PostgresStore(Store):
                 with suppress(*CONNECTION_LOST):
                     connection.execute("ROLLBACK")
 
-    def _run_write_once(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
+    def _run_write_once(self, connection: Connection, ws: int, attempt: _BatchAttempt) -> list[Any]:
         """Carry out a batch that writes; one that an earlier try has committed is not carried out again."""
         connection.execute(
             f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_statement_timeout_sql(attempt.deadline)}; "
@@ -266,7 +266,7 @@ class PostgresStore(Store):
         except ForewordError as error:
             _log.warning("vectors not indexed", workspace=workspace, error=str(error))
 
-    def _new_transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
+    def _new_transaction(self, connection: Connection, ws: int, attempt: _BatchAttempt) -> Transaction:
         return self._transaction_class(
             *(connection, ws, attempt.workspace, self._views, self._limits, self._vectors),
             writes=attempt.writes,
