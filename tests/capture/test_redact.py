@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import foreword
 from foreword.capture.redact import find_secrets, redact, redact_json
-from foreword.capture.secrets.tables import Format, Secret, read_formats
+from foreword.capture.secrets.tables import Secret, SecretFormat, read_formats
 
 ALPHABETS = {
     "a": string.ascii_letters + string.digits,
@@ -481,9 +481,9 @@ def test_the_value_that_was_given_is_left_alone():
 def test_a_row_of_the_table_is_a_format_for_each_of_its_beginnings():
     table = "# a comment\n\nshop      shp_ shx…  [a-z]{8}\nlate   Q~  (?<=aaQ~)[a-z]+  2\n"
     assert read_formats(table) == [
-        Format("shop", "shp_", "[a-z]{8}", 0, is_apart=False),
-        Format("shop", "shx", "[a-z]{8}", 0, is_apart=True),
-        Format("late", "Q~", "(?<=aaQ~)[a-z]+", 2, is_apart=False),
+        SecretFormat("shop", "shp_", "[a-z]{8}", 0, is_apart=False),
+        SecretFormat("shop", "shx", "[a-z]{8}", 0, is_apart=True),
+        SecretFormat("late", "Q~", "(?<=aaQ~)[a-z]+", 2, is_apart=False),
     ]
     with pytest.raises(ValueError, match="line 2 of the secret formats has 2 columns"):
         read_formats("# fine\nshop  shp_\n")
