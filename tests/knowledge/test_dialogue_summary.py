@@ -12,7 +12,7 @@ from foreword.knowledge.dialogue_summary import (
     drop_openers,
     is_english,
 )
-from foreword.knowledge.sentence_weights import read_turn
+from foreword.knowledge.sentence_weights import read_turn_sentences
 from foreword.testing import WordTokens
 from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
 from foreword.types import ROLES, BesideSummary, Replacement, Turn
@@ -344,7 +344,7 @@ def test_one_turn_more_of_a_thousand_is_the_only_one_that_is_read(monkeypatch, c
 
     def read_text(text):
         texts.append(text)
-        return tuple(read_turn(text, 0))
+        return tuple(read_turn_sentences(text, 0))
 
     monkeypatch.setattr("foreword.knowledge.dialogue_summary._sentences_of_text", read_text)
     summarizer = ExtractiveSummarizer(TiktokenTokenizer())

@@ -19,12 +19,17 @@ from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
 from foreword.errors import StorageError
-from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
+from foreword.knowledge.asked_changes import (
+    apply_requested_change,
+    asks_for_change,
+    find_agreeing_sentence,
+    is_yes,
+)
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import (
     StandingFact,
-    answers_by_verb,
     facts_that_hold,
+    find_facts_with_verb_of_question,
     read_user_facts,
 )
 from foreword.knowledge.value_corrections import is_correction
@@ -166,7 +171,7 @@ class UserMemory:
         """
         for request in requests:
             answer = self._find_agreement(request)
-            changed = change_fact(request, answer, facts) if answer else None
+            changed = apply_requested_change(request, answer, facts) if answer else None
             if changed is not None:
                 facts = (*(one for one in facts if one.item_id != request.id), changed)
         return facts
@@ -206,7 +211,7 @@ class UserMemory:
             if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
         asked = [one for one in standing_facts if one.fact.kind.is_asked_for(query)]
-        asked += answers_by_verb(query, standing_facts)
+        asked += find_facts_with_verb_of_question(query, standing_facts)
         for item_id in found[:_MAX_RELEVANT]:
             asked += [
                 one for one in standing_facts if item_id in {fact.item_id for fact in (one.fact, *one.before)}
