@@ -226,9 +226,8 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
         for name, following in zip(names, [*names[1:], None], strict=False)
     ]
     said = [(start, claims) for start, claims in read if claims != Claims()]
-    doubtful = (
-        find_spans_that_assert_nothing(text) if said else []
-    )  # few texts claim anything, and this takes longest
+    # Few texts claim anything, and this takes longest.
+    doubtful = find_spans_that_assert_nothing(text) if said else []
     for start, claims in said:
         span = bisect_right(doubtful, start, key=itemgetter(0)) - 1
         if span < 0 or start >= doubtful[span][1]:

@@ -263,6 +263,5 @@ def _revoking_words(text: str) -> frozenset[str]:
 def _name_enough_of_decision(words: frozenset[str], decision_words: frozenset[str]) -> bool:
     """Whether revoking words name enough of a decision's own words."""
     shared = len(words & decision_words)
-    return shared >= min(_MIN_REVOKED_WORDS, len(decision_words)) and shared >= _MIN_REVOKED * min(
-        len(decision_words), len(words)
-    )
+    fewest = min(len(decision_words), len(words))
+    return shared >= min(_MIN_REVOKED_WORDS, len(decision_words)) and shared >= _MIN_REVOKED * fewest

@@ -229,9 +229,8 @@ class _ConversationSentences:
             self._find_bare_correction(sentence.turn),
             self._find_statement_that_it_ended(sentence),
         )
-        newer = next(
-            (one for one in found if one is not None and self._is_sentence_meant(sentence, one.text)), None
-        )
+        meant = (one for one in filter(None, found) if self._is_sentence_meant(sentence, one.text))
+        newer = next(meant, None)
         return newer and replace(newer, text=shorten_line(newer.text, _MAX_CORRECTION_CHARACTERS))
 
     def _find_bare_correction(self, place: int) -> Replacement | None:

@@ -94,7 +94,7 @@ def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
         code = [result for result in draft.results if result.memory.kind == "code"]
         code.sort(key=lambda result: -result.score)
         excerpts = {
-            result.memory.id: _format_code_lines(result, draft.query.text, place)
+            result.memory.id: _format_code_marking_change(result, draft.query.text, place)
             if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
             else format_path_and_name(result.memory)
             for place, result in enumerate(code)
@@ -110,7 +110,7 @@ def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
     return choose_lines
 
 
-def _format_code_lines(result: SearchResult, question: str, place: int) -> str:
+def _format_code_marking_change(result: SearchResult, question: str, place: int) -> str:
     """The lines of a piece of code, fewer if it is not the best; marked if its file has changed."""
     item = result.memory
     changed = item.text.startswith(MARK)

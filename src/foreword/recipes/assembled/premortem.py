@@ -104,7 +104,7 @@ def plan_premortem(
     """The plan of a premortem: each experience once, in one section, with a hard limit."""
     lists = {
         **lists,
-        PRINCIPLES: [_lift_value_if_related(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
+        PRINCIPLES: [_adjust_value_relevance(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
     }
     if has_failure:
         nearest = sorted(lists.get(PRECEDENTS, ()), key=lambda item: -item.relevance)
@@ -118,7 +118,7 @@ def plan_premortem(
     return Plan(items_by_id(item for _, item in turns), sections, layout, floors, hard=True)
 
 
-def _lift_value_if_related(
+def _adjust_value_relevance(
     value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str
 ) -> ContextItem:
     """A value, raised to the floor if it was drawn from a precedent or from experiences of the domain.

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold_case
+from foreword.text.words import fold_case_and_spaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _MAX_CONTEXTS, _MAX_PARTS = 64, 512
 _GAP = " … "
 """Stands between the statements of an excerpt."""
 
-Part = tuple[str, str]
+ToldPart = tuple[str, str]
 """The id of an item, and what was told of it."""
 
 
@@ -28,9 +28,9 @@ class ToldParts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts_by_context: OrderedDict[tuple[str, str], list[Part]] = OrderedDict()
+        self._parts_by_context: OrderedDict[tuple[str, str], list[ToldPart]] = OrderedDict()
 
-    def add(self, workspace: str, context: str, parts: Iterable[Part]) -> None:
+    def add(self, workspace: str, context: str, parts: Iterable[ToldPart]) -> None:
         """Record what a context of a workspace was told."""
         with self._lock:
             known = self._parts_by_context.setdefault((workspace, context), [])
@@ -54,18 +54,14 @@ class ToldParts:
             self._parts_by_context.pop((workspace, context), None)
 
 
-def has_told(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
+def was_told_before(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
     """Whether all of these words of an item were told before, together or one statement at a time."""
-    before = [_fold_case_and_spaces(part) for part in told.get(item_id, ())]
+    before = [fold_case_and_spaces(part) for part in told.get(item_id, ())]
     return bool(before) and all(
-        any(_fold_case_and_spaces(one) in part for part in before) for one in words.split(_GAP)
+        any(fold_case_and_spaces(one) in part for part in before) for one in words.split(_GAP)
     )
 
 
-def contains(words: str, text: str) -> bool:
-    """Whether the words that are told contain a whole text, whatever its case and spacing."""
-    return _fold_case_and_spaces(text) in _fold_case_and_spaces(words)
-
-
-def _fold_case_and_spaces(text: str) -> str:
-    return " ".join(fold_case(text).split())
+def tells_whole_text(words: str, text: str) -> bool:
+    """Whether the words that are told have the whole of a text, whatever its case and spacing."""
+    return fold_case_and_spaces(text) in fold_case_and_spaces(words)

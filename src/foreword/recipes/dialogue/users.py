@@ -36,7 +36,7 @@ from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
-from foreword.recipes.dialogue.shared import SharedByEngine
+from foreword.recipes.dialogue.shared import PerEngineCache
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
 from foreword.text.question import put_question_first
@@ -86,12 +86,12 @@ def storable_user(user: str) -> str:
 
 
 _MAX_USERS = 256
-_memories: SharedByEngine[UserMemory] = SharedByEngine(_MAX_USERS)
+_memories: PerEngineCache[UserMemory] = PerEngineCache(_MAX_USERS)
 
 
 def get_user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
     """What a user of a workspace said, cached for all sessions of an engine."""
-    return _memories.get(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
+    return _memories.get_or_make(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
 
 
 class UserMemory:
@@ -223,7 +223,7 @@ class UserMemory:
         return speaking_user(item) == self._user
 
     def _follow_replacements(
-        self, facts: Sequence[StandingFact], items: Mapping[str, Item], facts_of: Mapping[str, int]
+        self, facts: Sequence[StandingFact], items: Mapping[str, Item], fact_counts: Mapping[str, int]
     ) -> list[StandingFact]:
         """The facts, each replaced by the later turn that a relation says replaced its own, if there is one.
 
@@ -236,7 +236,7 @@ class UserMemory:
             item = items[one.fact.item_id]
             chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
             last = chain[-1] if chain else None
-            is_plain = facts_of[item.id] == 1 or (
+            is_plain = fact_counts[item.id] == 1 or (
                 last is not None and _have_common_word(last.text, one.fact.text)
             )
             is_told = last is not None and last.text.strip() in one.fact.text
