@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from foreword.knowledge.dialogue_summary import (
     ExtractiveSummarizer,
     drop_openers,
-    is_english,
 )
 from foreword.knowledge.sentence_weights import read_turn_sentences
 from foreword.testing import WordTokens
@@ -370,9 +369,3 @@ def test_one_turn_more_of_a_thousand_is_the_only_one_that_is_read(monkeypatch, c
 )
 def test_openers_go_if_a_sentence_is_left(said, told):
     assert drop_openers(said) == told
-
-
-def test_english_is_told_from_other_languages():
-    assert is_english("I think that we should not do this before the tests are green.")
-    assert not is_english("I ragazzi mangiano la pizza mentre piove forte fuori.")
-    assert not is_english("")

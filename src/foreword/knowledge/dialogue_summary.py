@@ -31,7 +31,7 @@ from foreword.knowledge.settled import is_decision
 from foreword.knowledge.stated_values import read_values, values_by_kind
 from foreword.text.shorten import shorten_line
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import STOPWORDS, split_words
+from foreword.text.words import is_english, split_words
 from foreword.types import BesideSummary, Item, Replacement
 
 if TYPE_CHECKING:
@@ -451,13 +451,6 @@ _OPENERS = re.compile(
     re.IGNORECASE,
 )
 _MIN_WORDS = 3
-_MIN_STOPWORD_SHARE = 0.25
-
-
-def is_english(text: str) -> bool:
-    """Whether a text is English: whether enough of its words are English stop words."""
-    every = split_words(text)
-    return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
 
 
 def drop_openers(text: str) -> str:

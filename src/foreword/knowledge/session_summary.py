@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
-from foreword.knowledge.dialogue_summary import drop_openers, is_english, join_by_speaker
+from foreword.knowledge.dialogue_summary import drop_openers, join_by_speaker
 from foreword.knowledge.open_ends import find_open_ends, leaves_something_open
 from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences_of_turns, weigh_sentences
 from foreword.knowledge.settled import is_decision
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.text.shorten import keep_first_words
-from foreword.text.words import share_most_words
+from foreword.text.words import is_english, share_most_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -64,6 +64,15 @@ _STOPWORDS = (
 STOPWORDS = frozenset(_STOPWORDS.split())
 """Frequent words that do not show the subject of a sentence."""
 
+_MIN_STOPWORD_SHARE = 0.25
+"""At least this share of the words of an English text are stop words."""
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is English: whether enough of its words are English stop words."""
+    every = split_words(text)
+    return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
+
 
 def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that are no stop words, each once, in order; all words if there are no others."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from foreword.compose.assembled import format_as_warning
 from foreword.compose.assembly import Layout, premortem_footer
-from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_comes_from
+from foreword.knowledge.precedents import PRECEDENT_FLOOR
+from foreword.knowledge.values import is_value_drawn_from
 from foreword.pipeline import FLOOR
 from foreword.recipes.assembled.stages import Plan, items_by_id, require_result
 
@@ -135,7 +136,7 @@ def _adjust_value_relevance(
     domains = facts.get("domains")
     counts = domains if isinstance(domains, dict) and PRECEDENTS not in lists else {}
     share = counts.get(domain, 0) / max(1, sum(counts.values()))
-    if not value_comes_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
+    if not is_value_drawn_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
         return value
     score = max(result.score, FLOOR)
     return replace(value, relevance=max(value.relevance, score), result=replace(result, score=score))
