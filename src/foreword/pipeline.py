@@ -348,10 +348,10 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
         kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     results = drop_told_as_history(kept.values())
-    return _drop_told_as_contradiction(replace(draft, results=results, dropped=(*earlier, *dropped)))
+    return _drop_told_as_contradictions(replace(draft, results=results, dropped=(*earlier, *dropped)))
 
 
-def _drop_told_as_contradiction(draft: _SearchDraft) -> _SearchDraft:
+def _drop_told_as_contradictions(draft: _SearchDraft) -> _SearchDraft:
     """Drop results that another shows as its contradiction, unless they have a history of their own."""
     own = {result.memory.id for result in draft.results if result.history or result.later}
     pairs = ((item.id, result.memory.id) for result in draft.results for item in result.later)
@@ -371,7 +371,7 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few of the results that were read, and drop those far less probable than the best."""
     if not any("read" in result.scores for result in draft.results):
         return draft
-    least = min_probability_beside(max(result.score for result in draft.results))
+    least = min_probability_worth_telling(max(result.score for result in draft.results))
     near = [result for result in draft.results if result.score >= least]
     printed = [result for result in near if result.memory.source.trust in ("tool", "web")]
     kept = [result for result in near if result not in printed[MAX_PRINTED:]][:MAX_TOLD]
@@ -382,7 +382,7 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     )
 
 
-def min_probability_beside(best: float) -> float:
+def min_probability_worth_telling(best: float) -> float:
     """The least probability worth saying beside a best one: that with `TAIL_SHARE` of its odds."""
     odds = TAIL_SHARE * best / max(1 - best, 1e-9)
     return odds / (1 + odds)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from foreword.compose.assembled import (
     CONTEXT,
-    context_item,
     format_as_warning,
     format_item,
     item_facts,
+    make_context_item,
     premortem_title,
     render_document,
     truncation_note,
@@ -74,7 +74,7 @@ ALL = (MEMORY, CODE, EXPERIENCE, VALUE, COMMIT)
 
 
 def pieces_of(*items):
-    return [Piece(item.id, context_item(SearchResult(item, 1.0)), "", 1.0) for item in items]
+    return [Piece(item.id, make_context_item(SearchResult(item, 1.0)), "", 1.0) for item in items]
 
 
 def golden(name):
@@ -135,7 +135,7 @@ def test_an_item_carries_the_facts_of_its_source(item, expected):
 
 def test_a_result_becomes_an_item_with_its_relevance():
     result = SearchResult(CODE, 0.7)
-    item = context_item(result)
+    item = make_context_item(result)
     assert (item.source, item.relevance, item.result) == ("code", 0.7, result)
     assert item.content == format_item(CODE)
 

@@ -13,9 +13,9 @@ from foreword.compose.assembly import (
     WEIGHTS,
     Layout,
     Piece,
-    choose_items,
+    choose_places_that_fit,
     context_footer,
-    divide_tokens,
+    divide_tokens_among_sources,
     fit_document,
     max_item_tokens,
 )
@@ -180,14 +180,18 @@ def counts(costs):
 
 
 def pick_items(costs, budget):
-    given = divide_tokens({source: WEIGHTS[source] for source in costs}, costs, budget)
+    given = divide_tokens_among_sources({source: WEIGHTS[source] for source in costs}, costs, budget)
     capped = {s: [min(cost, max_item_tokens(given[s])) for cost in each] for s, each in costs.items()}
-    return choose_items(counts(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
+    return (
+        choose_places_that_fit(counts(costs), lambda source, at, _: capped[source][at], given, budget),
+        capped,
+        given,
+    )
 
 
 def test_hungry_sources_are_given_what_the_document_says():
     costs = {source: [100] * 50 for source in SOURCES if source != "document"}
-    given = divide_tokens(WEIGHTS, costs, 1800)
+    given = divide_tokens_among_sources(WEIGHTS, costs, 1800)
     assert given == pytest.approx(
         {"experience": 600, "code": 400, "commit": 400, "value": 200, "memory": 200}
     )
@@ -195,7 +199,7 @@ def test_hungry_sources_are_given_what_the_document_says():
 
 def test_what_a_source_does_not_need_goes_to_the_others_by_weight():
     costs = {"memory": [30], "value": [], "experience": [100] * 50, "code": [100] * 50}
-    given = divide_tokens(WEIGHTS, costs, 1230)
+    given = divide_tokens_among_sources(WEIGHTS, costs, 1230)
     assert given["experience"] == pytest.approx(720)
     assert given["code"] == pytest.approx(480)
     assert given["value"] == 0
@@ -207,31 +211,33 @@ def test_an_item_has_at_most_a_quarter_of_its_source():
 
 def test_an_item_that_is_long_is_not_cut_while_others_leave_room():
     costs = {"memory": [300], "experience": [40], "code": [40]}
-    given = divide_tokens(WEIGHTS, costs, 2000)
+    given = divide_tokens_among_sources(WEIGHTS, costs, 2000)
     assert max_item_tokens(given["memory"]) >= 300
 
 
 def test_alone_an_item_that_is_too_long_has_its_quarter():
-    given = divide_tokens(WEIGHTS, {"memory": [800]}, 2000)
+    given = divide_tokens_among_sources(WEIGHTS, {"memory": [800]}, 2000)
     assert max_item_tokens(given["memory"]) == 500
 
 
 def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
     costs = [40, 90, 50]
-    taken = choose_items({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_places_that_fit({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
     assert taken == {"memory": [0, 2]}
 
 
 def test_nobody_asks_what_cannot_fit_would_cost():
     asked = []
-    taken = choose_items({"memory": 3}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100)
+    taken = choose_places_that_fit(
+        {"memory": 3}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100
+    )
     assert taken == {"memory": [0]}
     assert asked == [0]
 
 
 def test_a_cost_that_is_too_much_need_not_be_known():
     costs = [40, None, 50]
-    taken = choose_items({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_places_that_fit({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
     assert taken == {"memory": [0, 2]}
 
 

@@ -8,8 +8,8 @@ from foreword.compose.entity_context import (
     EntityContextConfig,
     EntityContextFormatter,
     EntityTemplate,
+    drop_entity_details,
     entities_text,
-    without_details,
 )
 from foreword.errors import ValidationError
 from foreword.types import Entity, EntityRelationship, ResolvedEntity
@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_passed_over_and_the_next_is_tried(formatter, state
 
 def test_without_details_is_the_first_line(formatter, state, tokens):
     (john,) = formatter().format(state(known=ALL), [resolve_as(JOHN)], 200)
-    bare = without_details(john, tokens)
+    bare = drop_entity_details(john, tokens)
     assert (bare.formatted, bare.attributes, bare.description) == ("• John Smith (person)", (), "")
     assert bare.token_count == tokens.count("• John Smith (person)")
 

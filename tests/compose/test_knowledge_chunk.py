@@ -8,10 +8,10 @@ from foreword.compose.knowledge_chunk import (
     MAX_WHOLE_CHARACTERS,
     DocumentSource,
     choose_passages,
-    document_source,
     format_chunk,
     knowledge_chunk,
     knowledge_text,
+    read_document_source,
 )
 from foreword.types import Item
 
@@ -74,5 +74,5 @@ def test_a_short_chunk_is_told_whole_and_so_is_one_without_a_best_statement():
 
 def test_a_heading_that_repeats_the_title_is_said_once():
     facts = {"title": "Return policy", "headings": ["Return Policy", "By post"]}
-    source = document_source(Item("Send it.", "shop", kind="document", metadata=facts))
+    source = read_document_source(Item("Send it.", "shop", kind="document", metadata=facts))
     assert format_chunk("Send it.", source).startswith("Source: Return policy, By post")

@@ -9,10 +9,10 @@ from foreword.compose.turns import (
     ToolCall,
     TurnStyle,
     TurnWording,
-    exchange_blocks,
     sort_by_time,
     tidy_turn,
     tool_calls,
+    turn_blocks_from_end,
     turn_identity,
 )
 from foreword.types import Turn
@@ -31,7 +31,7 @@ def wording(tokens):
 
 
 def test_turns_that_belong_together_come_at_once_from_the_newest_back():
-    assert list(exchange_blocks([USER, ASKS, ANSWER, ANSWER, SAYS])) == [
+    assert list(turn_blocks_from_end([USER, ASKS, ANSWER, ANSWER, SAYS])) == [
         (4, [SAYS]),
         (1, [ASKS, ANSWER, ANSWER]),
         (0, [USER]),
@@ -39,17 +39,17 @@ def test_turns_that_belong_together_come_at_once_from_the_newest_back():
 
 
 def test_answers_that_nobody_asked_for_stand_alone():
-    assert list(exchange_blocks([ANSWER, USER, ANSWER])) == [(2, [ANSWER]), (1, [USER]), (0, [ANSWER])]
+    assert list(turn_blocks_from_end([ANSWER, USER, ANSWER])) == [(2, [ANSWER]), (1, [USER]), (0, [ANSWER])]
 
 
 def test_only_turns_before_the_end_come():
-    assert list(exchange_blocks([USER, ASKS, SAYS], 2)) == [(1, [ASKS]), (0, [USER])]
+    assert list(turn_blocks_from_end([USER, ASKS, SAYS], 2)) == [(1, [ASKS]), (0, [USER])]
 
 
 def test_silence_does_not_come():
     silent = Turn(" " * 500 + "\u200b")
-    assert list(exchange_blocks([USER, silent])) == [(0, [USER])]
-    assert list(exchange_blocks([Turn(" " * 500 + "word")]))
+    assert list(turn_blocks_from_end([USER, silent])) == [(0, [USER])]
+    assert list(turn_blocks_from_end([Turn(" " * 500 + "word")]))
 
 
 def test_a_line_says_when_and_who_as_far_as_it_is_wanted_and_known(wording):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.compose.knowledge_chunk import document_source
+from foreword.compose.knowledge_chunk import read_document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase, KnownDocument, Updated
@@ -67,7 +67,7 @@ def test_a_document_is_kept_in_chunks_that_know_their_place(engine, base):
     assert refunds.metadata["headings"] == ["Booking guide", "Refunds"]
     assert GUIDE[refunds.metadata["start"] : refunds.metadata["end"]] == refunds.text
     assert refunds.tokens == engine.tokenizer.count(refunds.text)
-    source = document_source(refunds)
+    source = read_document_source(refunds)
     assert source.doc_id == doc_id
     assert source.title == "Booking guide"
     assert source.url == "https://example.org/guide"
@@ -249,7 +249,7 @@ def test_a_folder_is_listed_beside_what_was_handed_over(engine, base, tmp_path):
     assert set(listed) == {"file:handbook/guide.md", doc_id}
     assert listed["file:handbook/guide.md"].chunks == 3
     assert listed["file:handbook/guide.md"].source.doc_type == "markdown"
-    assert listed[doc_id] == KnownDocument(replace(document_source(items(engine)[-1]), place=""), 1, 6)
+    assert listed[doc_id] == KnownDocument(replace(read_document_source(items(engine)[-1]), place=""), 1, 6)
 
 
 def test_a_file_is_removed_like_a_document_and_changes_with_its_folder(engine, base, tmp_path):

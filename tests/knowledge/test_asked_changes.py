@@ -6,7 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
+from foreword.knowledge.asked_changes import (
+    apply_requested_change,
+    asks_for_change,
+    find_agreeing_sentence,
+    is_yes,
+)
 from foreword.knowledge.user_facts import read_user_facts
 from foreword.types import Item
 
@@ -77,7 +82,7 @@ def test_a_change_is_of_the_fact_that_it_names_or_of_the_last_one_with_such_a_va
         *read_user_facts(turn("I drive a Skoda.", 2)),
     ]
     changed = {
-        text: (one := change_fact(turn(text, 3), "Sure.", facts)) and one.replaces[0].text
+        text: (one := apply_requested_change(turn(text, 3), "Sure.", facts)) and one.replaces[0].text
         for text in (
             "Could we move my appointment to Tuesday?",
             "Could we make it Tuesday instead?",
@@ -89,4 +94,7 @@ def test_a_change_is_of_the_fact_that_it_names_or_of_the_last_one_with_such_a_va
         "My piano lesson is on Friday.",
         "My appointment is on Monday at 10.",
     ]
-    assert change_fact(turn("Could we make it Tuesday instead?", 3, "another"), "Sure.", facts) is None
+    assert (
+        apply_requested_change(turn("Could we make it Tuesday instead?", 3, "another"), "Sure.", facts)
+        is None
+    )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
-from foreword.knowledge.claims import doubtful_spans
+from foreword.knowledge.claims import find_spans_that_assert_nothing
 from foreword.knowledge.registry import EntityRegistry
 from foreword.types import Turn
 
@@ -178,7 +178,7 @@ def test_a_position_at_a_firm_is_work_there(text, name, firm):
     ],
 )
 def test_a_question_is_doubtful_and_so_is_a_sentence_from_a_word_of_doubt_on(text, expected):
-    assert [text[start:end].strip() for start, end in doubtful_spans(text)] == expected
+    assert [text[start:end].strip() for start, end in find_spans_that_assert_nothing(text)] == expected
 
 
 PIECES = ["if ", "maybe ", "is ", "Dr. ", "Anna ", "?", ". ", ", ", ";", "!", "\n", "not sure ", " - "]
@@ -186,7 +186,7 @@ PIECES = ["if ", "maybe ", "is ", "Dr. ", "Anna ", "?", ". ", ", ", ";", "!", "\
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=60))
 def test_doubtful_spans_are_in_order_and_do_not_overlap(text):
-    spans = doubtful_spans(text)
+    spans = find_spans_that_assert_nothing(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
 

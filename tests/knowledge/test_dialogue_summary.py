@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from foreword.knowledge.dialogue_summary import (
     ExtractiveSummarizer,
     drop_openers,
-    is_english,
 )
-from foreword.knowledge.sentence_weights import read_turn
+from foreword.knowledge.sentence_weights import read_turn_sentences
 from foreword.testing import WordTokens
 from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
 from foreword.types import ROLES, BesideSummary, Replacement, Turn
@@ -344,7 +343,7 @@ def test_one_turn_more_of_a_thousand_is_the_only_one_that_is_read(monkeypatch, c
 
     def read_text(text):
         texts.append(text)
-        return tuple(read_turn(text, 0))
+        return tuple(read_turn_sentences(text, 0))
 
     monkeypatch.setattr("foreword.knowledge.dialogue_summary._sentences_of_text", read_text)
     summarizer = ExtractiveSummarizer(TiktokenTokenizer())
@@ -370,9 +369,3 @@ def test_one_turn_more_of_a_thousand_is_the_only_one_that_is_read(monkeypatch, c
 )
 def test_openers_go_if_a_sentence_is_left(said, told):
     assert drop_openers(said) == told
-
-
-def test_english_is_told_from_other_languages():
-    assert is_english("I think that we should not do this before the tests are green.")
-    assert not is_english("I ragazzi mangiano la pizza mentre piove forte fuori.")
-    assert not is_english("")

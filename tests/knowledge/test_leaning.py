@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.knowledge.leaning import leans_on_previous, means_somebody_unnamed
+from foreword.knowledge.leaning import is_about_unnamed_person, leans_on_previous
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_a_sentence_that_names_what_it_means_stands_alone(sentence):
 
 
 def test_only_a_pronoun_for_a_person_means_somebody():
-    assert means_somebody_unnamed("She works at Bosch.")
-    assert not means_somebody_unnamed("It is raining.")
+    assert is_about_unnamed_person("She works at Bosch.")
+    assert not is_about_unnamed_person("It is raining.")

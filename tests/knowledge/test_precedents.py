@@ -5,7 +5,7 @@ import pytest
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.knowledge.experiences import Experiences
-from foreword.knowledge.precedents import PRECEDENT_FLOOR, Failure, find_precedents, value_comes_from
+from foreword.knowledge.precedents import PRECEDENT_FLOOR, Failure, find_precedents
 
 
 def test_the_words_of_a_failure_are_what_it_says_and_not_what_every_runner_prints():
@@ -89,9 +89,3 @@ def test_a_takeaway_is_found_by_its_words(experiences, engine, begin, embed):
     for axis in ("full", "strategy"):
         (found, *_) = experiences.search_axis("shop", "zebras", axis)
         assert found.score > 0, axis
-
-
-def test_a_value_is_tied_to_the_experiences_it_was_drawn_from():
-    assert value_comes_from({"members": ["a", "b"]}, ["b"])
-    assert not value_comes_from({"members": ["a"]}, ["b"])
-    assert not value_comes_from({}, ["b"])

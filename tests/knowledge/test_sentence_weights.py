@@ -10,8 +10,8 @@ from foreword.knowledge.sentence_weights import (
     MAX_SHARED_TURNS,
     ConversationWeights,
     asks_for_fact,
-    read_sentences,
-    read_turn,
+    read_sentences_of_turns,
+    read_turn_sentences,
     weigh_importance,
     weigh_sentences,
 )
@@ -21,7 +21,7 @@ from foreword.types import Turn
 
 
 def read_texts(text):
-    return [sentence.text for sentence in read_sentences({0: text})]
+    return [sentence.text for sentence in read_sentences_of_turns({0: text})]
 
 
 def test_sentences_end_where_they_end():
@@ -56,7 +56,7 @@ def test_of_a_very_long_turn_both_ends_are_read():
 
 def test_what_other_turns_speak_of_weighs_more():
     said = weigh_sentences(
-        read_sentences(
+        read_sentences_of_turns(
             {
                 0: "The checkout retry is flaky again on the build server.",
                 1: "Lovely weather over the harbour this splendid morning.",
@@ -69,14 +69,14 @@ def test_what_other_turns_speak_of_weighs_more():
 
 def test_a_long_conversation_is_looked_at_closely_only_where_it_counts():
     turns = {at: f"Step {at} of the checkout retry went as planned today." for at in range(2_000)}
-    said = weigh_sentences(read_sentences(turns))
+    said = weigh_sentences(read_sentences_of_turns(turns))
     assert len(said) < 500
     assert {sentence.turn for sentence in said} >= {0, 1_999}
 
 
 @given(st.dictionaries(st.integers(0, 5), st.text()))
 def test_any_text_is_read(turns):
-    for sentence in weigh_sentences(read_sentences(turns)):
+    for sentence in weigh_sentences(read_sentences_of_turns(turns)):
         assert sentence.text
         assert sentence.turn in turns
 
@@ -87,7 +87,7 @@ CHAT = "I went for a walk and the weather was nice."
 
 
 def only_sentence(text):
-    (sentence,) = read_turn(text, 0)
+    (sentence,) = read_turn_sentences(text, 0)
     return sentence
 
 
@@ -163,7 +163,7 @@ turns = st.builds(
 
 
 def conversation(*turns):
-    read = ConversationWeights(lambda text: read_turn(text, 0))
+    read = ConversationWeights(lambda text: read_turn_sentences(text, 0))
     read.update(turns)
     return read
 

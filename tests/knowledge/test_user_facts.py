@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from foreword.knowledge.user_facts import (
-    answers_by_verb,
     fact_kinds,
     facts_that_hold,
+    find_facts_with_verb_of_question,
     read_user_facts,
     speaks_of_self,
 )
@@ -395,7 +395,7 @@ def test_a_direct_question_asks_for_the_facts_of_its_kind(kind, questions):
 )
 def test_a_question_about_oneself_is_answered_by_what_has_its_verb(question, answers):
     facts = [*read("We have 12 employees and use Slack."), *read("I drive a Skoda.", 1)]
-    found = answers_by_verb(question, facts_that_hold(facts))
+    found = find_facts_with_verb_of_question(question, facts_that_hold(facts))
     assert [one.fact.text for one in found] == answers
 
 

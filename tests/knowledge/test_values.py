@@ -12,7 +12,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
 from foreword.knowledge import values as values_module
 from foreword.knowledge.grouping import cosine_distance, find_centre, group_vectors
-from foreword.knowledge.values import MIN_CLUSTER_SIZE, MIN_EXPERIENCES, Values
+from foreword.knowledge.values import MIN_CLUSTER_SIZE, MIN_EXPERIENCES, Values, is_value_drawn_from
 from foreword.types import Filters, Source
 
 CLOCKS = ["clock", "drift", "container", "synchronised", "time", "jumped", "backwards"]
@@ -312,3 +312,9 @@ def test_of_two_groups_that_are_as_alike_the_larger_is_less_likely_chance():
     sizes = [len(group) for group in group_vectors([*near(small, 3, 0.3), *near(large, 12, 0.9), *others])]
     assert max(sizes) >= 12
     assert 3 not in sizes
+
+
+def test_a_value_is_tied_to_the_experiences_it_was_drawn_from():
+    assert is_value_drawn_from({"members": ["a", "b"]}, ["b"])
+    assert not is_value_drawn_from({"members": ["a"]}, ["b"])
+    assert not is_value_drawn_from({}, ["b"])

@@ -8,10 +8,12 @@ from foreword.text.words import (
     STOPWORDS,
     content_words,
     fold_case,
+    is_english,
     is_in_latin_letters,
     is_unspaced,
     letter_groups,
     letter_pairs,
+    share_most_words,
     split_words,
 )
 
@@ -70,3 +72,15 @@ def test_groups_of_letters_stand_in_for_words_of_scripts_that_no_model_reads():
     assert len(letter_groups("पोर्ट")) == 2
     assert letter_groups("厨房打 ok") == {"厨房", "房打"}
     assert letter_groups("no such letters") == frozenset()
+
+
+def test_english_is_told_from_other_languages():
+    assert is_english("I think that we should not do this before the tests are green.")
+    assert not is_english("I ragazzi mangiano la pizza mentre piove forte fuori.")
+    assert not is_english("")
+
+
+def test_most_words_are_those_of_the_shorter_text():
+    assert share_most_words({"port", "open"}, {"port", "open", "every", "night", "again"})
+    assert not share_most_words({"port", "open"}, {"port", "shut"})
+    assert not share_most_words(set(), {"port"})

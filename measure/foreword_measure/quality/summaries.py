@@ -23,7 +23,7 @@ import numpy as np
 
 from foreword.errors import ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
-from foreword.knowledge.sentence_weights import read_sentences
+from foreword.knowledge.sentence_weights import read_sentences_of_turns
 from foreword.text.tokens import WordTokenizer
 from foreword.types import Turn
 from foreword_measure.quality import metrics
@@ -157,7 +157,7 @@ def _make_summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
 
 def _list_sentences(dialogue: SummarizedDialogue) -> list[str]:
     """Every sentence of a dialogue, after its speaker's name."""
-    said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
+    said = read_sentences_of_turns({at: turn.text for at, turn in enumerate(dialogue.turns)})
     return [f"{dialogue.turns[one.turn].speaker}: {one.text}" for one in said]
 
 
@@ -185,7 +185,7 @@ def _best_lines_in_order(lines: Sequence[str], ranks: Sequence[float], words: in
 
 def _text_rank(dialogue: SummarizedDialogue) -> list[float]:
     """The rank of each sentence by TextRank: shared words, divided by the logarithms of both lengths."""
-    said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
+    said = read_sentences_of_turns({at: turn.text for at, turn in enumerate(dialogue.turns)})
     words = [set(_WORD.findall(one.text.lower())) for one in said]
     shared = np.array(
         [

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.assembled import context_item
+from foreword.compose.assembled import make_context_item
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.knowledge import axes
@@ -235,7 +235,7 @@ def _measure_steps(engine: ContextEngine) -> Samples:
 
 
 def _format_found(found: list[SearchResult], engine: ContextEngine) -> str:
-    plan = arrange_by_source({"everything": [context_item(result) for result in found]}, {})
+    plan = arrange_by_source({"everything": [make_context_item(result) for result in found]}, {})
     query = engine.draft("", WORKSPACE, SearchOptions(), "assembled", 2000).query
     draft = AssembledDraft(
         query=query, budget=2000, tokenizer=engine.tokenizer, plan=plan, results=tuple(found)

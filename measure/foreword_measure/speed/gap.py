@@ -21,7 +21,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
 from foreword.recipes.gap.types import InjectionConfig
-from foreword.recipes.gap.vocabulary import split_sentences
+from foreword.recipes.gap.vocabulary import split_sentences_and_clauses
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Amend
@@ -159,7 +159,7 @@ def _make_long_reply(turn: int) -> str:
 def _sample_sentences() -> tuple[str, ...]:
     """The sentences of the sample project that ask nothing."""
     texts = [json.loads(line).get("text", "") for line in sample_as_json_lines()]
-    every = (sentence for text in texts for sentence in split_sentences(text))
+    every = (sentence for text in texts for sentence in split_sentences_and_clauses(text))
     return tuple(
         sentence for sentence in every if len(sentence) > _MIN_SENTENCE_CHARACTERS and "?" not in sentence
     )

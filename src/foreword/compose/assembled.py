@@ -48,7 +48,7 @@ _MAX_NAME_CHARACTERS, _MAX_FILES = 120, 5
 _STEPS = ("goal", "hypothesis", "action", "prediction")
 
 
-def context_item(result: SearchResult) -> ContextItem:
+def make_context_item(result: SearchResult) -> ContextItem:
     """A search result as a piece of context, with its Markdown and its facts."""
     item = result.memory
     return ContextItem(item.kind, format_item(item), result.score, item_facts(item), result)
@@ -167,10 +167,10 @@ def _format_experience(item: Item) -> str:
         escape_line(_first_text(item.metadata, key), _MAX_NAME_CHARACTERS) for key in ("domain", "strategy")
     )
     heading = f"**Experience**{_author_note(item)}: {' | '.join(filter(None, kinds))}".rstrip()
-    return "\n".join([heading, *(_story_lines(item) or [_escape_or_quote(item, item.text)])])
+    return "\n".join([heading, *(_experience_lines(item) or [_escape_or_quote(item, item.text)])])
 
 
-def _story_lines(item: Item) -> list[str]:
+def _experience_lines(item: Item) -> list[str]:
     """The steps of an experience, one line each; empty if the item has none of them."""
     metadata = item.metadata
     outcome = _nested_facts(metadata, "outcome", "status")

@@ -1,10 +1,10 @@
 """Fit pieces of context from several sources into one document of sections.
 
-If all pieces fit, each is included whole. If not, `divide_tokens` says how many tokens each source may spend;
-a piece that is longer than its source allows is shortened and ends with a note on where the rest is. Tokens
-that are still free go to the shortened pieces, the best first, and then to pieces that were left out. The
-finished document is counted by the exact tokenizer. A hard budget is never exceeded, even if the document
-must stay empty; a soft one may be exceeded by a single piece where otherwise nothing would fit.
+If all pieces fit, each is included whole. If not, `divide_tokens_among_sources` says how many tokens each
+source may spend; a piece that is longer than its source allows is shortened and ends with a note on where the
+rest is. Tokens that are still free go to the shortened pieces, the best first, and then to pieces that were
+left out. The finished document is counted by the exact tokenizer. A hard budget is never exceeded, even if
+the document must stay empty; a soft one may be exceeded by a single piece where otherwise nothing would fit.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> 
         shelves.setdefault(piece.item.source, []).append(piece)
     weights = {source: WEIGHTS.get(source, 1) for source in shelves}
     costs = {source: [piece.tokens + _JOIN_TOKENS for piece in shelf] for source, shelf in shelves.items()}
-    given = divide_tokens(weights, costs, room)
+    given = divide_tokens_among_sources(weights, costs, room)
     caps = {source: max_item_tokens(given[source], min_item_tokens(source)) for source in shelves}
 
     def cost(source: str, at: int, room: float) -> int | None:
@@ -128,7 +128,9 @@ def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> 
             return None
         return min(_count_tokens(piece, tokenizer) + _JOIN_TOKENS, cap)
 
-    places = choose_items({source: len(shelf) for source, shelf in shelves.items()}, cost, given, room)
+    places = choose_places_that_fit(
+        {source: len(shelf) for source, shelf in shelves.items()}, cost, given, room
+    )
     return [
         _shorten_piece(shelves[source][at], caps[source], tokenizer)
         for source in shelves
@@ -306,7 +308,7 @@ def max_item_tokens(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
     return max(least, int(allowance * MAX_ITEM_FRACTION))
 
 
-def divide_tokens(
+def divide_tokens_among_sources(
     weights: Mapping[str, float], costs: Mapping[str, Sequence[int]], budget: float
 ) -> dict[str, float]:
     """The tokens that each source may spend, by weight; what one cannot use goes to those that can.
@@ -328,7 +330,7 @@ def divide_tokens(
     return given
 
 
-def choose_items(
+def choose_places_that_fit(
     counts: Mapping[str, int],
     cost: Callable[[str, int, float], int | None],
     tokens_by_source: Mapping[str, float],

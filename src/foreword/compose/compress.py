@@ -14,13 +14,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from foreword.compose.cutting import shorten_text
-from foreword.compose.entity_context import entities_text, without_details
+from foreword.compose.entity_context import drop_entity_details, entities_text
 from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.summary import Summary, summarise
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
-from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
+from foreword.compose.turns import FormattedTurn, tidy_turn, turn_blocks_from_end
 from foreword.compose.user_context import fit_user_lines
 from foreword.compose.worth import count_in_words, reduce_to_target
 from foreword.errors import CannotCompress
@@ -124,7 +124,7 @@ def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
     """The place where the newest turns begin, about `keep` of them; calls stay with their answers."""
     turns = [turn.turn for turn in history.recent_turns]
     first = len(turns)
-    for start, _ in exchange_blocks(turns):
+    for start, _ in turn_blocks_from_end(turns):
         if first < len(turns) and len(turns) - start > keep:
             break
         first = start
@@ -263,7 +263,7 @@ def _entities_that_fit(
         return tuple(entities)
     chosen: list[EntityContext] = []
     for entity in sorted(entities, key=lambda each: -each.relevance):
-        for worded in (entity, without_details(entity, tokenizer)):
+        for worded in (entity, drop_entity_details(entity, tokenizer)):
             if tokenizer.count(entities_text([*chosen, worded])) <= most:
                 chosen.append(worded)
                 break

@@ -91,7 +91,7 @@ def parts_text(parts: Iterable[Part]) -> str:
     return "\n".join(filter(None, map(part_text, parts)))
 
 
-def sent_parts(turn: Turn) -> Sequence[Part]:
+def parts_to_send(turn: Turn) -> Sequence[Part]:
     """The parts that are sent with a turn of a user; none for others, of which APIs take text alone."""
     return turn.parts if turn.role == "user" else ()
 
@@ -170,13 +170,13 @@ def _anthropic_part(part: Part) -> dict[str, Any]:
 # What images cost ----------------------------------------------------------------------------------------
 
 
-def images_tokens(parts: Sequence[Part]) -> int:
+def count_image_tokens(parts: Sequence[Part]) -> int:
     """The tokens of the images among some parts, without those of their marks."""
     images = (read_image(part) for part in parts) if parts else ()
-    return sum(image_tokens(image) for image in images if image is not None)
+    return sum(estimate_image_tokens(image) for image in images if image is not None)
 
 
-def image_tokens(image: Image) -> int:
+def estimate_image_tokens(image: Image) -> int:
     """The tokens of an image by the more expensive of the two documented rules."""
     return max(openai_image_tokens(image), anthropic_image_tokens(image))
 

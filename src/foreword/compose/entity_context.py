@@ -127,7 +127,7 @@ class EntityContextFormatter:
             if len(chosen) >= self.config.max_entities or room <= _TOKENS_TO_JOIN:
                 break
             fits = whole.token_count + _TOKENS_TO_JOIN <= room
-            worded = whole if fits else without_details(whole, self.tokenizer)
+            worded = whole if fits else drop_entity_details(whole, self.tokenizer)
             if worded.token_count + _TOKENS_TO_JOIN <= room:
                 chosen.append(worded)
                 room -= worded.token_count + _TOKENS_TO_JOIN
@@ -230,7 +230,7 @@ def _day_in_brackets(turn: int | None, state: DialogueState) -> str:
     return f" ({when.day} {when:%B %Y})" if when else ""
 
 
-def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:
+def drop_entity_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:
     """The same entity reduced to its first line: name and type."""
     name = context.formatted.partition("\n")[0]
     return replace(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import escape_headings
-from foreword.compose.turns import turn_identity, turns_images_tokens
+from foreword.compose.turns import count_image_tokens_of_turns, turn_identity
 from foreword.errors import ValidationError
 from foreword.text.clean import indent_lines
 
@@ -69,7 +69,7 @@ def make_history(
 ) -> FormattedHistory:
     """A history made of these parts, with its text and token count."""
     text = history_text(summary, recalled, recent, template)
-    tokens = tokenizer.count(text) + turns_images_tokens(recent)
+    tokens = tokenizer.count(text) + count_image_tokens_of_turns(recent)
     return FormattedHistory(
         summary or None, tuple(recalled), tuple(recent), text, tokens, template, problem, opening=opening
     )

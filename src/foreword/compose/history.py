@@ -26,12 +26,12 @@ from foreword.compose.turns import (
     FormattedTurn,
     TurnStyle,
     TurnWording,
-    exchange_blocks,
     has_content,
     is_reply_to_user,
     is_unshortened,
     question_and_answer,
     sort_by_time,
+    turn_blocks_from_end,
     turn_identity,
 )
 from foreword.options import check_fraction, check_whole_number
@@ -118,12 +118,12 @@ class HistoryFormatter:
         which takes longest, is not made; tokens are only reserved for it, to show how many are left for other
         parts.
         """
-        draft = self._compose(dialogue_state.turns, max_tokens, recalled, words_asked_for(query))
+        draft = self._compose_draft(dialogue_state.turns, max_tokens, recalled, words_asked_for(query))
         if with_summary:
             return self._add_summary(draft, recalled, max_tokens)
         return replace(draft.formatted, reserved=draft.reserved)
 
-    def _compose(
+    def _compose_draft(
         self, turns: Sequence[Turn], max_tokens: int, recalled: Sequence[Turn], asked_words: Collection[str]
     ) -> _HistoryDraft:
         """A draft with all turns, if they fit; else with long turns shortened, to leave room for others.
@@ -141,11 +141,11 @@ class HistoryFormatter:
         )
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
-        self._take_recalled(draft, recalled, for_recalled)
+        self._take_recalled_turns(draft, recalled, for_recalled)
         self._take_recent_leaving_summary_room(
             draft, min(max_summary, int(max_tokens * self.config.summary_share))
         )
-        self._reserve_summary(draft, max_summary)
+        self._reserve_summary_tokens(draft, max_summary)
         self._fill_remaining_tokens(draft, recalled, max_tokens)
         return draft
 
@@ -161,7 +161,7 @@ class HistoryFormatter:
             if draft.left < _MIN_FILL:
                 break
             if self.config.recalled_share:
-                self._take_recalled(draft, recalled, draft.left)
+                self._take_recalled_turns(draft, recalled, draft.left)
             if len(draft.recalled) == chosen and not self._take_more_recent_turns(draft):
                 break
             self._shrink_to_exact_count(draft, max_tokens)
@@ -176,10 +176,10 @@ class HistoryFormatter:
                 break
             before = draft.formatted
             longer = [self._lengthen(draft, line, spare // len(shortened)) for line in shortened]
-            draft.exchange_lines(shortened, longer)
+            draft.replace_lines(shortened, longer)
             self._make_text(draft)
             if not before.token_count < draft.formatted.token_count <= max_tokens - draft.reserved:
-                draft.exchange_lines(longer, shortened)
+                draft.replace_lines(longer, shortened)
                 draft.formatted = before
                 break
 
@@ -211,26 +211,26 @@ class HistoryFormatter:
         """Add earlier blocks to the recent turns of the draft; return whether there were any."""
         blocks = self._earlier_blocks(draft, draft.left) if draft.recent else []
         for start, worded in blocks:
-            draft.add(start, worded)
+            draft.add_earlier_block(start, worded)
         return bool(blocks)
 
     def _take_whole_conversation(self, draft: _HistoryDraft, recalled: Sequence[Turn]) -> bool:
         """Take all turns if they fit and all recalled turns are among them; return whether they do."""
         blocks = self._earlier_blocks(draft, draft.left)
         start = blocks[-1][0] if blocks else len(draft.turns)
-        if next(exchange_blocks(draft.turns, start), None) is not None:
+        if next(turn_blocks_from_end(draft.turns, start), None) is not None:
             return False
         known = {turn_identity(turn) for turn in draft.turns}
         if any(turn_identity(turn) not in known for turn in recalled):
             return False
         for first, worded in blocks:
-            draft.add(first, worded)
+            draft.add_earlier_block(first, worded)
         draft.exchange = len(draft.recent)
         return True
 
     def _take_last_exchange(self, draft: _HistoryDraft, room: int) -> None:
         """Take the newest turns back to the user's last turn; shorten the newest if it is too long."""
-        for start, block in exchange_blocks(draft.turns):
+        for start, block in turn_blocks_from_end(draft.turns):
             if self._is_beyond_recent_limit(draft, start):
                 break
             room -= self._new_day_tokens(block, draft.recent_days())
@@ -239,13 +239,13 @@ class HistoryFormatter:
                 worded = self._format_shortened_block(draft, block, room)
             if worded is None:
                 break
-            draft.add(start, worded)
+            draft.add_earlier_block(start, worded)
             room -= _token_sum(worded)
             if any(turn.role == "user" for turn in block):
                 break
         draft.exchange = len(draft.recent)
 
-    def _take_recalled(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
+    def _take_recalled_turns(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
         """Take as many recalled turns as fit, best first, each question with its answer.
 
         If not even the best one fits, it is shortened.
@@ -317,14 +317,14 @@ class HistoryFormatter:
                 draft, draft.left - summary - self._heading_tokens(self.config.template.summary)
             )
         for start, worded in more:
-            draft.add(start, worded)
+            draft.add_earlier_block(start, worded)
 
     def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
         """The blocks before those of the draft that fit, newest first; very long turns shortened."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
         days = draft.recent_days()
-        for start, block in exchange_blocks(draft.turns, draft.first):
+        for start, block in turn_blocks_from_end(draft.turns, draft.first):
             if self._is_beyond_recent_limit(draft, start):
                 break
             room += sum(
@@ -343,7 +343,7 @@ class HistoryFormatter:
             fitting.pop()
         return fitting
 
-    def _reserve_summary(self, draft: _HistoryDraft, most: int) -> None:
+    def _reserve_summary_tokens(self, draft: _HistoryDraft, most: int) -> None:
         """Reserve tokens for a summary of the turns before the recent ones, if enough tokens are left."""
         heading = self._heading_tokens(self.config.template.summary)
         room = min(most, draft.left - heading)
@@ -432,7 +432,7 @@ class _HistoryDraft:
         """The tokens of the formatted history and those reserved for a summary."""
         return self.formatted.token_count + self.reserved
 
-    def add(self, start: int, block: list[FormattedTurn]) -> None:
+    def add_earlier_block(self, start: int, block: list[FormattedTurn]) -> None:
         """Add an earlier block, from place `start` on, to the recent turns; they are no longer recalled."""
         self.first = start
         self.recent.append(block)
@@ -464,7 +464,7 @@ class _HistoryDraft:
         lines = (*(line for block in self.recent for line in block), *self.recalled)
         return [line for line in lines if not is_unshortened(line)]
 
-    def exchange_lines(self, lines: Sequence[FormattedTurn], others: Sequence[FormattedTurn]) -> None:
+    def replace_lines(self, lines: Sequence[FormattedTurn], others: Sequence[FormattedTurn]) -> None:
         """Put other lines in the places of some lines."""
         by_id = {id(line): other for line, other in zip(lines, others, strict=True)}
         self.recent = [[by_id.get(id(line), line) for line in block] for block in self.recent]

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionCategory, select_within_budget
-from foreword.compose.share import Portion, within_share
+from foreword.compose.share import Portion, mark_portions_within_share
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry, wrap_in_frame
@@ -311,7 +311,9 @@ def _describe_days_ago(days: int) -> str:
 
 def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:
     """For each candidate, whether it may be included without foreign words exceeding their share."""
-    return within_share([Portion(one.token_count, one.source, one.is_exempt) for one in candidates])
+    return mark_portions_within_share(
+        [Portion(one.token_count, one.source, one.is_exempt) for one in candidates]
+    )
 
 
 def _exclude(

@@ -144,7 +144,7 @@ HANDED_OVER = "document:"
 """The prefix of the source name of a document that an application passed in; files do not have it."""
 
 
-def document_source(item: Item) -> DocumentSource:
+def read_document_source(item: Item) -> DocumentSource:
     """The document that an item of kind document was made from, and the place in it."""
     facts = item.metadata
     handed_over = item.source.name.startswith(HANDED_OVER)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.content_parts import anthropic_parts, images_tokens, openai_parts, sent_parts
+from foreword.compose.content_parts import anthropic_parts, count_image_tokens, openai_parts, parts_to_send
 from foreword.compose.entity_context import entities_text
 from foreword.compose.formatted_history import FormattedHistory, history_text
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -20,7 +20,7 @@ from foreword.compose.quoting import (
     heading_and_text,
     indent_after_label,
 )
-from foreword.compose.turns import ToolCall, speaker_label, tool_calls, turns_images_tokens
+from foreword.compose.turns import ToolCall, count_image_tokens_of_turns, speaker_label, tool_calls
 from foreword.compose.user_context import NO_USER, UserContext
 from foreword.text.clean import remove_surrogates
 from foreword.types import Turn
@@ -88,8 +88,8 @@ def prompt_text(content: ContextContent) -> str:
 
 def prompt_tokens(content: ContextContent, tokenizer: Tokenizer) -> int:
     """The tokens of the prompt, including headings, joins and the images that are sent with it."""
-    images = turns_images_tokens((*content.history.recent_turns, *content.since))
-    images += images_tokens(content.asked.parts) if content.asked else 0
+    images = count_image_tokens_of_turns((*content.history.recent_turns, *content.since))
+    images += count_image_tokens(content.asked.parts) if content.asked else 0
     return tokenizer.count(prompt_text(content)) + images
 
 
@@ -214,7 +214,7 @@ def _sendable_turns(turns: Sequence[FormattedTurn], labelled: Labelled) -> list[
             text = _merge_stamps(turn.day if turn.day != day else "", turn.stamp) + text
             day = turn.day
         if text or calls:
-            parts = turn.turn if sent_parts(turn.turn) else None
+            parts = turn.turn if parts_to_send(turn.turn) else None
             sendable.append(_SendableTurn(turn.turn.role, text, calls, parts))
     return sendable
 

@@ -71,7 +71,7 @@ def _is_repository_code(item: Item) -> bool:
     return item.kind == "code" and item.source.trust == "repository"
 
 
-def within_share(portions: Sequence[Portion]) -> list[bool]:
+def mark_portions_within_share(portions: Sequence[Portion]) -> list[bool]:
     """For each portion, whether it may be included; earlier portions are preferred.
 
     An exempt portion of a tool or a page is included, and uses up tokens of the others' share.

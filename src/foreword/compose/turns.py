@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.content_parts import images_tokens, sent_parts
+from foreword.compose.content_parts import count_image_tokens, parts_to_send
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
 from foreword.compose.quoting import escape_heading_line, escape_headings, indent_after_label
 from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
@@ -150,7 +150,7 @@ class TurnWording:
     def _format(self, turn: Turn, content: str, style: TurnStyle) -> FormattedTurn:
         """A turn with its line and token count; `content` is its text, escaped and perhaps shortened."""
         line = _turn_line(turn, content, style)
-        tokens = self.count(line) + (images_tokens(sent_parts(turn)) if style.images else 0)
+        tokens = self.count(line) + (count_image_tokens(parts_to_send(turn)) if style.images else 0)
         return FormattedTurn(
             turn, content, line, tokens, stamp=style.stamp(turn), day=style.day_heading(turn)
         )
@@ -174,9 +174,9 @@ def format_turns_within(
     return tuple(line for each in tried if (line := next(filter(None, each), None)))
 
 
-def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
+def count_image_tokens_of_turns(turns: Iterable[FormattedTurn]) -> int:
     """The tokens of the images of some turns, which are not in their lines."""
-    return sum(images_tokens(sent_parts(worded.turn)) for worded in turns if worded.turn.parts)
+    return sum(count_image_tokens(parts_to_send(worded.turn)) for worded in turns if worded.turn.parts)
 
 
 def is_unshortened(worded: FormattedTurn) -> bool:
@@ -212,7 +212,7 @@ def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
     return replace(turn, formatted=formatted, tokens=tokenizer.count(formatted))
 
 
-def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int, list[Turn]]]:
+def turn_blocks_from_end(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int, list[Turn]]]:
     """Blocks of turns that belong together, with the place each begins at, from `end` backwards.
 
     A tool's answers are in one block with the turn that called it; blank turns are left out.

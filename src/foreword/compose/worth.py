@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
-from foreword.compose.entity_context import without_details
+from foreword.compose.entity_context import drop_entity_details
 from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_chunk
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
-from foreword.compose.turns import exchange_blocks, shorten_formatted_turn
+from foreword.compose.turns import shorten_formatted_turn, turn_blocks_from_end
 from foreword.compose.user_context import make_user_context
 from foreword.types import BesideSummary
 
@@ -70,7 +70,7 @@ _NAMES: dict[PartKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DroppablePart:
     """A part that can be dropped: its places among the parts of its kind, its tokens, and its worth."""
 
     kind: PartKind
@@ -79,45 +79,47 @@ class Part:
     worth: float
 
 
-def find_droppable_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[Part]:
+def find_droppable_parts(content: ContextContent, tokenizer: Tokenizer) -> Iterator[DroppablePart]:
     """All parts that can be dropped; no two of one kind share a place."""
     history = content.history
     if history.summary:
-        yield Part("summary", (0,), tokenizer.count(history.summary), _SUMMARY)
+        yield DroppablePart("summary", (0,), tokenizer.count(history.summary), _SUMMARY)
     yield from _recent_parts(history)
     yield from _recalled_parts(history)
     for at, chunk in enumerate(content.rag_chunks):
-        yield Part("chunk", (at,), chunk.token_count, _CHUNK + _CHUNK_RELEVANCE * chunk.relevance)
+        yield DroppablePart("chunk", (at,), chunk.token_count, _CHUNK + _CHUNK_RELEVANCE * chunk.relevance)
     for at, entity in enumerate(content.entities):
-        bare = without_details(entity, tokenizer).token_count
+        bare = drop_entity_details(entity, tokenizer).token_count
         if entity.has_details:
-            yield Part("details", (at,), entity.token_count - bare, _DETAILS * entity.relevance)
-        yield Part("entity", (at,), bare, _ENTITY + _ENTITY_RELEVANCE * entity.relevance)
+            yield DroppablePart("details", (at,), entity.token_count - bare, _DETAILS * entity.relevance)
+        yield DroppablePart("entity", (at,), bare, _ENTITY + _ENTITY_RELEVANCE * entity.relevance)
     for at, line in enumerate(content.user.lines):
-        yield Part("user", (at,), tokenizer.count(line.prompt_line), _RULE if line.is_rule else _FACT)
+        yield DroppablePart(
+            "user", (at,), tokenizer.count(line.prompt_line), _RULE if line.is_rule else _FACT
+        )
 
 
-def _recent_parts(history: FormattedHistory) -> Iterator[Part]:
+def _recent_parts(history: FormattedHistory) -> Iterator[DroppablePart]:
     """The blocks of recent turns, newest first, each worth less than the one after it."""
     turns = [worded.turn for worded in history.recent_turns]
     end, in_last_exchange = len(turns), True
-    for age, (start, _) in enumerate(exchange_blocks(turns)):
+    for age, (start, _) in enumerate(turn_blocks_from_end(turns)):
         worth = _LAST if not age else _LAST_EXCHANGE if in_last_exchange else _RECENT * _OLDER**age
         places = tuple(range(start, end))
         tokens = sum(history.recent_turns[at].tokens + _JOIN_TOKENS for at in places)
-        yield Part("recent", places, tokens, worth)
+        yield DroppablePart("recent", places, tokens, worth)
         in_last_exchange = in_last_exchange and turns[start].role != "user"
         end = start
 
 
-def _recalled_parts(history: FormattedHistory) -> Iterator[Part]:
+def _recalled_parts(history: FormattedHistory) -> Iterator[DroppablePart]:
     """The recalled turns, one part for each rank."""
     by_rank: dict[int, list[int]] = {}
     for at, worded in enumerate(history.recalled):
         by_rank.setdefault(worded.rank, []).append(at)
     for rank, places in by_rank.items():
         tokens = sum(history.recalled[at].tokens + _JOIN_TOKENS for at in places)
-        yield Part("recalled", tuple(places), tokens, _RECALLED * _NEXT_RECALLED**rank)
+        yield DroppablePart("recalled", tuple(places), tokens, _RECALLED * _NEXT_RECALLED**rank)
 
 
 def reduce_to_target(
@@ -127,7 +129,7 @@ def reduce_to_target(
 
     If even dropping all parts is not enough, the content is over the target.
     """
-    choice = _Choice(
+    choice = _PromptReduction(
         content, tokenizer, sorted(find_droppable_parts(content, tokenizer), key=lambda part: part.worth)
     )
     choice.drop_least_worth(target)
@@ -140,13 +142,13 @@ def reduce_to_target(
 
 
 @dataclass(slots=True)
-class _Choice:
+class _PromptReduction:
     """Which parts of a content are dropped so far, and which are shortened."""
 
     content: ContextContent
     tokenizer: Tokenizer
-    parts: list[Part]
-    dropped: set[Part] = field(default_factory=set)
+    parts: list[DroppablePart]
+    dropped: set[DroppablePart] = field(default_factory=set)
     shortened: dict[tuple[PartKind, int], Any] = field(default_factory=dict)
     summary: Summary | None = None
 
@@ -207,15 +209,15 @@ class _Choice:
         ]:
             self._drop_part(part)
         spare = target - self._count_tokens()
-        back: list[Part] = []
+        back: list[DroppablePart] = []
         for part in sorted(self.dropped, key=lambda part: (-part.worth, part.places)):
             if spare <= _NEAR * target:
                 break
-            if not self._may_return(part):
+            if not self._may_be_restored(part):
                 continue
             cost = part.tokens + _JOIN_TOKENS
             if cost > spare:
-                cost = self._shorten(part, spare - margin)
+                cost = self._shorten_part(part, spare - margin)
             if cost:
                 self.dropped.remove(part)
                 back.append(part)
@@ -223,13 +225,13 @@ class _Choice:
         while back and self._count_tokens() > target:
             self._drop_part(back.pop())
 
-    def _may_return(self, part: Part) -> bool:
+    def _may_be_restored(self, part: DroppablePart) -> bool:
         """Whether a part may come back now: newer turns come back first, and an entity before its details."""
         if part.kind == "recent":
             return not any(one.kind == "recent" and one.places > part.places for one in self.dropped)
         return not (part.kind == "details" and part.places[0] in self._dropped_places("entity"))
 
-    def _shorten(self, part: Part, room: int) -> int:
+    def _shorten_part(self, part: DroppablePart, room: int) -> int:
         """Shorten a part to `room` tokens; return what it then costs, or 0 if that cannot be done."""
         asked = words_asked_for(self.content.query)
         if part.kind == "chunk":
@@ -252,7 +254,7 @@ class _Choice:
         self.shortened[part.kind, longest] = line
         return others + line.tokens + _JOIN_TOKENS
 
-    def _drop_part(self, part: Part) -> None:
+    def _drop_part(self, part: DroppablePart) -> None:
         """Drop a part, and forget its shortened form."""
         self.dropped.add(part)
         for at in part.places:
@@ -263,7 +265,7 @@ class _Choice:
         content = self.content
         bare = self._dropped_places("details")
         entities = [
-            without_details(entity, self.tokenizer) if at in bare else entity
+            drop_entity_details(entity, self.tokenizer) if at in bare else entity
             for at, entity in enumerate(content.entities)
             if at not in self._dropped_places("entity")
         ]

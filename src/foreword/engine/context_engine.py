@@ -40,7 +40,7 @@ from foreword.options import (
 )
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
-from foreword.recall.retrieve import find_by_words
+from foreword.recall.retrieve import find_items_with_all_words
 from foreword.spaces.base import ReplacementReader
 from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
 from foreword.spaces.bundled import BundledReranker
@@ -248,7 +248,7 @@ class ContextEngine:
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
         """Every item that has all the words, in its text, its `about` or its metadata."""
-        return find_by_words(self.store, check_workspace(workspace), words)
+        return find_items_with_all_words(self.store, check_workspace(workspace), words)
 
     # Searching
 

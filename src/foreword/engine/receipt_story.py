@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.pipeline import FLOOR, min_probability_beside
+from foreword.pipeline import FLOOR, min_probability_worth_telling
 from foreword.text.clean import remove_invisible
 from foreword.text.provenance import attribution
 from foreword.text.shorten import shorten_line
@@ -187,7 +187,11 @@ def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item |
         for entries in (outline.said, outline.near_misses, outline.others)
     )
     was_read = any("read" in entry.scores for entry in receipt.injected_entries)
-    cut = min_probability_beside(max(entry.score for entry in receipt.injected_entries)) if was_read else None
+    cut = (
+        min_probability_worth_telling(max(entry.score for entry in receipt.injected_entries))
+        if was_read
+        else None
+    )
     return ReceiptStory(outline, said, near, others, cut, _describe_stages(receipt))
 
 

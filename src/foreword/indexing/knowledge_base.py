@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.documents.chunking import CHUNK_TOKENS, chunk_text
 from foreword.capture.item_checks import check_item, redact_item
 from foreword.capture.redact import redact_file_text
-from foreword.compose.knowledge_chunk import HANDED_OVER, document_source
+from foreword.compose.knowledge_chunk import HANDED_OVER, read_document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
@@ -137,7 +137,7 @@ class KnowledgeBase:
         found: dict[str, KnownDocument] = {}
         for item in self._engine.store.scan(self.workspace, Filters(kinds=("document",))):
             name = item.source.name
-            known = found.get(name) or KnownDocument(replace(document_source(item), place=""), 0, 0)
+            known = found.get(name) or KnownDocument(replace(read_document_source(item), place=""), 0, 0)
             found[name] = KnownDocument(known.source, known.chunks + 1, known.tokens + item.tokens)
         return list(found.values())
 

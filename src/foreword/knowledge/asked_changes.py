@@ -68,7 +68,7 @@ def find_agreeing_sentence(text: str, request: str) -> str:
     return plain[:_MAX_ANSWER_CHARACTERS] if is_agreed else ""
 
 
-def change_fact(request: Item, answer: str, facts: Sequence[UserFact]) -> UserFact | None:
+def apply_requested_change(request: Item, answer: str, facts: Sequence[UserFact]) -> UserFact | None:
     """The fact as a request changed it, with what was answered; None if the request is about no fact."""
     older = _find_changed_fact(request, facts)
     if older is None:
@@ -89,7 +89,7 @@ def _find_changed_fact(request: Item, facts: Sequence[UserFact]) -> UserFact | N
     """The latest fact with another value of the request's sort: one that it names, or one of its talk."""
     wanted = _values_of_request(request.text)
     before = [
-        one for one in facts if one.said_at <= request.created_at and _has_other_value(one.text, wanted)
+        one for one in facts if one.said_at <= request.created_at and _has_value_to_replace(one.text, wanted)
     ]
     values = {word for value in wanted for part in value.words for word in split_words(part)}
     words = set(content_words(request.text)) - values
@@ -98,7 +98,7 @@ def _find_changed_fact(request: Item, facts: Sequence[UserFact]) -> UserFact | N
     return next(reversed(named or own), None)
 
 
-def _has_other_value(text: str, wanted: frozenset[Value]) -> bool:
+def _has_value_to_replace(text: str, wanted: frozenset[Value]) -> bool:
     """Whether a fact has a value that a wanted one can take the place of, and none that is wanted."""
     there = read_values(text)
     if any(value.is_same(old) for value in wanted for old in there):

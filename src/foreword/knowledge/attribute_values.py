@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.word_lists import word_list
 from foreword.text.sentences import sentence_spans
@@ -55,6 +55,14 @@ class AttributeValue:
         return self.is_revoked == (set(self.value) <= set(older.value))
 
 
+class StatedAttribute(NamedTuple):
+    """What a sentence states, in its own words: a subject, an attribute of it, and the value of that."""
+
+    subject: str
+    attribute: str
+    value: str
+
+
 def read_attribute_value(item: Item) -> AttributeValue | None:
     """The attribute and value that a memory states; None for other items and doubtful words."""
     if item.kind != "memory":
@@ -69,7 +77,7 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
         value = str(item.metadata.get("value") or item.text)
         return _build_attribute_value(subject, attribute, value, item.about)
     sentence, is_revoked = _read_plain_sentence(item.text)
-    parts = _match_forms(sentence) if sentence else None
+    parts = _match_sentence_forms(sentence) if sentence else None
     if parts is None:
         return None
     subject, attribute, value = parts
@@ -77,10 +85,10 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
     return _build_attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
 
 
-def read_subject_and_value(sentence: str) -> tuple[str, str, str] | None:
-    """The subject, attribute and value that a plain sentence states, in its own words; None for others."""
+def read_stated_attribute(sentence: str) -> StatedAttribute | None:
+    """What a plain sentence states of a subject; None for other sentences."""
     plain, is_revoked = _read_plain_sentence(sentence)
-    return _match_forms(plain) if plain and not is_revoked else None
+    return _match_sentence_forms(plain) if plain and not is_revoked else None
 
 
 def _build_attribute_value(
@@ -125,13 +133,13 @@ def _read_plain_sentence(text: str) -> tuple[str, bool]:
     sentence = " ".join(text.replace("\u2019", "'").split()).rstrip(".! ")
     introduction = _INTRODUCTION.match(sentence)
     sentence = _REASON.sub("", sentence[introduction.end() if introduction else 0 :])
-    sentence, is_revoked = _drop_revocation(sentence)
+    sentence, is_revoked = _drop_no_longer(sentence)
     tokens = _TOKEN.findall(sentence)
     doubtful = _LOWER_CASE_DOUBT.intersection(tokens) or _DOUBT_WORDS.intersection(map(str.lower, tokens))
     return ("" if doubtful else sentence), is_revoked
 
 
-def _drop_revocation(sentence: str) -> tuple[str, bool]:
+def _drop_no_longer(sentence: str) -> tuple[str, bool]:
     """A sentence without its `no longer` or `not … any more`, and whether it had one."""
     if match := _NOT_ANY_MORE.fullmatch(sentence):
         return match[1] + match[2], True
@@ -179,7 +187,7 @@ _FORMS = tuple(
 )
 
 
-def _match_forms(sentence: str) -> tuple[str, str, str] | None:
+def _match_sentence_forms(sentence: str) -> StatedAttribute | None:
     """The subject, attribute and value that a sentence states, by the first form that fits; else None."""
     scope = ""
     if match := _SCOPE.fullmatch(sentence):
@@ -190,7 +198,7 @@ def _match_forms(sentence: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _read_matched_form(groups: dict[str, str | None], scope: str) -> tuple[str, str, str] | None:
+def _read_matched_form(groups: dict[str, str | None], scope: str) -> StatedAttribute | None:
     """The subject, attribute and value in the groups of a matched form; None if one of them is not plain."""
     value, value_scope = _read_value(groups.get("value") or groups.get("used") or "")
     subject = _read_subject(groups.get("port") or groups.get("label") or groups.get("subject") or "")
@@ -202,7 +210,7 @@ def _read_matched_form(groups: dict[str, str | None], scope: str) -> tuple[str, 
     elif shape == "number" and _VERSION_CHANGE.fullmatch(groups.get("change") or ""):
         subject = f"{subject} version"
     attribute = _attribute_name(subject, shape, groups)
-    return (f"{subject} {scope} {value_scope}", attribute, value) if attribute else None
+    return StatedAttribute(f"{subject} {scope} {value_scope}", attribute, value) if attribute else None
 
 
 def _attribute_name(subject: str, shape: str, groups: dict[str, str | None]) -> str:

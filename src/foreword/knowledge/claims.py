@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from foreword.text.sentences import sentence_spans
 
@@ -202,23 +202,32 @@ class Claims:
     """Mentions in which speakers give their own names."""
 
 
+class _NamedSpan(NamedTuple):
+    """Where a text names an entity, and the number of that mention."""
+
+    start: int
+    end: int
+    mention: int
+
+
 def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
     """The claims that a text makes about the mentions in it, which are in order and do not overlap."""
     found = Claims()
     mentions = mentions[:_MAX_MENTIONS]
-    speaker = [(match.start(), match.end(), SPEAKER) for match in _SPEAKER_WORDS.finditer(text)]
-    named = [(mention.start, mention.end, at) for at, mention in enumerate(mentions)]
+    speaker = [_NamedSpan(match.start(), match.end(), SPEAKER) for match in _SPEAKER_WORDS.finditer(text)]
+    named = [_NamedSpan(mention.start, mention.end, at) for at, mention in enumerate(mentions)]
     names = sorted([*named, *speaker[:_MAX_MENTIONS]])
     kinds: dict[int, EntityType] = {
         SPEAKER: "person",
         **{at: mention.entity_type for at, mention in enumerate(mentions)},
     }
     read = [
-        (name[0], _read_claims_of_name(text, name, following, kinds))
+        (name.start, _read_claims_of_name(text, name, following, kinds))
         for name, following in zip(names, [*names[1:], None], strict=False)
     ]
     said = [(start, claims) for start, claims in read if claims != Claims()]
-    doubtful = doubtful_spans(text) if said else []  # few texts claim anything, and this takes longest
+    # Few texts claim anything, and this takes longest.
+    doubtful = find_spans_that_assert_nothing(text) if said else []
     for start, claims in said:
         span = bisect_right(doubtful, start, key=itemgetter(0)) - 1
         if span < 0 or start >= doubtful[span][1]:
@@ -230,22 +239,22 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
 
 def _read_claims_of_name(
     text: str,
-    name: tuple[int, int, int],
-    following: tuple[int, int, int] | None,
+    name: _NamedSpan,
+    following: _NamedSpan | None,
     kinds: Mapping[int, EntityType],
 ) -> Claims:
     """What the words around a name claim of it, and what it has to do with the following one."""
     found, (_, end, who) = Claims(), name
     if kinds[who] in ("person", "thing"):
-        _read_claims_around_name(text, name, found, kinds[who])
-    if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
+        _add_claims_around_name(text, name, found, kinds[who])
+    if following is not None and 0 < following.start - end <= _CHARACTERS_BETWEEN:
         relation = _relation_between(text, name, following)
         if relation and _is_possible_relation(relation[1], kinds[relation[0]], kinds[relation[2]]):
             found.relations.append(relation)
     return found
 
 
-def doubtful_spans(text: str) -> list[tuple[int, int]]:
+def find_spans_that_assert_nothing(text: str) -> list[tuple[int, int]]:
     """The spans of a text that assert nothing: questions, and clauses from a word of doubt on."""
     found: list[tuple[int, int]] = []
     clauses = (clause for span in sentence_spans(text) for clause in _CLAUSE.finditer(text, *span))
@@ -265,12 +274,12 @@ def _is_possible_relation(relation: str, kind: EntityType, other_kind: EntityTyp
     return kind in kinds and other_kind in other_kinds
 
 
-def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
+def _add_claims_around_name(text: str, name: _NamedSpan, found: Claims, kind: EntityType) -> None:
     """Add to `found` the titles, addresses and departments that the words right around a name give."""
     start, end, who = name
     after = text[end : end + _CHARACTERS_AFTER]
     if who != SPEAKER:
-        _read_claims_before_name(text, name, found, kind)
+        _add_claims_before_name(text, name, found, kind)
     patterns = (_REACHED_AT,) if text[start:end] == "me" else _PATTERNS_AFTER_NAME
     for match in filter(None, (pattern.match(after) for pattern in patterns)):
         found.attributes += [(who, key, value) for key, value in match.groupdict().items() if value]
@@ -280,7 +289,7 @@ def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claim
         found.attributes.append((who, _PLAIN_ATTRIBUTES.get(key, key), owned["value"].strip()))
 
 
-def _read_claims_before_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
+def _add_claims_before_name(text: str, name: _NamedSpan, found: Claims, kind: EntityType) -> None:
     """Add to `found` whether a name is the speaker's own, and the title and kinship of whoever it names.
 
     "The doctor is Anna's brother" says nothing of what Anna is, "our doctor Anna's car" does.
@@ -298,9 +307,7 @@ def _read_claims_before_name(text: str, name: tuple[int, int, int], found: Claim
         found.attributes.append((who, "relation", kin["relation"].lower()))
 
 
-def _relation_between(
-    text: str, one: tuple[int, int, int], other: tuple[int, int, int]
-) -> tuple[int, str, int] | None:
+def _relation_between(text: str, one: _NamedSpan, other: _NamedSpan) -> tuple[int, str, int] | None:
     """The relation between two neighbouring names, as (who, relation, whom); None if the text states none."""
     (_, end, who), (start, stop, whom) = one, other
     between = text[end:start]

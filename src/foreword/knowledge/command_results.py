@@ -56,7 +56,7 @@ def read_test_result(turn: Item) -> TestResult | None:
     failed = bool(_BAD_TEST_RESULT.search(results[-1]))
     counts = ", ".join(match.group().lower() for match in _COUNTS.finditer(results[-1]))
     summary = counts or ("failed" if failed else "passed")
-    return TestResult(_test_run_key(command), f"{_shorten_command(command)}: {summary}", failed)
+    return TestResult(_test_runner_in_command(command), f"{_shorten_command(command)}: {summary}", failed)
 
 
 def read_commit_messages(turn: Item) -> list[str]:
@@ -68,7 +68,7 @@ def read_commit_messages(turn: Item) -> list[str]:
     return [message for message in messages if message in command]
 
 
-def _test_run_key(command: str) -> str:
+def _test_runner_in_command(command: str) -> str:
     """The name of the test runner in a command, by which a later run replaces an earlier one."""
     known = _TEST_RUNNER.search(command)
     return known.group() if known else " ".join(_shorten_command(command).split()[:2])

@@ -19,7 +19,7 @@ from foreword.knowledge.stated_values import CLOSELY, closeness_of_fit, read_val
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import is_bare_question
-from foreword.text.words import STOPWORDS, content_words, fold_case
+from foreword.text.words import STOPWORDS, content_words, fold_case, share_most_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,8 @@ _MAX_TURNS_UNNAMED = 3
 """At most how many turns back a statement may be that is taken back without being named."""
 
 _SURE, _LIKELY, _POSSIBLE = 0.9, 0.8, 0.6
-_MIN_ECHOED = 0.6
-"""A turn repeats a statement if it has at least this share of its words."""
+_MIN_NAMED = 0.6
+"""A statement is meant if it has at least this share of the words that name what is taken back."""
 
 _DENIAL = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
 _SLIP = re.compile(r"(?:no+,? )?(?:wait|sorry|oops|whoops|ups|sry)\b", re.IGNORECASE)
@@ -298,13 +298,13 @@ def _find_corrected_without_value(
     if not (takes_back or unknown_value):
         return []
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
-    revoked = _read_revoked(line)
-    recent = [one for one in recent if not revoked or _has_most_of(revoked, one)]
+    revoked = _words_of_what_is_taken_back(line)
+    recent = [one for one in recent if not revoked or _says_most_of(one, revoked)]
     own = next((one for one in recent if one.source.trust == item.source.trust), next(iter(recent), None))
     if own is None or not _may_name_value_of(own, line):
         return []
     words = task_words(own.text)
-    echoes = [one for one in recent if one is not own and _share_most_words(task_words(one.text), words)]
+    echoes = [one for one in recent if one is not own and share_most_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
@@ -334,7 +334,7 @@ def _find_revocation(line: str) -> re.Match[str] | None:
     return min(matches, key=lambda match: match.start(), default=None)
 
 
-def _read_revoked(line: str) -> frozenset[str]:
+def _words_of_what_is_taken_back(line: str) -> frozenset[str]:
     """The words that name what a turn takes back; empty if it only points at it ("scrap that plan").
 
     "We don't want to fly with layovers" takes back flights with layovers, and nothing else that was said.
@@ -366,11 +366,6 @@ def _drop_correction_words(line: str) -> str:
     return cue_pattern("corrects").sub(" ", line).strip(" .!,")
 
 
-def _has_most_of(words: frozenset[str], item: Item) -> bool:
+def _says_most_of(item: Item, words: frozenset[str]) -> bool:
     """Whether an item has most of these words."""
-    return len(words & task_words(item.text)) >= _MIN_ECHOED * len(words)
-
-
-def _share_most_words(words: frozenset[str], stated: frozenset[str]) -> bool:
-    """Whether two texts share most words of the one with fewer words."""
-    return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))
+    return len(words & task_words(item.text)) >= _MIN_NAMED * len(words)

@@ -24,6 +24,7 @@ from foreword.text.clean import plain_line
 from foreword.text.provenance import is_at_least_as_trusted
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
+from foreword.text.words import share_most_words
 from foreword.types import AMENDS, DISPUTES, REPLACES, SURE_REPLACEMENT, Filters
 
 if TYPE_CHECKING:
@@ -46,9 +47,6 @@ _SETTLED_TYPES: dict[str, Settled] = {
 _MAX_STEPS = 20
 _MIN_REVOKED, _MIN_REVOKED_WORDS = 0.5, 2
 """A statement takes a decision back if it has at least this share of its words, and this many of them."""
-
-_MIN_SAID_AGAIN = 0.6
-"""An agent's record repeats the user's words if the shorter one has this share of its words in the other."""
 
 _MAX_CHARACTERS = 8_000
 _MAX_CACHED_TEXTS = 8_192
@@ -95,12 +93,12 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
     decisions = [
         replace(
             one,
-            before=_newest_first(by_id[name] for name in chains[one.item.id]),
-            beside=_newest_first(by_id[name] for name in changes.disputed.get(one.item.id, ())),
+            before=_sort_newest_first(by_id[name] for name in chains[one.item.id]),
+            beside=_sort_newest_first(by_id[name] for name in changes.disputed.get(one.item.id, ())),
         )
         for one in decisions
     ]
-    return sorted(_drop_agents_repeats(decisions), key=lambda one: one.item.created_at, reverse=True)
+    return sorted(_drop_agents_is_repeat_of(decisions), key=lambda one: one.item.created_at, reverse=True)
 
 
 def read_settled_kind(item: Item) -> Settled:
@@ -142,11 +140,11 @@ def _kind_of_replaced(older: Sequence[str], found: dict[str, Settled]) -> Settle
     return next((found[name] for name in older if found.get(name)), "decision")
 
 
-def _newest_first(items: Iterable[Item]) -> tuple[Item, ...]:
+def _sort_newest_first(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(sorted(items, key=lambda item: item.created_at, reverse=True))
 
 
-def _drop_agents_repeats(decisions: Sequence[Decision]) -> list[Decision]:
+def _drop_agents_is_repeat_of(decisions: Sequence[Decision]) -> list[Decision]:
     """The decisions without those in which an agent repeats what the user said in the same session."""
     own = [one for one in decisions if one.item.source.trust == "user" and one.item.session]
     return [
@@ -154,14 +152,13 @@ def _drop_agents_repeats(decisions: Sequence[Decision]) -> list[Decision]:
         for one in decisions
         if one.item.source.trust == "user"
         or one.before
-        or not any(one.item.session == user.item.session and _share_most_words(one, user) for user in own)
+        or not any(one.item.session == user.item.session and _is_repeat_of(one, user) for user in own)
     ]
 
 
-def _share_most_words(one: Decision, other: Decision) -> bool:
+def _is_repeat_of(decision: Decision, other: Decision) -> bool:
     """Whether two decisions share most words of the shorter one."""
-    words, others = task_words(one.text), task_words(other.text)
-    return bool(words) and len(words & others) >= _MIN_SAID_AGAIN * min(len(words), len(others))
+    return share_most_words(task_words(decision.text), task_words(other.text))
 
 
 # What replaced, revoked or disputed what -------------------------------------------------------------------
@@ -250,7 +247,7 @@ def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
     if item.source.trust != "user" or is_tool_output(item):
         return []
     words = _revoking_words(item.text[:_MAX_CHARACTERS])
-    return [name for name, own in standing.items() if _names_enough_words(words, own)] if words else []
+    return [name for name, own in standing.items() if _name_enough_of_decision(words, own)] if words else []
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
@@ -265,7 +262,8 @@ def _revoking_words(text: str) -> frozenset[str]:
     return task_words(" ".join(sentences)) if sentences else frozenset()
 
 
-def _names_enough_words(words: frozenset[str], own: frozenset[str]) -> bool:
+def _name_enough_of_decision(words: frozenset[str], decision_words: frozenset[str]) -> bool:
     """Whether revoking words name enough of a decision's own words."""
-    shared = len(words & own)
-    return shared >= min(_MIN_REVOKED_WORDS, len(own)) and shared >= _MIN_REVOKED * min(len(own), len(words))
+    shared = len(words & decision_words)
+    fewest = min(len(decision_words), len(words))
+    return shared >= min(_MIN_REVOKED_WORDS, len(decision_words)) and shared >= _MIN_REVOKED * fewest

@@ -19,19 +19,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, may_be_correction
-from foreword.knowledge.leaning import leans_on_previous, means_somebody_unnamed
+from foreword.knowledge.leaning import is_about_unnamed_person, leans_on_previous
 from foreword.knowledge.left_behind import is_left_behind, read_left_behind
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
     choose_sentences,
-    drop_covered,
-    read_turn,
+    drop_sentences_covered_by,
+    read_turn_sentences,
 )
 from foreword.knowledge.settled import is_decision
 from foreword.knowledge.stated_values import read_values, values_by_kind
 from foreword.text.shorten import shorten_line
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import STOPWORDS, split_words
+from foreword.text.words import is_english, split_words
 from foreword.types import BesideSummary, Item, Replacement
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ class ExtractiveSummarizer:
         since = [turn for turn in beside.since if turn.role in ("user", "assistant")]
         with self._lock:
             conversation = self._update_weights(spoken, since)
-            sources = _Sources(conversation, since, self._find_replacing)
+            sources = _ConversationSentences(conversation, since, self._find_replacing)
             for text in beside.told:
                 sources.mark_told(text)
-            return _Draft(sources, self._tokenizer, max_tokens).write_best_sentences()
+            return _SummaryDraft(sources, self._tokenizer, max_tokens).write_best_sentences()
 
     def _update_weights(self, spoken: list[Turn], since: list[Turn]) -> ConversationWeights:
         """The weights of the conversation that begins with the same turn, updated with these turns."""
@@ -115,7 +115,7 @@ def spoken_turns(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if turn.role in ("user", "assistant")] or list(turns)
 
 
-def find_correction(turns: Sequence[Turn], place: int) -> int | None:
+def find_correcting_turn(turns: Sequence[Turn], place: int) -> int | None:
     """The index of the turn in which the speaker of a turn soon corrected it; None if there is none."""
     speaker, first = turns[place].speaker, max(0, place - MAX_TURNS_BACK)
     for at in range(place + 1, min(len(turns), place + 1 + MAX_TURNS_BACK)):
@@ -136,10 +136,10 @@ def _item_from_turn(turn: Turn) -> Item:
 
 
 def _sentences_of_text(text: str) -> tuple[Sentence, ...]:
-    return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
+    return tuple(read_turn_sentences(text, 0, _MAX_TURN_CHARACTERS))
 
 
-class _Sources:
+class _ConversationSentences:
     """The sentences of a conversation, and what else is known of them.
 
     It knows which were replaced, which the prompt tells already, and which cannot stand alone.
@@ -191,10 +191,10 @@ class _Sources:
         """Note that the prompt, or the summary so far, has the sentences of a text."""
         self._told |= {_plain_words(sentence.text) for sentence in self.conversation.read_sentences(text)}
 
-    def mark_taken(self, sentence: Sentence) -> None:
+    def mark_quoted(self, sentence: Sentence) -> None:
         """Note that the summary has a sentence, and with it what was said in its place."""
         self._told.add(_plain_words(sentence.text))
-        newer = self.find_newer(sentence)
+        newer = self.find_replacement(sentence)
         if newer is not None:
             self.mark_told(newer.text)
 
@@ -219,21 +219,26 @@ class _Sources:
         if number:
             return self.conversation.sentences_of_turn(turn)[number - 1]
         before = self.conversation.sentences_of_turn(turn - 1) if turn else ()
-        return before[-1] if before and means_somebody_unnamed(sentence.text) else None
+        return before[-1] if before and is_about_unnamed_person(sentence.text) else None
 
-    def find_newer(self, sentence: Sentence) -> Replacement | None:
+    def find_replacement(self, sentence: Sentence) -> Replacement | None:
         """What was said later in place of a sentence; None if it holds."""
         stored = self._stored_replacement(sentence.turn)
-        found = (stored, self._find_bare_correction(sentence.turn), self._find_change(sentence))
-        newer = next((one for one in found if one is not None and self._is_meant(sentence, one.text)), None)
+        found = (
+            stored,
+            self._find_bare_correction(sentence.turn),
+            self._find_statement_that_it_ended(sentence),
+        )
+        meant = (one for one in filter(None, found) if self._is_sentence_meant(sentence, one.text))
+        newer = next(meant, None)
         return newer and replace(newer, text=shorten_line(newer.text, _MAX_CORRECTION_CHARACTERS))
 
     def _find_bare_correction(self, place: int) -> Replacement | None:
         """The turn in which the speaker of a turn soon corrected it; None if there is none."""
-        later = find_correction(self._all_turns, place)
+        later = find_correcting_turn(self._all_turns, place)
         return None if later is None else Replacement(self._all_turns[later].text)
 
-    def _find_change(self, sentence: Sentence) -> Replacement | None:
+    def _find_statement_that_it_ended(self, sentence: Sentence) -> Replacement | None:
         """The last turn in which the same speaker says that what a sentence is about was left behind."""
         if sentence.is_question:
             return None
@@ -244,7 +249,7 @@ class _Sources:
                 return Replacement(later.text)
         return None
 
-    def _is_meant(self, sentence: Sentence, newer: str) -> bool:
+    def _is_sentence_meant(self, sentence: Sentence, newer: str) -> bool:
         """Whether a later text means this sentence of its turn: no other has more words and values of it.
 
         A bare correction that says whose value it corrects ("no, Petra's number is 7") means no sentence
@@ -256,11 +261,12 @@ class _Sources:
         if says_whose and names.isdisjoint(split_words(self.turns[sentence.turn].text)):
             return False
         shared = {
-            one: _count_shared(one, newer) for one in self.conversation.sentences_of_turn(sentence.turn)
+            one: _count_shared_words_and_kinds(one, newer)
+            for one in self.conversation.sentences_of_turn(sentence.turn)
         }
         return shared.get(sentence, 0) == max(shared.values(), default=0)
 
-    def echoes_replaced(self, sentence: Sentence) -> bool:
+    def repeats_replaced_turn(self, sentence: Sentence) -> bool:
         """Whether a sentence only repeats, as a reply, what the turn before it said and was replaced."""
         if not sentence.turn or sentence.is_question:
             return False
@@ -279,16 +285,16 @@ def _plain_words(text: str) -> str:
     return " ".join(split_words(text))
 
 
-def _count_shared(sentence: Sentence, newer: str) -> int:
+def _count_shared_words_and_kinds(sentence: Sentence, newer: str) -> int:
     """How many content words, and how many kinds of values, a sentence shares with a later text."""
     kinds = values_by_kind(sentence.text).keys() & values_by_kind(newer).keys()
     return len(sentence.content_words & set(split_words(newer))) + len(kinds)
 
 
-class _Draft:
+class _SummaryDraft:
     """A summary while it is written: the wording of each chosen sentence, and the tokens that are left."""
 
-    def __init__(self, sources: _Sources, tokenizer: Tokenizer, max_tokens: int) -> None:
+    def __init__(self, sources: _ConversationSentences, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._sources = sources
         self._conversation = sources.conversation
         self._turns = sources.turns
@@ -333,7 +339,7 @@ class _Draft:
             return []
         self._misfits = 0
         return choose_sentences(
-            drop_covered(weighed, chosen), self._take_if_fits, self._needs_no_more_sentences
+            drop_sentences_covered_by(weighed, chosen), self._take_if_fits, self._needs_no_more_sentences
         )
 
     def _needs_no_more_sentences(self) -> bool:
@@ -358,7 +364,7 @@ class _Draft:
         self._room -= cost
         self._text_by_sentence |= texts
         for one in texts:
-            self._sources.mark_taken(one)
+            self._sources.mark_quoted(one)
         return True
 
     def _quote_with_needed_sentences(self, sentence: Sentence) -> dict[Sentence, str] | None:
@@ -378,9 +384,9 @@ class _Draft:
     def _quote_with_correction(self, sentence: Sentence) -> str | None:
         """A sentence as it was said, followed by what replaced it; None if that is told anyway."""
         text = drop_openers(sentence.text) if self._is_english else sentence.text
-        newer = self._sources.find_newer(sentence)
+        newer = self._sources.find_replacement(sentence)
         if newer is None:
-            return None if self._sources.echoes_replaced(sentence) else text
+            return None if self._sources.repeats_replaced_turn(sentence) else text
         if self._sources.is_text_told(newer.text) and not may_be_correction(newer.text):
             return None
         return f"{text} ({'corrected' if newer.is_sure else 'later'}: {newer.text})"
@@ -423,7 +429,7 @@ class _Draft:
     def _may_be_cut(self, sentence: Sentence) -> bool:
         """Whether a sentence may be told by its beginning: it stands alone, holds, and is not told yet."""
         sources = self._sources
-        is_valid = sources.find_newer(sentence) is None and not sources.echoes_replaced(sentence)
+        is_valid = sources.find_replacement(sentence) is None and not sources.repeats_replaced_turn(sentence)
         return is_valid and not sources.is_told(sentence) and not sources.sentences_needed_before(sentence)
 
     def _shorten_to_beginning(self, sentence: Sentence) -> str:
@@ -445,13 +451,6 @@ _OPENERS = re.compile(
     re.IGNORECASE,
 )
 _MIN_WORDS = 3
-_MIN_STOPWORD_SHARE = 0.25
-
-
-def is_english(text: str) -> bool:
-    """Whether a text is English: whether enough of its words are English stop words."""
-    every = split_words(text)
-    return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
 
 
 def drop_openers(text: str) -> str:

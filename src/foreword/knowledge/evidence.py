@@ -80,7 +80,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
     changes: list[Evidence] = []
     undone: list[Evidence] = []
     tried: set[Evidence] = set()
-    branches = _Branches()
+    branches = _GitBranches()
     last_run, changed = None, False
     for one in evidence:
         match one.kind:
@@ -103,7 +103,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
     return Standing(tuple(changes), last_run, changed)
 
 
-class _Branches:
+class _GitBranches:
     """Which changes are committed, and on which branches they were left behind.
 
     The branch on which all began has no name here, until a branch is gone to that was never seen: that is it.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from foreword.knowledge.attribute_values import read_subject_and_value
-from foreword.knowledge.claims import SPEAKER, MentionLike, doubtful_spans, read_claims
+from foreword.knowledge.attribute_values import read_stated_attribute
+from foreword.knowledge.claims import SPEAKER, MentionLike, find_spans_that_assert_nothing, read_claims
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.decisions import KINDS
 from foreword.knowledge.open_ends import CLOSED, find_replacing_items, read_open_end
@@ -103,7 +103,7 @@ def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) ->
         superseded.setdefault(item.superseded_by or "", []).insert(0, item)
     standing = [
         replace(fact, before=fact.before or tuple(superseded.get(fact.item.id, ())))
-        for fact in _exchange_replaced_for_newer(store, workspace, _keep_one_value(facts))
+        for fact in _exchange_replaced_for_newer(store, workspace, _keep_one_value_per_attribute(facts))
     ]
     newest = sorted(standing, key=lambda fact: fact.item.created_at, reverse=True)
     return sorted(newest, key=lambda fact: not fact.attribute)
@@ -167,13 +167,13 @@ def _facts_from_sentence(
 ) -> Iterable[Fact]:
     """The facts in a sentence: one for each attribute that can be read, else the sentence itself."""
     claims = [*_claims_about(sentence, names, find_names)]
-    if not claims and (plain := read_subject_and_value(sentence)):
+    if not claims and (plain := read_stated_attribute(sentence)):
         subject, attribute, value = plain
         if names <= frozenset(split_words(subject)):
             claims = [(_PLAIN_ATTRIBUTES.get(attribute, attribute), value)]
     for attribute, value in claims:
         yield Fact(item, sentence, attribute, _NOW.sub("", value))
-    if not claims and not doubtful_spans(sentence) and _is_statement(item, sentence):
+    if not claims and not find_spans_that_assert_nothing(sentence) and _is_statement(item, sentence):
         yield Fact(item, sentence)
 
 
@@ -212,7 +212,7 @@ def _is_statement(item: Item, sentence: str) -> bool:
 # What replaced what ---------------------------------------------------------------------------------------
 
 
-def _keep_one_value(facts: Sequence[Fact]) -> list[Fact]:
+def _keep_one_value_per_attribute(facts: Sequence[Fact]) -> list[Fact]:
     """The facts, oldest first, with one value left where an attribute has only one at a time."""
     kept: list[Fact] = []
     for fact in facts:

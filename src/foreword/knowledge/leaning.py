@@ -81,16 +81,16 @@ def leans_on_previous(text: str) -> bool:
     """Whether a sentence means somebody or something that only the one before it names."""
     opened = _FILLERS.match(text)
     rest = text[opened.end() :] if opened else text
-    return bool(_LEANS.match(rest)) or _means_person_unnamed(rest)
+    return bool(_LEANS.match(rest)) or _has_pronoun_before_any_name(rest)
 
 
-def means_somebody_unnamed(text: str) -> bool:
+def is_about_unnamed_person(text: str) -> bool:
     """Whether a sentence is about a person whom it does not name: "She works at Bosch.", "I told her."."""
     opened = _FILLERS.match(text)
-    return _means_person_unnamed(text[opened.end() :] if opened else text)
+    return _has_pronoun_before_any_name(text[opened.end() :] if opened else text)
 
 
-def _means_person_unnamed(text: str) -> bool:
+def _has_pronoun_before_any_name(text: str) -> bool:
     """Whether a pronoun for a person stands among the first words, and nobody is named before it."""
     for place, word in enumerate(_WORD.findall(text)[: _MAX_WORDS_BEFORE + 1]):
         if _PERSON.fullmatch(word):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from foreword.knowledge.progress_cues import is_question
 from foreword.knowledge.stated_values import read_values, values_by_kind
@@ -34,15 +35,26 @@ _LEFT_BEHIND = re.compile(
 _MERE_VALUES = frozenset({"day", "month", "date", "time", "number", "ordinal"})
 
 
+class LeftBehind(NamedTuple):
+    """The words for something that was left behind, and whether they are a mere day, time or number."""
+
+    words: frozenset[str]
+    is_value: bool
+
+
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def read_left_behind(text: str) -> tuple[tuple[frozenset[str], bool], ...]:
-    """The words for each thing that a text says was left behind, and whether they are a day or a number."""
+def read_left_behind(text: str) -> tuple[LeftBehind, ...]:
+    """The things that a text says were left behind."""
     if len(text) > _MAX_CHARACTERS or is_question(text):
         return ()
     found = (next(filter(None, match.groups()), "") for match in _LEFT_BEHIND.finditer(text))
-    named = ((frozenset(_stems(old)), values_by_kind(old).keys() <= _MERE_VALUES) for old in found)
+    named = (
+        (frozenset(_singular_content_words(old)), values_by_kind(old).keys() <= _MERE_VALUES) for old in found
+    )
     return tuple(
-        (words, is_value and bool(read_values(" ".join(words)))) for words, is_value in named if words
+        LeftBehind(words, is_value and bool(read_values(" ".join(words))))
+        for words, is_value in named
+        if words
     )
 
 
@@ -54,10 +66,10 @@ def is_left_behind(text: str, newer: str) -> bool:
     gone = read_left_behind(newer)
     if not gone:
         return False
-    words, others = _stems(text), _stems(newer)
+    words, others = _singular_content_words(text), _singular_content_words(newer)
     return any(old <= words and (not is_value or bool(words & others - old)) for old, is_value in gone)
 
 
-def _stems(text: str) -> set[str]:
+def _singular_content_words(text: str) -> set[str]:
     """The content words of a text, without the s of a plural."""
     return {word.removesuffix("'s").rstrip("s") for word in split_words(text) if word not in STOPWORDS}

@@ -171,7 +171,7 @@ def read_open_end(item: Item) -> OpenEnd | None:
     places = [place for place, sentence in enumerate(sentences) if leaves_something_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
-    said = [sentences[place] for place in _add_list_items(sentences, places)]
+    said = [sentences[place] for place in _add_places_of_list_items(sentences, places)]
     if not said or (not task_words(" ".join(said)) and len(task_words(item.text)) <= _MIN_WORDS):
         return None  # "nice. tomorrow"
     is_list = any(lists_what_is_open(sentences[place]) for place in places)
@@ -217,7 +217,7 @@ def _names_future_day(sentence: str, item: Item) -> bool:
     )
 
 
-def _add_list_items(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
+def _add_places_of_list_items(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
     """The places of sentences, and after each that heads a list the places of its items."""
     taken: dict[int, None] = {}
     for place in places:

@@ -44,7 +44,7 @@ def _hide_quotation(match: re.Match[str]) -> str:
     if is_short or matches_cue("says_oneself", plain_line(before)):
         return match.group()
     end = inner[-1] if inner[-1] in ".!?" else " "  # a stop that ends the quotation may end the sentence, too
-    return match.group()[0] + _blank(inner[:-1]) + end + match.group()[-1]
+    return match.group()[0] + _blanks_of_same_length(inner[:-1]) + end + match.group()[-1]
 
 
 def _hide_reported_speech(text: str) -> str:
@@ -52,10 +52,10 @@ def _hide_reported_speech(text: str) -> str:
     for start, end in sentence_spans(text):
         sentence = text[start:end]
         if matches_cue("said_by", plain_line(sentence)):
-            text = text[:start] + _blank(sentence) + text[end:]
+            text = text[:start] + _blanks_of_same_length(sentence) + text[end:]
         elif report := find_cue("says", sentence):
             stop = _end_of_report(text, start + report.end())
-            text = text[:start] + _blank(text[start:stop]) + text[stop:]
+            text = text[:start] + _blanks_of_same_length(text[start:stop]) + text[stop:]
     return text
 
 
@@ -77,14 +77,14 @@ def _hide_texts_to_work_on(text: str) -> str:
         plain = plain_line(text[start:end])
         is_previous = matches_cue("works_on_previous", plain)
         if matches_cue("works_on_following", plain) or (is_previous and not text[:start].strip()):
-            return text[:start] + _blank(text[start:])
+            return text[:start] + _blanks_of_same_length(text[start:])
         if is_previous:
-            text = _blank(text[:end]) + text[end:]
+            text = _blanks_of_same_length(text[:end]) + text[end:]
         elif matches_cue("works_on_same", plain):
-            text = text[:start] + _blank(text[start:end]) + text[end:]
+            text = text[:start] + _blanks_of_same_length(text[start:end]) + text[end:]
     return text
 
 
-def _blank(text: str) -> str:
+def _blanks_of_same_length(text: str) -> str:
     """As many blanks as the text has characters, with its line breaks."""
     return "".join("\n" if character == "\n" else " " for character in text)

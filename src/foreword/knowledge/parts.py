@@ -57,11 +57,11 @@ def changes_only_part(newer: Item, older: Item) -> bool:
     clauses = _split_clauses(older.text)
     if len(clauses) < _MIN_CLAUSES:
         return False
-    standing = [clause for clause in clauses if not _touches(newer.text, clause, clauses)]
+    standing = [clause for clause in clauses if not _speaks_of_clause(newer.text, clause, clauses)]
     if len(standing) == len(clauses) and takes_back(newer.text):
         return False  # "scrap that" takes back all of it
     needs_value = older.source.trust != "user"
-    return any(_is_fact(clause, needs_value=needs_value) for clause in standing)
+    return any(_states_fact(clause, needs_value=needs_value) for clause in standing)
 
 
 def _split_clauses(text: str) -> list[str]:
@@ -97,7 +97,7 @@ def _join_dependent_clauses(pieces: Sequence[tuple[str, bool]]) -> list[str]:
     return clauses
 
 
-def _touches(newer: str, clause: str, clauses: Sequence[str]) -> bool:
+def _speaks_of_clause(newer: str, clause: str, clauses: Sequence[str]) -> bool:
     """Whether a newer text speaks of a clause: by a word that no other clause has.
 
     A bare correction such as "no, Thursday" speaks of the clauses with a value of that sort.
@@ -108,7 +108,7 @@ def _touches(newer: str, clause: str, clauses: Sequence[str]) -> bool:
     return may_be_correction(newer) and not values_by_kind(clause).keys().isdisjoint(values_by_kind(newer))
 
 
-def _is_fact(clause: str, *, needs_value: bool) -> bool:
+def _states_fact(clause: str, *, needs_value: bool) -> bool:
     """Whether a clause states something that can hold on its own."""
     said = plain_line(clause)
     if is_question(said) or any(one.match(said) for one in (_REQUEST, _DEPENDENT, cue_pattern("courtesies"))):

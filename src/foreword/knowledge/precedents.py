@@ -25,7 +25,7 @@ from foreword.text.words import content_words
 from foreword.types import Item, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
@@ -209,9 +209,3 @@ def _share_of_words(question_stems: set[str], result: SearchResult) -> float:
 
 def _stems(text: str) -> set[str]:
     return {_ENDING.sub("", word) for word in content_words(text)}
-
-
-def value_comes_from(value: Mapping[str, object], experience_ids: Iterable[str]) -> bool:
-    """Whether a value, given by its metadata, was drawn from one of these experiences."""
-    members = value.get("members")
-    return isinstance(members, list) and not set(members).isdisjoint(experience_ids)

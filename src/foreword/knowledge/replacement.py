@@ -201,7 +201,7 @@ class ReplacementJudge:
             for item in new
             if len(item.text) <= MAX_CHARACTERS
             for one in find_corrected(item, self._turns_before(workspace, item, MAX_TURNS_BACK))
-            if _may_contradict(item, one.item) and not _only_reports(item, one.item)
+            if _may_contradict(item, one.item) and not _only_reports_work(item, one.item)
         }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
@@ -281,7 +281,7 @@ def _commits_share_no_file(newer: Item, older: Item) -> bool:
     return len(files) == 2 and all(files) and files[0].isdisjoint(files[1])
 
 
-def _only_reports(newer: Item, older: Item) -> bool:
+def _only_reports_work(newer: Item, older: Item) -> bool:
     """Whether an agent says what it did, and neither changes a value nor takes something back.
 
     "I wrote them to .env" reads like the correction "I wrote Lyon".
@@ -326,7 +326,7 @@ def _is_long(text: str) -> bool:
 
 def _is_personal(text: str) -> bool:
     """Whether a text is about its speaker and names no number, time, day or month."""
-    return bool(cue_pattern("speakers").search(plain_line(text))) and not _has_value(text)
+    return bool(cue_pattern("speakers").search(plain_line(text))) and not _has_number_or_time(text)
 
 
 def _cannot_become_untrue(text: str) -> bool:
@@ -334,10 +334,10 @@ def _cannot_become_untrue(text: str) -> bool:
     said = plain_line(text)
     if cue_pattern("events").search(said):
         return True
-    return bool(cue_pattern("moods").search(said)) and not _has_value(text)
+    return bool(cue_pattern("moods").search(said)) and not _has_number_or_time(text)
 
 
-def _has_value(text: str) -> bool:
+def _has_number_or_time(text: str) -> bool:
     """Whether a text has a number, a time, a day or a month."""
     return any(_read_values_of(text, kinds) for kinds in _MEASURED + _SCHEDULED)
 

@@ -57,7 +57,7 @@ def are_unrelated_reports(newer: Item, older: Item) -> bool:
     related = bool(_subject_words(newer) & _subject_words(older))
     if files and others and files.isdisjoint(others):
         return not (related and _MOVES.search(fold_case(newer.text)))
-    if _is_change_of_file(newer) or _is_change_of_file(older):
+    if _is_record_of_file_change(newer) or _is_record_of_file_change(older):
         return False
     return not related
 
@@ -72,17 +72,21 @@ def are_about_different_tickets(newer: Item, older: Item) -> bool:
 
 def _is_change_or_report(item: Item) -> bool:
     """Whether an item is the record of a changed file, or an agent's report."""
-    return _is_change_of_file(item) or (item.source.trust == "agent" and is_report(item.text))
+    return _is_record_of_file_change(item) or (item.source.trust == "agent" and is_report(item.text))
 
 
-def _is_change_of_file(item: Item) -> bool:
+def _is_record_of_file_change(item: Item) -> bool:
     """Whether an item is what is kept of a tool that changed a file."""
     return item.source.trust == "tool" and bool(item.metadata.get("file"))
 
 
 def _file_names(item: Item) -> frozenset[str]:
     """The names of the files that an item speaks of, without their folders."""
-    named = [str(item.metadata["file"])] if _is_change_of_file(item) else _FILE.findall(fold_case(item.text))
+    named = (
+        [str(item.metadata["file"])]
+        if _is_record_of_file_change(item)
+        else _FILE.findall(fold_case(item.text))
+    )
     return frozenset(fold_case(name.rpartition("/")[2]) for name in named)
 
 

@@ -179,7 +179,7 @@ class EntityResolver:
             return self._resolve_it_pronoun([one for one in named_before if one.entity_type not in _NEVER_IT])
         if way == "there":
             places = [one for one in reversed(named_before) if one.entity_type == "place"]
-            return _choose_nearest(places or self._recently_mentioned(("place",)))
+            return _choose_first_as_nearest(places or self._recently_mentioned(("place",)))
         if way == "ordinal":
             return self._resolve_ordinal(reference)
         if way == "role":
@@ -261,7 +261,7 @@ class EntityResolver:
                 return [(one, _TOGETHER) for one in group]
         firms = self._recently_mentioned(("organisation",), _LATEST_TURNS)
         if firms:
-            return _choose_nearest(firms)
+            return _choose_first_as_nearest(firms)
         people = named_before or self._recently_mentioned(("person",), _LATEST_TURNS)
         people = [one for one in people if self._is_not_asker(one)]
         return [(people[0], _NEAREST)] if len(people) == 1 else []
@@ -271,7 +271,7 @@ class EntityResolver:
         if named_before:
             return [(named_before[-1], _TOGETHER)]
         recent = self._recently_mentioned((), _LATEST_TURNS)
-        return _choose_nearest(one for one in recent if one.entity_type not in _NEVER_IT)
+        return _choose_first_as_nearest(one for one in recent if one.entity_type not in _NEVER_IT)
 
     # Descriptions
 
@@ -282,7 +282,7 @@ class EntityResolver:
             if len(group) >= max(2, needed):
                 return [(group[reference.place], _ONLY_ONE)]
         if reference.kinds and reference.place == -1:
-            return _choose_nearest(self._recently_mentioned(reference.kinds))
+            return _choose_first_as_nearest(self._recently_mentioned(reference.kinds))
         return []
 
     def _resolve_role_or_kin(self, noun: str) -> list[Choice]:
@@ -291,7 +291,7 @@ class EntityResolver:
         people = list(reversed(self._registry.entities()))
         titled = [one for one in people if fold_case(one.attributes.get("title", "")) == noun]
         kin = [one for one in people if _kinship_to_speaker(one) == noun]
-        return _choose_nearest(titled) if titled or len(kin) != 1 else _choose_nearest(kin)
+        return _choose_first_as_nearest(titled) if titled or len(kin) != 1 else _choose_first_as_nearest(kin)
 
     def _resolve_kind_noun(self, reference: Reference) -> list[Choice]:
         """The nearest entity of a kind, preferably with the noun in its name; none if several things fit."""
@@ -301,7 +301,7 @@ class EntityResolver:
         with_noun = [one for one in recent if reference.noun in fold_case(one.canonical_name)]
         fitting = with_noun or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
         vague = "thing" in reference.kinds and not with_noun and len(fitting) > 1
-        return [] if vague else _choose_nearest(fitting)
+        return [] if vague else _choose_first_as_nearest(fitting)
 
     # What was mentioned
 
@@ -329,7 +329,7 @@ def _spans_overlap(one: Reference, other: Reference | ResolvedEntity) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _choose_nearest(fitting: Iterable[Entity]) -> list[Choice]:
+def _choose_first_as_nearest(fitting: Iterable[Entity]) -> list[Choice]:
     """The first entity, with more confidence if it is the only one; empty if there is none."""
     found = list(fitting)
     return [(found[0], _ONLY_ONE if len(found) == 1 else _NEAREST)] if found else []

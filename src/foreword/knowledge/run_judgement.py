@@ -121,7 +121,9 @@ def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
         return False
     if any(map(_expects_failure, _SENTENCE.split(predicted.lower()))):
         return False
-    if any(map(_is_beyond_tests, clauses)) and (run.passed or not any(map(_mentions_tests, clauses))):
+    if any(map(_predicts_more_than_tests_show, clauses)) and (
+        run.passed or not any(map(_mentions_tests, clauses))
+    ):
         return False
     if not _is_run_of_named_command(run, predicted, done):
         return False
@@ -145,7 +147,7 @@ def _mentions_tests(clause: str) -> bool:
     return bool(_SPEAKS_OF_TESTS.search(clause.lower()))
 
 
-def _is_beyond_tests(clause: str) -> bool:
+def _predicts_more_than_tests_show(clause: str) -> bool:
     """Whether a clause predicts what no test can show: `latency drops`, but not `the latency tests pass`."""
     rest = _NAME.sub(" ", clause)
     return bool(_BEYOND_TESTS.search(rest)) and not (_mentions_tests(rest) and _PASSES.search(rest.lower()))

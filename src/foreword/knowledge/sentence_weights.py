@@ -81,7 +81,7 @@ _TABLE_RULE = re.compile(r"[\s|:=*_-]*")
 SMALL_TALK = word_list("small_talk")
 
 
-def read_sentences(texts: Mapping[int, str]) -> list[Sentence]:
+def read_sentences_of_turns(texts: Mapping[int, str]) -> list[Sentence]:
     """The sentences of numbered turns; turns between the two ends are cut, to bound the cost."""
     ends = {*list(texts)[:FIRST_TURNS], *list(texts)[-LAST_TURNS:]}
     share = max(_MIN_TURN_CHARACTERS, _MAX_CHARACTERS // max(1, len(texts)))
@@ -89,11 +89,11 @@ def read_sentences(texts: Mapping[int, str]) -> list[Sentence]:
     return [
         sentence
         for turn, text in texts.items()
-        for sentence in read_turn(text, turn, MAX_TURN_CHARACTERS if turn in ends else between)
+        for sentence in read_turn_sentences(text, turn, MAX_TURN_CHARACTERS if turn in ends else between)
     ]
 
 
-def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -> list[Sentence]:
+def read_turn_sentences(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -> list[Sentence]:
     """The sentences of a turn without code and decoration; of a long turn, only those at both ends."""
     if "```" in text or "~~~" in text:
         text = _CODE_FENCE.sub("\n", text[: max_characters * 20])
@@ -215,7 +215,7 @@ def choose_sentences(
     return chosen
 
 
-def drop_covered(weighed: Iterable[Weighed], chosen: Sequence[Sentence]) -> list[Weighed]:
+def drop_sentences_covered_by(weighed: Iterable[Weighed], chosen: Sequence[Sentence]) -> list[Weighed]:
     """The sentences that say something the chosen ones do not."""
     covered = frozenset[str]().union(*(sentence.content_words for sentence in chosen))
     return [pair for pair in weighed if not chosen or pair[0].overlap(covered) <= _MAX_OVERLAP]
@@ -379,7 +379,7 @@ class ConversationWeights:
 
     def weigh(self) -> list[Weighed]:
         """The sentences that say most about the conversation, in its order, with their weights."""
-        self._weigh_stale()
+        self._weigh_stale_sentences()
         first_open = self._first_open_turn()
         return [
             (self._sentences[at], self._weights[at] + self._weigh_closely(at, first_open))
@@ -402,12 +402,12 @@ class ConversationWeights:
         """The sentences that share least with the rest of a long conversation; no questions, no scraps."""
         if len(self._sentences) <= MAX_CLOSE_SENTENCES:
             return []
-        self._weigh_stale()
+        self._weigh_stale_sentences()
         least = heapq.nsmallest(_MAX_UNUSUAL, range(len(self._sentences)), key=self._weights.__getitem__)
         found = ((self._sentences[at], self._shape_weight(at)) for at in sorted(least))
         return [(one, weight) for one, weight in found if weight >= 0.0 and not one.is_question]
 
-    def _weigh_stale(self) -> None:
+    def _weigh_stale_sentences(self) -> None:
         """Weigh anew the sentences whose words are in more or fewer turns than before."""
         for at in self._stale:
             sentence = self._sentences[at]
@@ -423,7 +423,7 @@ class ConversationWeights:
             return False
         reply = self._reply_to(question)
         return reply is None or not answers_question(
-            question.text, self._stated_in(reply), by_assistant=reply.role == "assistant"
+            question.text, self._statements_of_turn(reply), by_assistant=reply.role == "assistant"
         )
 
     def _reply_to(self, question: Sentence) -> Turn | None:
@@ -433,7 +433,7 @@ class ConversationWeights:
         later += self._since[: _MAX_TURNS_TO_REPLY - len(later)]
         return next((turn for turn in later if turn.speaker != speaker), None)
 
-    def _stated_in(self, turn: Turn) -> str:
+    def _statements_of_turn(self, turn: Turn) -> str:
         """The sentences of a turn that are no questions."""
         return " ".join(one.text for one in self.read_sentences(turn.text) if not one.is_question)
 
@@ -455,7 +455,7 @@ class ConversationWeights:
             self._stale.add(at)
             for word in sentence.content_words:
                 self._sentences_with[word].append(at)
-        self._count_turn(self._words_of_last_turn(), 1)
+        self._count_words_of_turn(self._words_of_last_turn(), 1)
 
     def _remove_last_turn(self) -> None:
         """Remove the last turn's sentences, and mark those whose weights it changes as stale."""
@@ -465,7 +465,7 @@ class ConversationWeights:
             places = self._sentences_with[word]
             while places and places[-1] >= first:
                 places.pop()
-        self._count_turn(lost, -1)
+        self._count_words_of_turn(lost, -1)
         for at in range(first, len(self._sentences)):
             self._stale.discard(at)
             self._shapes.pop(at, None)
@@ -477,7 +477,7 @@ class ConversationWeights:
         last = self._sentences[self._first_sentences[-1] :]
         return {word for sentence in last for word in sentence.content_words}
 
-    def _count_turn(self, changed: set[str], change: int) -> None:
+    def _count_words_of_turn(self, changed: set[str], change: int) -> None:
         """Count one turn more or less for these words, and mark the sentences that this changes as stale."""
         for word in changed:
             before = self._turn_counts[word]
@@ -525,7 +525,7 @@ class ConversationWeights:
 
     def _first_open_turn(self) -> int:
         """The first turn whose questions are open: no other speaker has made a statement since."""
-        answering = {turn.speaker for turn in self._since if self._stated_in(turn)}
+        answering = {turn.speaker for turn in self._since if self._statements_of_turn(turn)}
         for turn in range(len(self.turns) - 1, -1, -1):
             if answering - {self.turns[turn].speaker}:
                 return turn + 1

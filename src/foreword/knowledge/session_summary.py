@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
-from foreword.knowledge.dialogue_summary import drop_openers, is_english, join_by_speaker
+from foreword.knowledge.dialogue_summary import drop_openers, join_by_speaker
 from foreword.knowledge.open_ends import find_open_ends, leaves_something_open
 from foreword.knowledge.progress_cues import is_done, is_question
-from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
+from foreword.knowledge.sentence_weights import choose_sentences, read_sentences_of_turns, weigh_sentences
 from foreword.knowledge.settled import is_decision
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.text.shorten import keep_first_words
+from foreword.text.words import is_english, share_most_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -118,7 +119,7 @@ def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_word
         wording[sentence] = text
         return True
 
-    sentences = read_sentences({index: turns[index].text for index in quotable})
+    sentences = read_sentences_of_turns({index: turns[index].text for index in quotable})
     chosen = choose_sentences(weigh_sentences(sentences).items(), take_if_fits)
     chosen.sort(key=lambda sentence: sentence.position)
     lines = join_by_speaker((_speaker_name(turns[one.turn]), wording[one]) for one in chosen)
@@ -139,7 +140,6 @@ _ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES = "Asked", "Decided", "Done", "No
 _SAID = "The user said"
 _HEADINGS = (_OPEN, _DECIDED, _DONE, _NOTED, _SAID, _ASKED, _FILES)
 
-_MAX_SHARED_WORDS = 0.6
 _MAX_FILES = 6
 _MAX_OPEN_LINES = 3
 _MIN_NOTE_WORDS, _MIN_DONE_WORDS = 4, 2
@@ -166,7 +166,7 @@ def _summarise_agent_work(
     turns: Sequence[Item], quotable: list[int], max_words: int, headings: Sequence[str]
 ) -> SessionSummary:
     """A summary under these headings; questions are left out unless "Open" is one of the headings."""
-    sentences = read_sentences(
+    sentences = read_sentences_of_turns(
         {index: turns[index].text for index in quotable if not is_tool_output(turns[index])}
     )
     weights = weigh_sentences(sentences)
@@ -297,17 +297,12 @@ def _choose_heaviest_lines(
             continue
         text = line.text if line.heading == _OPEN else keep_first_words(line.text, max_line_words)
         cost = len(text.split()) + (0 if headings[line.heading] else 1)
-        if cost > room or any(_share_most_words(line.content_words, other.content_words) for other in chosen):
+        if cost > room or any(share_most_words(line.content_words, other.content_words) for other in chosen):
             continue
         room -= cost
         headings[line.heading] += 1
         chosen.append(replace(line, text=text))
     return chosen
-
-
-def _share_most_words(words: frozenset[str], other_words: frozenset[str]) -> bool:
-    """Whether most content words of the shorter line are in the longer one."""
-    return len(words & other_words) >= _MAX_SHARED_WORDS * min(len(words), len(other_words))
 
 
 def _write_under_headings(lines: list[_SummaryLine], max_words: int) -> SessionSummary:

@@ -202,11 +202,11 @@ def read_values(text: str, *, opens_with_name: bool = False) -> frozenset[Value]
     found: set[Value] = set()
     folded = fold_case(text)
     for kind, pattern in _PATTERNS.items():
-        folded = pattern.sub(partial(_take_value, kind, found), folded)
+        folded = pattern.sub(partial(_add_value_and_blank_match, kind, found), folded)
     return frozenset(_mark_parts_of_names(found, _read_names(text, opens_with_name=opens_with_name)))
 
 
-def _take_value(kind: str, found: set[Value], match: re.Match[str]) -> str:
+def _add_value_and_blank_match(kind: str, found: set[Value], match: re.Match[str]) -> str:
     """Put what a match stands for, and its parts, into `found`; return what other kinds see in its place."""
     value = _make_value(kind, match)
     if value is None:
@@ -222,11 +222,11 @@ def _make_value(kind: str, match: re.Match[str]) -> Value | None:
         case "digits":
             digits = re.sub(r"\D", "", written)
             is_row = len(digits) >= _MIN_DIGITS and not _THOUSANDS.fullmatch(written)
-            return Value(kind, (digits,)) if is_row and not _unit_after(match) else None
+            return Value(kind, (digits,)) if is_row and not _dimension_of_unit_after(match) else None
         case "number":
-            if match.string[match.end() : match.end() + 1].isalpha() and not _unit_after(match):
+            if match.string[match.end() : match.end() + 1].isalpha() and not _dimension_of_unit_after(match):
                 return None  # the beginning of "2AA"
-            return Value(kind, (_number_in_figures(written),), _unit_of(match))
+            return Value(kind, (_number_in_figures(written),), _unit_or_counted_noun(match))
         case "date" | "month":
             return Value(kind, tuple(_normalize_date_parts(written)))
         case "day":
@@ -246,17 +246,17 @@ def _number_in_figures(written: str) -> str:
     return str(sum(int(SPELLINGS[word]) for word in written.split("-")))
 
 
-def _unit_of(match: re.Match[str]) -> str:
+def _unit_or_counted_noun(match: re.Match[str]) -> str:
     """What a number measures ("money"), or the noun in the plural that it counts; else ""."""
     if match.string[: match.start()].rstrip()[-1:] in tuple("€$£"):
         return "money"
-    if dimension := _unit_after(match):
+    if dimension := _dimension_of_unit_after(match):
         return dimension
     noun = _PLURAL_AFTER.match(match.string, match.end())
     return noun["noun"] if noun and noun["noun"] not in EMPTY else ""
 
 
-def _unit_after(match: re.Match[str]) -> str:
+def _dimension_of_unit_after(match: re.Match[str]) -> str:
     after = _UNIT_AFTER.match(match.string, match.end())
     return _DIMENSION_OF_UNIT.get(after["unit"], "") if after else ""
 
@@ -305,7 +305,7 @@ def _words_of_name(written: str) -> list[str]:
 
 def _trim_name(words: list[str], *, opens_sentence: bool) -> list[str]:
     """The words of a run without those at its ends that belong to no name."""
-    if opens_sentence and (len(words) == 1 or words[1].isdigit()) and _is_ordinary(words[0]):
+    if opens_sentence and (len(words) == 1 or words[1].isdigit()) and _is_everyday_word(words[0]):
         words = words[1:]
     while words and not _may_open_name(words[0]):
         words = words[1:]
@@ -335,7 +335,7 @@ def _ordinary_words() -> frozenset[str]:
     return english_words() | word_list("common") | word_list("small_talk")
 
 
-def _is_ordinary(word: str) -> bool:
+def _is_everyday_word(word: str) -> bool:
     """Whether a word, or the word that it is a form of, is one of everyday English and no name."""
     known = _ordinary_words()
     stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending) and len(word) > 4)

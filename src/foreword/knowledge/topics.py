@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.sentence_weights import SMALL_TALK
 from foreword.knowledge.word_lists import word_list
@@ -57,6 +57,17 @@ class Topic:
     confidence: float
     items: tuple[str, ...]
     last_seen: datetime
+
+
+class _Spelling(NamedTuple):
+    """A term as a text spells it, with the key of all its spellings.
+
+    `size` is its number of words, or 0 for one plain word.
+    """
+
+    key: str
+    text: str
+    size: int
 
 
 @dataclass(slots=True)
@@ -110,7 +121,7 @@ def _collect_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Te
     for place, item in enumerate(items):
         recency = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
         about = f"{item.metadata.get('file', '')}\n" if item.metadata.get("file") else ""
-        for key, spelling, size in _list_terms(f"{about}{item.text[:_MAX_ITEM_CHARACTERS]}"):
+        for key, spelling, size in _cached_terms(f"{about}{item.text[:_MAX_ITEM_CHARACTERS]}"):
             term = terms.setdefault(key, _Term(size))
             term.size = max(size, term.size)
             term.spellings[spelling] += 1
@@ -127,13 +138,13 @@ def _session_or_day(item: Item) -> str:
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _list_terms(text: str) -> tuple[tuple[str, str, int], ...]:
+def _cached_terms(text: str) -> tuple[_Spelling, ...]:
     """The terms of a text, cached, since most texts are read again with their workspace."""
     return tuple(_find_terms(text))
 
 
-def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
-    """The terms of a text, each as key, spelling and size: its number of words, or 0 for one plain word.
+def _find_terms(text: str) -> Iterator[_Spelling]:
+    """The terms of a text as they are spelled there.
 
     A capital at the beginning of a sentence says nothing and is dropped.
     """
@@ -151,9 +162,9 @@ def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
         run, next_starts = [], shape == "stop" and value[0] in ".!?\n#"
         if shape == "file":
             name = "/".join(value.strip("/~").split("/")[-2:])
-            yield fold_case(name), name, 1
+            yield _Spelling(fold_case(name), name, 1)
         elif shape == "code":
-            yield fold_case(value), value, 1
+            yield _Spelling(fold_case(value), value, 1)
     yield from _candidate_phrases(run, starts_sentence=run_starts)
 
 
@@ -162,7 +173,7 @@ def _is_content_word(word: str) -> bool:
     return len(plain) > 2 and plain not in _NO_TOPIC
 
 
-def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, str, int]]:
+def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[_Spelling]:
     """Every one to three words in a row, of a run of content words, that could be the name of something."""
     if starts_sentence and run and run[0].istitle() and not (len(run) > 1 and run[1].istitle()):
         run = [run[0].lower(), *run[1:]]
@@ -172,7 +183,7 @@ def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tup
             if words[0].endswith("ly") or words[-1].endswith(("ly", "ing", "ed")):
                 continue
             plain = size == 1 and words[0].islower()
-            yield (
+            yield _Spelling(
                 " ".join(_to_singular(fold_case(word)) for word in words),
                 " ".join(words),
                 0 if plain else size,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.knowledge.claims import KIN, doubtful_spans
+from foreword.knowledge.claims import KIN, find_spans_that_assert_nothing
 from foreword.knowledge.others_words import hide_others_words
 from foreword.knowledge.progress_cues import task_words
 from foreword.knowledge.user_cues import compile_cues, cue_patterns, fact_kind_tables, find_cue, matches_cue
@@ -124,7 +124,7 @@ class StandingFact:
     before: tuple[UserFact, ...] = ()
 
 
-class _Reading(NamedTuple):
+class _StatedFact(NamedTuple):
     """What a sentence states of its speaker, with the names that `UserFact` has for it."""
 
     kind: FactKind
@@ -142,11 +142,11 @@ def read_user_facts(item: Item) -> list[UserFact]:
     facts: list[UserFact] = []
     can_go_on = has_request = False
     for sentence, own in _own_sentences(item.text):
-        found = _read_sentence(own)
+        found = _read_fact_in_sentence(own)
         if can_go_on and _tells_more_of_person(facts[-1], own, found):
             facts[-1] = _continue_fact(facts[-1], sentence, own)
             continue
-        if found is not None and found.kind.is_rule and has_request and _points_back(own):
+        if found is not None and found.kind.is_rule and has_request and _is_wish_for_previous_request(own):
             found = None
         can_go_on = found is not None and not found.kind.is_rule
         has_request = has_request or matches_cue("one_off", plain_line(own))
@@ -164,7 +164,7 @@ def _own_sentences(text: str) -> list[tuple[str, str]]:
     return [(text[start:end], own[start:end]) for start, end in sentence_spans(own)]
 
 
-def _read_sentence(sentence: str) -> _Reading | None:
+def _read_fact_in_sentence(sentence: str) -> _StatedFact | None:
     """What a sentence states of its speaker; None if it states nothing."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
@@ -177,25 +177,31 @@ def _read_sentence(sentence: str) -> _Reading | None:
     revokes = matches_cue("revokes", plain)
     for kind in fact_kinds():
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
-        if match is None or (is_question and not kind.is_rule) or (kind.is_rule and _is_for_once(plain)):
+        if (
+            match is None
+            or (is_question and not kind.is_rule)
+            or (kind.is_rule and _is_wish_for_one_answer(plain))
+        ):
             continue
         if kind.name == "self" and not revokes and (matches_cue("passing", plain) or asks_or_requests(plain)):
             return None
-        return _Reading(kind, _topic_of(match), revokes, not kind.is_rule and matches_cue("ends", plain))
+        return _StatedFact(kind, _topic_of(match), revokes, not kind.is_rule and matches_cue("ends", plain))
     return None
 
 
 def _is_doubtful(plain: str) -> bool:
     """Whether a sentence begins with a doubt, or is one for the most part."""
-    return any(start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain))
+    return any(
+        start == 0 or end - start > len(plain) // 2 for start, end in find_spans_that_assert_nothing(plain)
+    )
 
 
-def _is_for_once(plain: str) -> bool:
+def _is_wish_for_one_answer(plain: str) -> bool:
     """Whether a wish is for one answer: "explain DNS in simple words", not "explain things" so."""
     return matches_cue("one_off", plain) and not matches_cue("lasting", plain)
 
 
-def _points_back(own: str) -> bool:
+def _is_wish_for_previous_request(own: str) -> bool:
     """Whether a wish is for what was asked for just before: "keep it short", not "always keep it short"."""
     plain = plain_line(own)
     return matches_cue("points_back", plain) and not matches_cue("lasting", plain)
@@ -207,7 +213,7 @@ def _topic_of(match: re.Match[str]) -> str:
     return found["topic"].lower() if "topic" in found else next(iter(found), "")
 
 
-def _tells_more_of_person(fact: UserFact, own: str, found: _Reading | None) -> bool:
+def _tells_more_of_person(fact: UserFact, own: str, found: _StatedFact | None) -> bool:
     """Whether a sentence only tells more of somebody in a fact, whom it names by a pronoun or again."""
     plain = plain_line(own)
     if len(plain) > _MAX_SENTENCE_CHARACTERS or QUESTION_END.search(plain):
@@ -227,7 +233,7 @@ def _continue_fact(fact: UserFact, sentence: str, own: str) -> UserFact:
     """The fact with a sentence that goes on about its person; always told if that sentence has to be."""
     person = _PERSON.search(plain_line(fact.text))
     named = _PRONOUN.sub(person.group(), plain_line(own), count=1) if person else ""
-    found = _read_sentence(named) if named else None
+    found = _read_fact_in_sentence(named) if named else None
     kind = found.kind if found is not None and found.kind.is_always_told else fact.kind
     return replace(fact, text=f"{fact.text} {sentence}", kind=kind)
 
@@ -310,7 +316,7 @@ def _drop_plural_s(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def answers_by_verb(query: str, facts: Sequence[StandingFact]) -> list[StandingFact]:
+def find_facts_with_verb_of_question(query: str, facts: Sequence[StandingFact]) -> list[StandingFact]:
     """The facts with the verb of a question about oneself, three at most.
 
     "Which chat tool do we use?" often shares only its verb with what answers it; "how do I use it?" asks for
@@ -333,7 +339,7 @@ def _verbs_of_question(query: str) -> frozenset[str]:
 
 def speaks_of_self(text: str) -> bool:
     """Whether a text states a fact about its speaker."""
-    return any(_read_sentence(own) for _, own in _own_sentences(text[:_MAX_CHARACTERS_READ]))
+    return any(_read_fact_in_sentence(own) for _, own in _own_sentences(text[:_MAX_CHARACTERS_READ]))
 
 
 @cache

@@ -35,7 +35,7 @@ from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
@@ -387,3 +387,9 @@ def _listed_ids(value: Item, key: str) -> builtins.list[str]:
     """The ids that a value's metadata lists under a key."""
     listed = value.metadata.get(key)
     return [str(one) for one in listed] if isinstance(listed, list) else []
+
+
+def is_value_drawn_from(metadata: Mapping[str, object], experience_ids: Iterable[str]) -> bool:
+    """Whether a value, given by its metadata, was drawn from one of these experiences."""
+    members = metadata.get("members")
+    return isinstance(members, list) and not set(members).isdisjoint(experience_ids)

@@ -67,13 +67,13 @@ def find_code_not_asked_for(question: str, items: Sequence[Item]) -> dict[str, C
     def is_asked_for(item: Item) -> bool:
         # A question that names a function means the one with a body, not its signature elsewhere.
         shadowed = roles[item.id] == "signature" and item.metadata.get("name") in working
-        return roles[item.id] in asked or (not shadowed and _is_named(item, folded, words))
+        return roles[item.id] in asked or (not shadowed and _is_named_in_question(item, folded, words))
 
     idle = [item for item in items if roles[item.id] != "work" and not is_asked_for(item)]
     return {item.id: roles[item.id] for item in idle} if len(idle) < len(items) else {}
 
 
-def _is_named(item: Item, question: str, words: set[str]) -> bool:
+def _is_named_in_question(item: Item, question: str, words: set[str]) -> bool:
     """Whether a question contains the name of an item, or that of its file."""
     name = str(item.metadata.get("name", "")).casefold()
     file_name = str(item.metadata.get("path", "")).rpartition("/")[2].casefold()

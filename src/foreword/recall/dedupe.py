@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from foreword.recall.same import contains, join_gists, read_gist
+from foreword.recall.same import join_comparable_texts, prepare_for_comparison, says_all_of
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS
 from foreword.text.words import letter_pairs
 from foreword.types import TRUSTS, DroppedResult, Item, Note
@@ -19,7 +19,7 @@ from foreword.types import TRUSTS, DroppedResult, Item, Note
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from foreword.recall.same import Gist
+    from foreword.recall.same import ComparableText
     from foreword.types import SearchResult
 
 _MIN_SHARED_WORDS, _MAX_SHORT_WORD = 1 / 3, 3
@@ -86,7 +86,7 @@ def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResul
     dropped: list[DroppedResult] = []
     for result in results:
         containing = find_containing_result(result, kept)
-        if containing is not None and not _is_preferred(result, containing):
+        if containing is not None and not _is_shown_instead_of(result, containing):
             dropped.append(DroppedResult(result, "duplicate", containing.memory.id))
             continue
         outdone = [containing] if containing else [one for one in kept if _says_more_than(result, one)]
@@ -99,11 +99,11 @@ def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResul
 
 def find_containing_result(result: SearchResult, others: Sequence[SearchResult]) -> SearchResult | None:
     """The first of the others that says all that this result says, alone or together with others."""
-    gist = _shown_gist(result)
-    containing = next((one for one in others if contains(_shown_gist(one), gist)), None)
-    if containing is None and len(gist.sentences) > 1:
-        parts = [one for one in others if not gist.keys.isdisjoint(_shown_gist(one).keys)]
-        if contains(join_gists([_shown_gist(one) for one in parts]), gist):
+    shown = _comparable_shown_text(result)
+    containing = next((one for one in others if says_all_of(_comparable_shown_text(one), shown)), None)
+    if containing is None and len(shown.sentences) > 1:
+        parts = [one for one in others if not shown.keys.isdisjoint(_comparable_shown_text(one).keys)]
+        if says_all_of(join_comparable_texts([_comparable_shown_text(one) for one in parts]), shown):
             return parts[0]
     return containing
 
@@ -115,7 +115,7 @@ def find_results_repeating_context(
     words = frozenset().union(*map(_word_beginnings, map(_shown_text, known)))
     found: dict[str, SearchResult] = {}
     for result in fresh:
-        # Reading the gist of every candidate would take longer than all other stages but the reader's.
+        # Preparing every candidate would take longer than all other stages but the reader's.
         own = _word_beginnings(_shown_text(result))
         if len(own & words) >= len(own) * _MIN_SHARED_WORDS:
             containing = find_containing_result(result, known)
@@ -133,8 +133,8 @@ def _word_beginnings(text: str) -> frozenset[str]:
     return beginnings | letter_pairs(text)
 
 
-def _shown_gist(result: SearchResult) -> Gist:
-    return read_gist(_shown_text(result))
+def _comparable_shown_text(result: SearchResult) -> ComparableText:
+    return prepare_for_comparison(_shown_text(result))
 
 
 def _shown_text(result: SearchResult) -> str:
@@ -142,9 +142,11 @@ def _shown_text(result: SearchResult) -> str:
     return result.excerpt or result.memory.text
 
 
-def _is_preferred(result: SearchResult, better: SearchResult) -> bool:
+def _is_shown_instead_of(result: SearchResult, better: SearchResult) -> bool:
     """Whether a result is shown instead of a better one that says the same."""
-    if result.score < better.score * _NEAR_TIE or not contains(_shown_gist(result), _shown_gist(better)):
+    if result.score < better.score * _NEAR_TIE or not says_all_of(
+        _comparable_shown_text(result), _comparable_shown_text(better)
+    ):
         return False
     return _trust_and_time(result) > _trust_and_time(better)
 
@@ -153,7 +155,11 @@ def _says_more_than(result: SearchResult, better: SearchResult) -> bool:
     """Whether a result says all that a better one says, and is short and trusted enough to replace it."""
     is_short = len(_shown_text(result)) <= MAX_STATEMENT_CHARACTERS
     is_trusted = _trust_and_time(result)[0] >= _trust_and_time(better)[0]
-    return is_short and is_trusted and contains(_shown_gist(result), _shown_gist(better))
+    return (
+        is_short
+        and is_trusted
+        and says_all_of(_comparable_shown_text(result), _comparable_shown_text(better))
+    )
 
 
 def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:
@@ -165,7 +171,11 @@ def find_containing_texts(texts: Sequence[str]) -> dict[int, set[int]]:
     """By the place of each text that others contain, the places of those others."""
     found: dict[int, set[int]] = {}
     for at, others in enumerate(_find_texts_with_shared_words(texts)):
-        holders = {to for to in others if contains(read_gist(texts[to]), read_gist(texts[at]))}
+        holders = {
+            to
+            for to in others
+            if says_all_of(prepare_for_comparison(texts[to]), prepare_for_comparison(texts[at]))
+        }
         if holders:
             found[at] = holders
     return found

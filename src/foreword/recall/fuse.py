@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
@@ -61,9 +61,9 @@ class Blend:
     nameless: float = 0.5
     """The share of known names that is assumed for a question that names nothing."""
 
-    def probability(self, blend: float, grasp: float = 0.0) -> float:
-        """The probability of relevance at this blend, with a bonus (`grasp`) for how much is known."""
-        return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - grasp))
+    def probability(self, blend: float, bonus: float = 0.0) -> float:
+        """The probability of relevance at this blend, with a bonus for how much of the question is known."""
+        return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - bonus))
 
 
 BLENDS: Mapping[str, Blend] = {
@@ -110,10 +110,10 @@ def fuse(
     """One list of hits, most probable first; `unrelated_cosine` is the encoder's for unrelated texts."""
     span = find_time_asked_about(question, now)
     ranks, scores = _ranks_and_scores_by_item(found, unrelated_cosine)
-    values = _blend_all(found, scores, span, blends)
+    values = _compute_blends(found, scores, span, blends)
     if span is None and (event := find_before_or_after_event(question)) is not None:
         span = _span_before_or_after_event(event, _sort_items(found, _probabilities(found, values, blends)))
-        values = values if span is None else _blend_all(found, scores, span, blends)
+        values = values if span is None else _compute_blends(found, scores, span, blends)
     probabilities = _probabilities(found, values, blends)
     ordered = _sort_items(found, probabilities)
     for item in ordered:
@@ -132,7 +132,7 @@ def fuse(
     ]
 
 
-def _blend_all(
+def _compute_blends(
     found: Findings,
     scores: Mapping[str, Mapping[str, float]],
     span: TimeSpan | None,
@@ -150,9 +150,9 @@ def _probabilities(
 ) -> dict[str, float]:
     """The probability of each item that it is relevant."""
     kinds = {item.kind for item in found.items.values()}
-    grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
+    bonuses = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
     return {
-        item: blends.get(stored.kind, DEFAULT_BLEND).probability(values[item], grasps[stored.kind])
+        item: blends.get(stored.kind, DEFAULT_BLEND).probability(values[item], bonuses[stored.kind])
         for item, stored in found.items.items()
     }
 
@@ -175,14 +175,14 @@ def add_to_blends(
 
     `added` has scores by item id: "blend" is added to the item's blend, the others are put beside it.
     """
-    grasps = {
+    bonuses = {
         kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds_of_hits(hits)
     }
     raised = []
     for hit in hits:
         if (scores := added.get(hit.memory.id)) is not None:
             kind, value = hit.memory.kind, hit.scores["blend"] + scores["blend"]
-            probability = blends.get(kind, DEFAULT_BLEND).probability(value, grasps[kind])
+            probability = blends.get(kind, DEFAULT_BLEND).probability(value, bonuses[kind])
             raised.append(replace(hit, score=probability, scores={**hit.scores, **scores, "blend": value}))
         else:
             raised.append(hit)
@@ -305,16 +305,23 @@ def _add_time_ranks(
             scores[items[place].id].setdefault(clock.name, closeness)
 
 
-def _spaces_without_match(
-    found: Findings, question: str, clocks: Sequence[TimeSpace]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The spaces whose ranks are no match: for items of the time asked for, and for all others.
+class _SpacesWithoutMatch(NamedTuple):
+    """The spaces whose ranks are no match, for items of the time that was asked for, and for all others."""
+
+    of_time_asked_for: frozenset[str]
+    of_other_times: frozenset[str]
+
+
+def _spaces_without_match(found: Findings, question: str, clocks: Sequence[TimeSpace]) -> _SpacesWithoutMatch:
+    """The spaces whose ranks are no match.
 
     A rank by time is a match if the question names a time and the item is of it, or if there was nothing else
     to search by; a rank by neighbours is one if the question asks for relations.
     """
     by_neighbours = frozenset() if asks_for_relation(question) else frozenset({_NEIGHBOUR_SPACE})
-    return by_neighbours, by_neighbours | ({clock.name for clock in clocks} - found.lists.keys())
+    return _SpacesWithoutMatch(
+        by_neighbours, by_neighbours | ({clock.name for clock in clocks} - found.lists.keys())
+    )
 
 
 def _matching_spaces(
@@ -322,11 +329,11 @@ def _matching_spaces(
     ranks: Mapping[str, int],
     scores: Mapping[str, float],
     span: TimeSpan | None,
-    no_match: tuple[frozenset[str], frozenset[str]],
+    no_match: _SpacesWithoutMatch,
 ) -> frozenset[str]:
     """The spaces in which an item matches the question."""
-    inside, outside = no_match
-    others = inside if span is not None and span.contains(item.created_at) else outside
+    is_of_time = span is not None and span.contains(item.created_at)
+    others = no_match.of_time_asked_for if is_of_time else no_match.of_other_times
     # The echo's vector is moved towards the best hits, so that it finds even unrelated ones similar.
     if scores.get("semantic", 0.0) <= UNRELATED_COSINE:
         others = others.union(_MEANING_SPACES)

@@ -37,23 +37,26 @@ def find_contradictions(
     result: SearchResult,
     related: Sequence[RelatedMemory],
     logits: Mapping[str, float],
-    held: Mapping[str, float] | None = None,
+    blends_in_context: Mapping[str, float] | None = None,
 ) -> list[Item]:
     """The later items that are shown after a result since they may not stand in its place; oldest first.
 
-    Each is followed to what replaced it since. `held` has the blends of what was found and is in the context.
+    Each is followed to what replaced it since. `blends_in_context` are those of what was found and is in it.
     """
     older = result.memory
     later = [
         one
         for one in related
         if (_contradicts(one, older) and _is_likely_successor(one, logits, logits.get(older.id)))
-        or (_has_relation_to_older(one, older.id) and _is_held_and_as_near(one, result, logits, held or {}))
+        or (
+            _has_relation_to_older(one, older.id)
+            and _is_in_context_and_as_near(one, result, logits, blends_in_context or {})
+        )
     ]
     later = [
         one
         for one in later
-        if not any(_follows_from_less_trusted(one.memory, other.memory) for other in later)
+        if not any(_was_said_after_by_less_trusted(one.memory, other.memory) for other in later)
     ]
     later.sort(key=_confidence, reverse=True)
     current = {last.id: last for one in later for last in [_last_successor(one.memory, related, logits)]}
@@ -116,7 +119,7 @@ def _contradicts(related: RelatedMemory, older: Item) -> bool:
     return _has_relation_to_older(related, older.id) and not may_replace(related.memory.source, older.source)
 
 
-def _follows_from_less_trusted(item: Item, other: Item) -> bool:
+def _was_said_after_by_less_trusted(item: Item, other: Item) -> bool:
     """Whether an item was said after another in its session by somebody who is trusted less.
 
     An agent mostly confirms there what its user said.
@@ -126,11 +129,14 @@ def _follows_from_less_trusted(item: Item, other: Item) -> bool:
     return TRUSTS.index(item.source.trust) > TRUSTS.index(other.source.trust)
 
 
-def _is_held_and_as_near(
-    related: RelatedMemory, older: SearchResult, logits: Mapping[str, float], held: Mapping[str, float]
+def _is_in_context_and_as_near(
+    related: RelatedMemory,
+    older: SearchResult,
+    logits: Mapping[str, float],
+    blends_in_context: Mapping[str, float],
 ) -> bool:
     """Whether a related memory was not read since the context holds it, and is about as near as the older."""
-    blend = held.get(related.memory.id)
+    blend = blends_in_context.get(related.memory.id)
     if blend is None or related.memory.id in logits:
         return False
     return blend >= _MIN_SHARE_OF_BLEND * older.scores.get("blend", 0.0)

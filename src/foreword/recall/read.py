@@ -86,18 +86,18 @@ def judge_results_with_reader(
     passages = _choose_passages(results, asked, most)
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
     if not is_in_latin_letters(to_english(query.text)):
-        logits = _logits_by_letters(letter_groups(query.text), texts)
+        logits = _logits_by_shared_letters(letter_groups(query.text), texts)
     else:
-        logits = reader.scores(_shorten_question(query.text), texts, _reading_deadline(query))
+        logits = reader.scores(_keep_both_ends(query.text), texts, _reading_deadline(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
     for read, passage in zip(logits, passages, strict=False):
         logit = max(read, _LOGIT_OF_SAME_WORDS) if _has_all_words(passage, asked) else read
         by_item.setdefault(passage.result.memory.id, []).append((logit, passage))
-    judged = [_judge_item(read, len(logits)) for read in by_item.values()]
+    judged = [_judge_by_best_statement(read, len(logits)) for read in by_item.values()]
     return sorted(judged, key=lambda one: (-one.score, -one.memory.created_at.timestamp(), one.memory.id))
 
 
-def _logits_by_letters(asked: frozenset[str], texts: Sequence[str]) -> list[float]:
+def _logits_by_shared_letters(asked: frozenset[str], texts: Sequence[str]) -> list[float]:
     """Stand-ins for the reader's logits, by how many of a question's groups of letters each text shares."""
     most_asked = max(1, min(len(asked), _MAX_GROUPS_ASKED))
     least_share = _MIN_SHARED / max(_MIN_SHARED, most_asked)
@@ -137,29 +137,29 @@ def _choose_passages(results: Sequence[SearchResult], asked: set[str], most: int
 
 def _best_passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
     """The statements of an item that share most with the question; all, if there are few."""
-    statements = split_statements(_drop_file_list(result.memory))
+    statements = split_statements(_text_without_file_list(result.memory))
     if len(statements) <= 1:
-        return [_Passage(result, _drop_file_list(result.memory), is_whole=True)]
+        return [_Passage(result, _text_without_file_list(result.memory), is_whole=True)]
     shared = [len(asked.intersection(content_words(statement))) for statement in statements]
     best = sorted(range(len(statements)), key=lambda at: (-shared[at], at))[:_MAX_STATEMENTS]
     return [_Passage(result, statements[at], is_whole=False) for at in sorted(best)]
 
 
-def _judge_item(read: Sequence[tuple[float, _Passage]], count: int) -> SearchResult:
+def _judge_by_best_statement(logits: Sequence[tuple[float, _Passage]], read_count: int) -> SearchResult:
     """The item with the probability of its best statement, and its best statements as excerpt."""
-    best = max(logit for logit, _ in read)
-    result = read[0][1].result
-    chosen = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
+    best = max(logit for logit, _ in logits)
+    result = logits[0][1].result
+    chosen = [passage for logit, passage in logits if logit >= best - _MAX_LOGITS_BELOW_BEST]
     excerpt = "" if chosen[0].is_whole else " … ".join(passage.statement for passage in chosen)
     return replace(
         result,
-        score=probability_from_logit(best + _doubt_of_document(result), count),
+        score=probability_from_logit(best + _logit_penalty_of_far_document(result), read_count),
         scores={**result.scores, "read": best},
         excerpt=excerpt,
     )
 
 
-def _doubt_of_document(result: SearchResult) -> float:
+def _logit_penalty_of_far_document(result: SearchResult) -> float:
     """What is added to the logit of a document that is far from the question: 0 or less."""
     cosine = result.scores.get("semantic")
     if result.memory.kind != "document" or cosine is None:
@@ -167,20 +167,20 @@ def _doubt_of_document(result: SearchResult) -> float:
     return min(0.0, _LOGITS_PER_COSINE * (cosine - _COSINE_OF_ANSWERS))
 
 
-def probability_from_logit(logit: float, read: int = MAX_READ) -> float:
+def probability_from_logit(logit: float, read_count: int = MAX_READ) -> float:
     """The probability that a statement helps, from the reader's logit and how many were read."""
-    return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET + _OFFSET_PER_E_FOLD * math.log(max(1, read)))))
+    return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET + _OFFSET_PER_E_FOLD * math.log(max(1, read_count)))))
 
 
 # How a candidate is put to the reader ---------------------------------------------------------------------
 
 
-def _drop_file_list(item: Item) -> str:
+def _text_without_file_list(item: Item) -> str:
     """The text of an item; of a commit its message alone, without the list of its files."""
     return item.text.partition("\nfiles: ")[0].rstrip() if item.kind == "commit" else item.text
 
 
-def _shorten_question(question: str) -> str:
+def _keep_both_ends(question: str) -> str:
     """The two ends of a long question: what is asked stands before or after what was pasted."""
     half = _MAX_QUESTION_CHARACTERS // 2
     return question if len(question) <= 2 * half else f"{question[:half]} … {question[-half:]}"

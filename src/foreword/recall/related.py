@@ -65,7 +65,7 @@ def follow_relations(results: Sequence[SearchResult]) -> list[SearchResult]:
     for place, result in enumerate(results):
         on_the_way = {result.memory.id: result}
         for related in result.relationships:
-            origin = on_the_way.get(_other_end(related))
+            origin = on_the_way.get(_origin_id(related))
             if origin is None or places.get(related.memory.id, len(places)) <= place:
                 continue
             found = _linked_result(origin, related)
@@ -135,7 +135,7 @@ def _linked_result(origin: SearchResult, related: RelatedMemory) -> SearchResult
     return SearchResult(related.memory, score, link=link)
 
 
-def _other_end(related: RelatedMemory) -> str:
+def _origin_id(related: RelatedMemory) -> str:
     """The id of the item that a relation leads away from, towards the related one."""
     relation = related.relationship
     return relation.from_id if relation.to_id == related.memory.id else relation.to_id

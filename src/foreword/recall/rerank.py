@@ -52,7 +52,7 @@ def rerank(
     read = readable[:MAX_READ]
     expires = None if query.expires is None else query.expires - _SPARE_SECONDS
     logits = reranker.scores(
-        _shorten_question(query.text),
+        _keep_first_line(query.text),
         [_passage_with_previous_turn(hit.memory, found) for hit in read],
         expires,
     )
@@ -72,7 +72,7 @@ def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:
     return replace(hit, scores=scores, score=opinion.curve.probability(blend))
 
 
-def _shorten_question(question: str) -> str:
+def _keep_first_line(question: str) -> str:
     """The first line of a long question: the rest would leave no room for the text it is compared with."""
     first = question.strip().partition("\n")[0]
     return first if len(question) > _LONG_QUESTION_CHARACTERS and first else question

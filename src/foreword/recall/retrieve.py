@@ -102,7 +102,7 @@ def _wait_for_late_spaces() -> None:
         thread.join(max(0.0, until - time.monotonic()))
 
 
-def find_by_words(store: Store, workspace: str, words: str) -> list[Item]:
+def find_items_with_all_words(store: Store, workspace: str, words: str) -> list[Item]:
     """Every item that has all the words: in its text, in what surrounds it or in the values of its metadata.
 
     Reads all items of the workspace; ValidationError if there is no word to look for.
@@ -110,9 +110,10 @@ def find_by_words(store: Store, workspace: str, words: str) -> list[Item]:
     wanted = content_words(words)
     if not wanted:
         raise ValidationError(f"{words!r} has no word to look for")
-    return [item for item in store.scan(workspace) if has_all_words(_all_words_of_item(item), wanted)]
+    return [item for item in store.scan(workspace) if has_all_words(_searched_text(item), wanted)]
 
 
-def _all_words_of_item(item: Item) -> str:
+def _searched_text(item: Item) -> str:
+    """The text, what surrounds it and the values of the metadata, in which words are looked for."""
     values = (str(value) for value in item.metadata.values())  # not the keys, which are ours
     return "\n".join((item.text, item.about, item.type, *values))

@@ -48,23 +48,23 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Gist:
+class ComparableText:
     """A text prepared for comparison: its sentences with fact words, and the whole of it in lower case."""
 
     sentences: tuple[Sentence, ...]
     words: tuple[FactWord, ...]
-    letters: str
+    plain_text: str
     keys: frozenset[tuple[str, ...]]
 
 
 @lru_cache(maxsize=4096)
-def read_gist(text: str) -> Gist:
-    """The gist of a text; one without fact words is compared letter by letter."""
+def prepare_for_comparison(text: str) -> ComparableText:
+    """The text prepared; one without fact words is compared letter by letter."""
     read = (tuple(fact_words(part)) for part in _split_sentences_and_lines(text[:_MAX_READ_CHARACTERS]))
     sentences = [Sentence(words, tuple(sorted(map(_typo_key, words)))) for words in read if words]
     if rest := _normalise_for_comparison(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
-    return _build_gist(sentences, _normalise_for_comparison(text))
+    return _build_comparable_text(sentences, _normalise_for_comparison(text))
 
 
 def _split_sentences_and_lines(text: str) -> Iterator[str]:
@@ -80,16 +80,18 @@ def _split_sentences_and_lines(text: str) -> Iterator[str]:
             yield part
 
 
-def join_gists(gists: Iterable[Gist]) -> Gist:
-    """The gist of several texts together."""
-    every = list(gists)
-    sentences = [sentence for gist in every for sentence in gist.sentences]
-    return _build_gist(sentences, " ".join(gist.letters for gist in every))
+def join_comparable_texts(texts: Iterable[ComparableText]) -> ComparableText:
+    """Several prepared texts as one."""
+    every = list(texts)
+    sentences = [sentence for text in every for sentence in text.sentences]
+    return _build_comparable_text(sentences, " ".join(text.plain_text for text in every))
 
 
-def _build_gist(sentences: Sequence[Sentence], letters: str) -> Gist:
+def _build_comparable_text(sentences: Sequence[Sentence], plain_text: str) -> ComparableText:
     words = tuple(word for sentence in sentences for word in sentence.words)
-    return Gist(tuple(sentences), words, letters, frozenset(sentence.key for sentence in sentences))
+    return ComparableText(
+        tuple(sentences), words, plain_text, frozenset(sentence.key for sentence in sentences)
+    )
 
 
 def _normalise_for_comparison(text: str) -> str:
@@ -98,16 +100,18 @@ def _normalise_for_comparison(text: str) -> str:
     return folded.rstrip(" .!") or folded
 
 
-def say_the_same(one: str, other: str) -> bool:
+def is_one_contained_in_other(one: str, other: str) -> bool:
     """Whether one of two texts says everything that the other says."""
-    gists = read_gist(one), read_gist(other)
-    return contains(*gists) or contains(*reversed(gists))
+    texts = prepare_for_comparison(one), prepare_for_comparison(other)
+    return says_all_of(*texts) or says_all_of(*reversed(texts))
 
 
-def contains(whole: Gist, part: Gist) -> bool:
+def says_all_of(whole: ComparableText, part: ComparableText) -> bool:
     """Whether a text says everything that another one says, so that showing the other adds nothing."""
-    if whole.letters == part.letters:  # lines may be broken in other places, and sentences end elsewhere
-        return bool(part.letters)
+    if (
+        whole.plain_text == part.plain_text
+    ):  # lines may be broken in other places, and sentences end elsewhere
+        return bool(part.plain_text)
     if not part.sentences or not part.keys <= whole.keys:
         return _has_only_plain_words_more(whole.words, part.words)
     if len(part.words) < _MIN_CONTAINED_WORDS and len(whole.sentences) > len(part.sentences):
@@ -136,7 +140,7 @@ def _sentences_agree(one: Sentence, other: Sentence) -> bool:
     """Whether two sentences say the same."""
     if one.key != other.key or not _have_same_names(one.words, other.words):
         return False
-    words = _undo_slips(one.words, other.words)
+    words = _correct_typos(one.words, other.words)
     return words is not None and _have_same_order(one.words, words)
 
 
@@ -153,15 +157,15 @@ def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, .
 
 def _typo_key(word: FactWord) -> str:
     """A key that a word shares with all words that are one slip of the pen away from it."""
-    return f"{word.key[0]}…{word.key[-2:]}" if _may_be_slip(word) else word.key
+    return f"{word.key[0]}…{word.key[-2:]}" if _may_be_misspelled(word) else word.key
 
 
-def _may_be_slip(word: FactWord) -> bool:
+def _may_be_misspelled(word: FactWord) -> bool:
     """Whether a word is plain and long enough for a slip of the pen to be forgiven."""
     return word.is_plain and len(word.key) >= _MIN_SLIP_LETTERS - 1
 
 
-def _undo_slips(
+def _correct_typos(
     words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]
 ) -> tuple[FactWord, ...] | None:
     """The other words, each slip corrected to what the first words have; None where more differs."""
@@ -202,7 +206,9 @@ def _have_same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, .
     keys, other_keys = [word.key for word in words], [word.key for word in other_words]
     if keys == other_keys:
         return True
-    if sorted(keys) != sorted(other_keys) or _sorted_links(words) != _sorted_links(other_words):
+    if sorted(keys) != sorted(other_keys) or _sorted_prepositions_and_denials(
+        words
+    ) != _sorted_prepositions_and_denials(other_words):
         return False
     start = next(at for at in range(len(keys)) if keys[at] != other_keys[at])
     end = next(at for at in range(len(keys), 0, -1) if keys[at - 1] != other_keys[at - 1])
@@ -217,6 +223,6 @@ def _have_same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, .
     )
 
 
-def _sorted_links(words: tuple[FactWord, ...]) -> list[tuple[str, str]]:
+def _sorted_prepositions_and_denials(words: tuple[FactWord, ...]) -> list[tuple[str, str]]:
     """Each preposition and denial with the word that it belongs to, sorted."""
     return sorted((word.link, word.key) for word in words if word.link)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.folder.file_items import MARK
 from foreword.compose.code import MAX_LINES, format_code, format_commit, format_path_and_name
-from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_beside, relate
+from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_worth_telling, relate
 from foreword.recall.code_roles import find_code_not_asked_for
 from foreword.types import DroppedResult
 
@@ -69,7 +69,7 @@ def put_back_code_above(floor: float) -> Stage[Any]:
         if not draft.aside:
             return draft
         best_read = max((result.score for result in draft.results), default=0.0)
-        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_beside(best_read))
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_worth_telling(best_read))
         near = [result for result in draft.aside if result.score >= least]
         kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
         low = [result for result in draft.aside if result.score < floor]
@@ -94,7 +94,7 @@ def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
         code = [result for result in draft.results if result.memory.kind == "code"]
         code.sort(key=lambda result: -result.score)
         excerpts = {
-            result.memory.id: _format_code_lines(result, draft.query.text, place)
+            result.memory.id: _format_code_marking_change(result, draft.query.text, place)
             if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
             else format_path_and_name(result.memory)
             for place, result in enumerate(code)
@@ -110,7 +110,7 @@ def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
     return choose_lines
 
 
-def _format_code_lines(result: SearchResult, question: str, place: int) -> str:
+def _format_code_marking_change(result: SearchResult, question: str, place: int) -> str:
     """The lines of a piece of code, fewer if it is not the best; marked if its file has changed."""
     item = result.memory
     changed = item.text.startswith(MARK)

@@ -73,7 +73,7 @@ def tell_progress(draft: SearchDraft) -> SearchDraft:
 def _drop_what_is_not_asked_for(draft: SearchDraft, question: ProgressQuestion) -> SearchDraft:
     """The draft without those results of the search, and that code, which the question does not ask for."""
     found = (*draft.results, *draft.aside)
-    open_ids = _find_open_ids(draft) if question.asked == "left" and question.subject else frozenset()
+    open_ids = _find_ids_left_open(draft) if question.asked == "left" and question.subject else frozenset()
     fitting = {r.memory.id for r in found if _may_accompany_answers(r, question)} | open_ids
     detail = f"the prompt asks {_MEANINGS[question.asked]}"
     left_out = [DroppedResult(r, "no answer", detail) for r in found if r.memory.id not in fitting]
@@ -82,7 +82,7 @@ def _drop_what_is_not_asked_for(draft: SearchDraft, question: ProgressQuestion) 
     return replace(draft, aside=code).keep(kept, left_out)
 
 
-def _find_open_ids(draft: SearchDraft) -> frozenset[str]:
+def _find_ids_left_open(draft: SearchDraft) -> frozenset[str]:
     """The ids of the items that leave something open: the search may have found one by its meaning."""
     return frozenset(end.item.id for end in list_open_ends(draft.kit.store, draft.query.workspace))
 

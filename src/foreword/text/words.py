@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
 _WORD, _WORD_CHARACTER = re.compile(r"[^\W_]+"), re.compile(r"\w")
 # Every letter of ASCII in lower case, every digit, and a blank for everything else.
@@ -21,6 +22,9 @@ _KANA = re.compile("[\u3041-\u30ff]")
 
 _MIN_STEM, _MAX_ENDING = 4, 2
 """A word of at least this many letters also matches with an ending, of at most this many letters."""
+
+_MIN_SHARE_OF_WORDS = 0.6
+"""Texts share most words if this share of the words of the shorter one is in the other."""
 
 
 _LETTER, _LATIN = re.compile(r"[^\W\d_]"), re.compile("[A-Za-zªºÀ-ɏḀ-ỿ]")
@@ -59,6 +63,15 @@ _STOPWORDS = (
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
 """Frequent words that do not show the subject of a sentence."""
+
+_MIN_STOPWORD_SHARE = 0.25
+"""At least this share of the words of an English text are stop words."""
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is English: whether enough of its words are English stop words."""
+    every = split_words(text)
+    return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
 
 
 def content_words(text: str) -> tuple[str, ...]:
@@ -123,3 +136,9 @@ def _has_word_with_ending(word: str, text_words: set[str], folded: str) -> bool:
     if not word.isascii():
         return word in folded
     return any(other.startswith(word) and len(other) <= len(word) + _MAX_ENDING for other in text_words)
+
+
+def share_most_words(words: AbstractSet[str], other_words: AbstractSet[str]) -> bool:
+    """Whether most of the words of the one with fewer words are in the other; never if the first has none."""
+    fewest = min(len(words), len(other_words))
+    return bool(words) and len(words & other_words) >= _MIN_SHARE_OF_WORDS * fewest

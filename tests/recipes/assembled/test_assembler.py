@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foreword import ContextAssembler
 from foreword.assembled import ContextItem, EngineSearcher
-from foreword.compose.assembled import context_item
+from foreword.compose.assembled import make_context_item
 from foreword.errors import (
     ContextAssemblyError,
     InvalidContextTypeError,
@@ -342,7 +342,7 @@ def given_items(engine, clock):
 
 def thing(kind, name, relevance, text=None, **held):
     words = text if text is not None else f"{name} says something of its own about {name * 3}"
-    return context_item(SearchResult(Item(words, "shop", kind=kind, id=name, metadata=held), relevance))
+    return make_context_item(SearchResult(Item(words, "shop", kind=kind, id=name, metadata=held), relevance))
 
 
 def ids(context):

@@ -14,7 +14,7 @@ import pytest
 
 from foreword import ContextAssembler
 from foreword.assembled import EngineSearcher
-from foreword.compose.assembled import context_item, format_item
+from foreword.compose.assembled import format_item, make_context_item
 from foreword.compose.assembly import premortem_footer
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
@@ -122,7 +122,7 @@ def test_the_format_of_a_value():
 )
 def test_the_metadata_of_experiences_and_values(kind, names):
     """**Metadata**: the names that each source's items have."""
-    item = context_item(SearchResult(item_of(kind, "x", **STORY), 0.5))
+    item = make_context_item(SearchResult(item_of(kind, "x", **STORY), 0.5))
     assert names <= set(item.metadata)
     assert item.source == kind
 
@@ -141,7 +141,7 @@ def test_recency_bonus(clock):
 
     def weight_at(at):
         memory = Item("x", "shop", kind="experience", created_at=at)
-        return weigh_item(context_item(SearchResult(memory, 0.5)), clock())
+        return weigh_item(make_context_item(SearchResult(memory, 0.5)), clock())
 
     new, old = weight_at(clock()), weight_at(clock.now.replace(year=clock.now.year - 1))
     assert old < new <= 1.1 * old

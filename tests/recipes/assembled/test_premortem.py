@@ -9,7 +9,7 @@ import pytest
 
 from foreword import ContextAssembler
 from foreword.assembled import EngineSearcher
-from foreword.compose.assembled import ContextItem, context_item
+from foreword.compose.assembled import ContextItem, make_context_item
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
@@ -216,7 +216,7 @@ def test_a_receipt_is_kept(engine, shop_searcher):
 
 def story(name, status="falsified"):
     held = {"experience": name, "outcome": {"status": status, "result": "x"}, "goal": name}
-    return context_item(
+    return make_context_item(
         SearchResult(Item(name, "shop", kind="experience", id=f"i-{name}", metadata=held), 0.5, 0.5)
     )
 

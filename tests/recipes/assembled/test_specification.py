@@ -16,8 +16,8 @@ import pytest
 
 from foreword import ContextAssembler
 from foreword.assembled import ContextAssemblyError, ContextItem, FormattedContext, InvalidContextTypeError
-from foreword.compose.assembled import context_item
-from foreword.compose.assembly import MAX_ITEM_FRACTION, WEIGHTS, divide_tokens, max_item_tokens
+from foreword.compose.assembled import make_context_item
+from foreword.compose.assembly import MAX_ITEM_FRACTION, WEIGHTS, divide_tokens_among_sources, max_item_tokens
 from foreword.recipes.assembled.assembler import TYPES
 from foreword.recipes.assembled.stages import weigh_item
 from foreword.text.tokens import TiktokenTokenizer
@@ -37,7 +37,7 @@ def found(kind, text="words", relevance=0.5, name="x", source=None, **held):
         metadata=held,
         **({"source": source} if source else {}),
     )
-    return context_item(SearchResult(item, relevance))
+    return make_context_item(SearchResult(item, relevance))
 
 
 class Handed:
@@ -272,7 +272,7 @@ def test_tokens_are_divided_by_the_documents_weights():
     """«WEIGHT = {"experiences": 3, "code": 2, "commits": 2, "values": 1, "memories": 1}», by weight"""
     five = {name: WEIGHTS[name] for name in ("experience", "code", "commit", "value", "memory")}
     assert list(five.values()) == [3, 2, 2, 1, 1]
-    given = divide_tokens(five, {name: [90] * 50 for name in five}, 900)
+    given = divide_tokens_among_sources(five, {name: [90] * 50 for name in five}, 900)
     assert given == pytest.approx({name: 100 * number for name, number in five.items()})
 
 

@@ -9,7 +9,7 @@ import pytest
 from foreword.capture.agent import AgentEvent
 from foreword.knowledge.open_ends import list_open_ends
 from foreword.recipes.coding.companion import Companion
-from foreword.recipes.coding.repeats import says_same
+from foreword.recipes.coding.repeats import have_same_wording
 from foreword.store.base import Amend, Delete
 from foreword.types import Filters
 
@@ -145,12 +145,12 @@ def test_an_event_that_arrives_late_is_compared_with_what_was_before_it(engine, 
 
 def test_outputs_that_differ_in_times_alone_are_the_same_only_if_compared_loosely():
     one, two = "[12:00:01] 42 passed in 3.21s", "[12:07:44] 42 passed in 4.02s"
-    assert says_same(one, two, loosely=True)
-    assert not says_same(one, two)
+    assert have_same_wording(one, two, loosely=True)
+    assert not have_same_wording(one, two)
 
 
 @pytest.mark.parametrize(
     ("one", "two"), [("timeout of 30 s", "timeout of 60 s"), ("if a < b", "if a > b"), ("port 80", "port 81")]
 )
 def test_a_small_difference_is_a_difference(one, two):
-    assert not says_same(one, two)
+    assert not have_same_wording(one, two)

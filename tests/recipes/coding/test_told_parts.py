@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from foreword.capture.agent import AgentEvent
-from foreword.recipes.coding.told_parts import ToldParts, has_told
+from foreword.recipes.coding.told_parts import ToldParts, was_told_before
 
 NAME = "test_refund_of_a_voucher"
 QUESTION = "Which test of the voucher refund failed yesterday?"
@@ -73,10 +73,10 @@ def test_a_brief_of_a_few_words_leaves_the_rest_to_be_told(engine, folder, tell)
 
 def test_words_were_told_if_each_statement_was():
     told = {"a": ("Open: the heron ending.", "The map is built")}
-    assert has_told(told, "a", "the map is built … The heron ending.")
-    assert not has_told(told, "a", "The map is built … The lamps are renamed.")
-    assert not has_told(told, "b", "The map is built")
-    assert not has_told({}, "a", "")
+    assert was_told_before(told, "a", "the map is built … The heron ending.")
+    assert not was_told_before(told, "a", "The map is built … The lamps are renamed.")
+    assert not was_told_before(told, "b", "The map is built")
+    assert not was_told_before({}, "a", "")
 
 
 def test_parts_are_of_one_context_of_one_workspace():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreword import Document, KnowledgeBase, Session, Turn
 from foreword.dialogue import find_addition
 from foreword.errors import ValidationError
-from foreword.recipes.dialogue.sent_turns import new_turns, turns_before
+from foreword.recipes.dialogue.sent_turns import find_new_turns, find_stored_turns_before
 
 QUESTION = "Where is the storage key of the Lighthouse shop?"
 KEY = "The storage key of the Lighthouse shop is under the blue flowerpot."
@@ -82,25 +82,25 @@ TALK = said(["hello", "hi", "yes", "good", "what?", "this", "yes", "fine"])
 def test_after_the_whole_conversation_or_its_end_only_what_follows_is_new():
     more = said(["yes"])
     for start in range(0, len(TALK), 2):
-        assert new_turns(TALK, [*TALK[start:], *more]) == more
+        assert find_new_turns(TALK, [*TALK[start:], *more]) == more
 
 
 def test_an_answer_given_again_is_not_new_but_what_follows_it_is():
-    assert new_turns(TALK, TALK[:-1]) == []
+    assert find_new_turns(TALK, TALK[:-1]) == []
     again = [*TALK[:-1], Turn("other", "assistant"), Turn("thanks")]
-    assert [turn.text for turn in new_turns(TALK, again)] == ["other", "thanks"]
+    assert [turn.text for turn in find_new_turns(TALK, again)] == ["other", "thanks"]
 
 
 def test_an_own_summary_before_the_end_is_not_taken_for_a_turn_of_the_talk():
     sent = [Turn("So far: they said hello."), *TALK[4:], Turn("bye")]
-    assert [turn.text for turn in new_turns(TALK, sent)] == ["bye"]
+    assert [turn.text for turn in find_new_turns(TALK, sent)] == ["bye"]
 
 
 @given(st.lists(st.sampled_from(["yes", "no", "ok", "why?", "plum"]), max_size=14))
 def test_a_conversation_sent_turn_by_turn_is_kept_exactly_once(words):
     talk, kept = said(words), []
     for end in range(1, len(talk) + 1):
-        kept += new_turns(kept, talk[:end])
+        kept += find_new_turns(kept, talk[:end])
     assert kept == talk
 
 
@@ -113,23 +113,25 @@ def texts(turns):
 
 def test_nothing_is_earlier_than_messages_that_begin_where_the_conversation_does():
     for end in range(1, len(TALK) + 1):
-        assert turns_before(TALK, TALK[:end]) == []
-        assert turns_before(TALK, [*TALK[:end], Turn("edited")]) == []
-    assert turns_before(TALK, [Turn("Be kind.", "system"), *TALK[:3]]) == []
+        assert find_stored_turns_before(TALK, TALK[:end]) == []
+        assert find_stored_turns_before(TALK, [*TALK[:end], Turn("edited")]) == []
+    assert find_stored_turns_before(TALK, [Turn("Be kind.", "system"), *TALK[:3]]) == []
 
 
 def test_what_was_said_before_the_end_that_is_sent_is_earlier():
     for start in range(1, len(TALK)):
         sent = [*TALK[start:], Turn("bye")]
-        assert turns_before(TALK, sent) == TALK[:start]
-        assert turns_before(TALK, [Turn("So far: they said hello."), *sent]) == TALK[:start]
+        assert find_stored_turns_before(TALK, sent) == TALK[:start]
+        assert find_stored_turns_before(TALK, [Turn("So far: they said hello."), *sent]) == TALK[:start]
 
 
 def test_an_edited_or_repeated_message_takes_back_what_was_stored_after_it():
-    assert texts(turns_before(TALK, [*TALK[2:4], Turn("who?")])) == ["hello", "hi"]
-    assert texts(turns_before(TALK, TALK[4:5])) == texts(TALK)  # asked alone, it may be asked anew
-    assert texts(turns_before(TALK, TALK[6:7])) == texts(TALK[:6])  # the last one is asked again
-    assert turns_before(TALK, [Turn("something new")]) == TALK
+    assert texts(find_stored_turns_before(TALK, [*TALK[2:4], Turn("who?")])) == ["hello", "hi"]
+    assert texts(find_stored_turns_before(TALK, TALK[4:5])) == texts(
+        TALK
+    )  # asked alone, it may be asked anew
+    assert texts(find_stored_turns_before(TALK, TALK[6:7])) == texts(TALK[:6])  # the last one is asked again
+    assert find_stored_turns_before(TALK, [Turn("something new")]) == TALK
 
 
 def test_what_the_messages_no_longer_say_is_not_told_in_any_way(engine):
@@ -158,5 +160,5 @@ def test_what_a_user_says_again_is_not_told_to_them_from_elsewhere(engine):
 def test_what_is_earlier_is_a_beginning_of_what_is_stored(words, data):
     stored = said(words)
     sent = said(data.draw(st.lists(st.sampled_from(["yes", "no", "ok", "new"]), max_size=6)))
-    earlier = turns_before(stored, sent)
+    earlier = find_stored_turns_before(stored, sent)
     assert earlier == stored[: len(earlier)]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from foreword import Session, Turn, inject_context
 from foreword.compose.content_parts import (
     anthropic_image_tokens,
-    image_tokens,
+    estimate_image_tokens,
     openai_image_tokens,
     parts_text,
     read_image,
@@ -107,13 +107,13 @@ def test_a_query_whose_images_are_too_large_for_the_window_is_refused(session):
 def test_images_cost_what_the_providers_document(size, openai, anthropic):
     image = read_image(openai_image(*size))
     assert (openai_image_tokens(image), anthropic_image_tokens(image)) == (openai, anthropic)
-    assert image_tokens(image) == max(openai, anthropic)
+    assert estimate_image_tokens(image) == max(openai, anthropic)
 
 
 def test_low_detail_costs_85_tokens_at_openai_and_an_address_counts_as_the_largest():
     assert openai_image_tokens(read_image(openai_image(4000, 3000, detail="low"))) == 85
     address = read_image({"type": "image_url", "image_url": {"url": "https://x.example/cake.png"}})
-    assert image_tokens(address) == 1600
+    assert estimate_image_tokens(address) == 1600
 
 
 @pytest.mark.parametrize(

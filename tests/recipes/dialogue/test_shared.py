@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from foreword import Session, Turn
-from foreword.recipes.dialogue.shared import SharedByEngine
+from foreword.recipes.dialogue.shared import PerEngineCache
 
 
 class Engine:
@@ -13,25 +13,25 @@ class Engine:
 
 
 def test_a_value_is_made_once_for_an_engine_and_a_key():
-    shared, engine, made = SharedByEngine(2), Engine(), []
+    shared, engine, made = PerEngineCache(2), Engine(), []
     for key in ("a", "b", "a"):
-        shared.get(engine, key, lambda: made.append(1) or object())
-    shared.get(Engine(), "a", lambda: made.append(1) or object())
+        shared.get_or_make(engine, key, lambda: made.append(1) or object())
+    shared.get_or_make(Engine(), "a", lambda: made.append(1) or object())
     assert len(made) == 3
 
 
 def test_what_was_unused_for_longest_goes_first():
-    shared, engine = SharedByEngine(2), Engine()
-    first = {key: shared.get(engine, key, object) for key in ("a", "b")}
-    assert shared.get(engine, "a", object) is first["a"]
-    shared.get(engine, "c", object)
-    assert shared.get(engine, "a", object) is first["a"]
-    assert shared.get(engine, "b", object) is not first["b"]
+    shared, engine = PerEngineCache(2), Engine()
+    first = {key: shared.get_or_make(engine, key, object) for key in ("a", "b")}
+    assert shared.get_or_make(engine, "a", object) is first["a"]
+    shared.get_or_make(engine, "c", object)
+    assert shared.get_or_make(engine, "a", object) is first["a"]
+    assert shared.get_or_make(engine, "b", object) is not first["b"]
 
 
 def test_nothing_is_kept_of_an_engine_that_is_gone():
-    shared, engine = SharedByEngine(2), Engine()
-    shared.get(engine, "a", object)
+    shared, engine = PerEngineCache(2), Engine()
+    shared.get_or_make(engine, "a", object)
     del engine
     gc.collect()
     assert not shared._values

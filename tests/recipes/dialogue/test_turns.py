@@ -65,7 +65,7 @@ def test_as_much_forgotten_as_kept_is_noticed(engine, conversation, keep):
 def test_ids_that_are_not_known_yet_are_looked_for(conversation, engine, keep):
     keep("one")
     [item] = engine.store.scan("bakery")
-    turn, nobody = conversation.find([item.id, "nobody"])
+    turn, nobody = conversation.find_by_ids([item.id, "nobody"])
     assert (turn.text, nobody) == ("one", None)
 
 

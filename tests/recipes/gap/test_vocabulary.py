@@ -6,7 +6,7 @@ from foreword.recipes.gap.vocabulary import (
     group_of_word,
     remove_quotations,
     remove_quoted_terms,
-    split_sentences,
+    split_sentences_and_clauses,
     stem,
     text_similarity,
     word_prefixes,
@@ -32,7 +32,7 @@ def test_what_a_text_quotes_is_removed():
     )
     assert "?" not in remove_quotations(text)
     assert "don't forget" in remove_quotations(text)
-    assert split_sentences("One. Two? Three") == ["One.", "Two?", "Three"]
+    assert split_sentences_and_clauses("One. Two? Three") == ["One.", "Two?", "Three"]
 
 
 def test_names_and_terms_in_marks_stay_when_quotations_are_removed():

@@ -28,7 +28,7 @@ from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection, milliseconds_since
 from foreword.recipes.gap.payload import clear_closed_gaps, contexts_in_payload, merge_payloads
-from foreword.recipes.gap.stages import content_hash, payload_text
+from foreword.recipes.gap.stages import normalised_content_hash, payload_text
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import (
     HANDOFF_CONTEXT,
@@ -118,7 +118,7 @@ def injected_text(state: object, key: str | None = None) -> str:
     keys = (INJECTED_CONTEXT, HANDOFF_CONTEXT) if key is None else (key,)
     contexts = [context for name in keys for context in contexts_in_payload(get_value(state, name))]
     return payload_text(
-        list({content_hash(str(context.get("content"))): context for context in contexts}.values())
+        list({normalised_content_hash(str(context.get("content"))): context for context in contexts}.values())
     )
 
 

@@ -20,7 +20,7 @@ from foreword.compose.compress import (
     summarise_older,
     tidy_turns,
 )
-from foreword.compose.entity_context import EntityContextFormatter, without_details
+from foreword.compose.entity_context import EntityContextFormatter, drop_entity_details
 from foreword.compose.formatted_history import history_text
 from foreword.compose.knowledge_chunk import format_chunk
 from foreword.compose.prompt import ContextContent, prompt_tokens
@@ -233,7 +233,7 @@ class MettaConversation:
 
     def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
         """The entities with only their names and types."""
-        return [without_details(entity, self.session.tokenizer) for entity in entities]
+        return [drop_entity_details(entity, self.session.tokenizer) for entity in entities]
 
     def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], limit: int) -> Sequence[KnowledgeChunk]:
         """The best chunks, at most `limit`."""

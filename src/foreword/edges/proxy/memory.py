@@ -18,7 +18,7 @@ from foreword.capture.redact import redact
 from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import StorePaused
 from foreword.recipes.dialogue.addition import find_addition
-from foreword.recipes.dialogue.sent_turns import new_turns, turn_key
+from foreword.recipes.dialogue.sent_turns import find_new_turns, turn_key
 from foreword.recipes.dialogue.session import Session
 from foreword.text.frame import remove_frames
 
@@ -89,7 +89,7 @@ class ProxyMemory:
         if not asker.is_known or not self._capture:
             return
         session = self._open_session(asker)
-        said = new_turns(session.state.turns, clean_turns(turns))
+        said = find_new_turns(session.state.turns, clean_turns(turns))
         last = max((at for at, turn in enumerate(said) if turn.role == "user"), default=-1)
         said = [
             replace(turn, user=asker.user) if at == last and turn.name else turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.content_parts import images_tokens
+from foreword.compose.content_parts import count_image_tokens
 
 if TYPE_CHECKING:
     from foreword.edges.proxy.apis import Api, Body
@@ -46,7 +46,7 @@ def room_for_context(
     """How many tokens a context may have, at most `max_tokens`; 0 if the request leaves no room."""
     size = window or find_model_window(str(body.get("model") or ""))
     answer = api.max_answer_tokens(body) or min(_DEFAULT_ANSWER_TOKENS, size // 4)
-    images = sum(images_tokens(turn.parts) for turn in turns)
+    images = sum(count_image_tokens(turn.parts) for turn in turns)
     left = size - answer - images - _TOKENS_A_MESSAGE * len(turns)
     words = "\n".join(_list_texts(body))
     if left - len(words) // _CHARACTERS_A_TOKEN >= max_tokens:

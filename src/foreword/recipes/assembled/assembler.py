@@ -23,7 +23,7 @@ from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, check_fraction, check_text, check_whole_number
 from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
-from foreword.recipes.assembled.sources import OwnRecords, Records
+from foreword.recipes.assembled.sources import InMemoryRecords, Records
 from foreword.recipes.assembled.stages import (
     AssembledDraft,
     Plan,
@@ -79,7 +79,9 @@ class ContextAssembler:
         if not timeout > 0:
             raise ValidationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         self._searcher = searcher
-        self._records = searcher if isinstance(searcher, Records) else OwnRecords(type(searcher).__name__)
+        self._records = (
+            searcher if isinstance(searcher, Records) else InMemoryRecords(type(searcher).__name__)
+        )
         self._timeout = timeout
         self._floors = FLOORS if floor is None else dict.fromkeys(FLOORS, check_fraction("floor", floor))
 

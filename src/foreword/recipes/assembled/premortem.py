@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from foreword.compose.assembled import format_as_warning
 from foreword.compose.assembly import Layout, premortem_footer
-from foreword.knowledge.precedents import PRECEDENT_FLOOR, value_comes_from
+from foreword.knowledge.precedents import PRECEDENT_FLOOR
+from foreword.knowledge.values import is_value_drawn_from
 from foreword.pipeline import FLOOR
 from foreword.recipes.assembled.stages import Plan, items_by_id, require_result
 
@@ -104,7 +105,7 @@ def plan_premortem(
     """The plan of a premortem: each experience once, in one section, with a hard limit."""
     lists = {
         **lists,
-        PRINCIPLES: [_lift_value_if_related(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
+        PRINCIPLES: [_adjust_value_relevance(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
     }
     if has_failure:
         nearest = sorted(lists.get(PRECEDENTS, ()), key=lambda item: -item.relevance)
@@ -118,7 +119,7 @@ def plan_premortem(
     return Plan(items_by_id(item for _, item in turns), sections, layout, floors, hard=True)
 
 
-def _lift_value_if_related(
+def _adjust_value_relevance(
     value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str
 ) -> ContextItem:
     """A value, raised to the floor if it was drawn from a precedent or from experiences of the domain.
@@ -135,7 +136,7 @@ def _lift_value_if_related(
     domains = facts.get("domains")
     counts = domains if isinstance(domains, dict) and PRECEDENTS not in lists else {}
     share = counts.get(domain, 0) / max(1, sum(counts.values()))
-    if not value_comes_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
+    if not is_value_drawn_from(facts, precedent_ids) and share < _MIN_DOMAIN_SHARE:
         return value
     score = max(result.score, FLOOR)
     return replace(value, relevance=max(value.relevance, score), result=replace(result, score=score))

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import SourceItems, context_item, item_facts
+from foreword.compose.assembled import SourceItems, item_facts, make_context_item
 from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.knowledge.experiences import Experiences
@@ -85,7 +85,7 @@ class EngineSearcher:
         self, query: str, limit: int = 10, language: str | None = None, unit_type: str | None = None
     ) -> SourceItems:
         """Functions, classes and methods; of one language or one type of unit, if it is named."""
-        fits = _facts_filter(language=language, unit_type=unit_type)
+        fits = _make_facts_filter(language=language, unit_type=unit_type)
         return await asyncio.to_thread(self._search, query, "code", limit, fits)
 
     async def search_experiences(
@@ -108,8 +108,8 @@ class EngineSearcher:
         if self._experiences is not None and (axis != "full" or any(wanted.values())):
             check_whole_number("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
-            return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
-        fits_facts = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
+            return SourceItems(map(make_context_item, await asyncio.to_thread(ask, **wanted)))
+        fits_facts = _make_facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
         fits = partial(_is_usable_experience, axis=axis, fits_facts=fits_facts)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
@@ -118,11 +118,11 @@ class EngineSearcher:
         check_whole_number("limit", limit, 1, MAX_LIMIT)
         experiences = self._experiences or Experiences(self._engine)
         ask = partial(find_precedents, self._engine, experiences, self.workspace, failure, limit)
-        return SourceItems(map(context_item, await asyncio.to_thread(ask)))
+        return SourceItems(map(make_context_item, await asyncio.to_thread(ask)))
 
     async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> SourceItems:
         """What experience has taught; from one axis, if it is named."""
-        return await asyncio.to_thread(self._search, query, "value", limit, _facts_filter(axis=axis))
+        return await asyncio.to_thread(self._search, query, "value", limit, _make_facts_filter(axis=axis))
 
     async def search_commits(
         self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
@@ -133,7 +133,9 @@ class EngineSearcher:
 
     async def search_documents(self, query: str, limit: int = 10, path: str | None = None) -> SourceItems:
         """Sections of documents; of one file, if it is named by its path as shown."""
-        return await asyncio.to_thread(self._search, query, "document", limit, _facts_filter(file_path=path))
+        return await asyncio.to_thread(
+            self._search, query, "document", limit, _make_facts_filter(file_path=path)
+        )
 
     # For the assembler
 
@@ -181,11 +183,11 @@ class EngineSearcher:
         over = fitting[limit : limit + pipeline.MAX_NEAR_MISSES]
         gone += [DroppedResult(result, "over limit", f"limit {limit}") for result in over]
         notes = tuple(note for note in draft.notes if note.part != "limit")  # `over` lists these results
-        return SourceItems(map(context_item, fitting[:limit]), tuple(gone), notes)
+        return SourceItems(map(make_context_item, fitting[:limit]), tuple(gone), notes)
 
     def _run_search(self, draft: SearchDraft) -> SearchDraft:
         """The draft after a search whose relevances can be compared across sources."""
-        kit = replace(draft.kit, blends=_blends_on_one_scale(draft.kit.blends))
+        kit = replace(draft.kit, blends=_use_memory_curve_for_commits(draft.kit.blends))
         if self._options.lane == "fast":
             return pipeline.run(
                 replace(draft, kit=kit), (*SEARCH, drop_superseded, lower_code_without_definitions)
@@ -200,7 +202,7 @@ class EngineSearcher:
         return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
 
 
-def _blends_on_one_scale(blends: Mapping[str, Blend]) -> Mapping[str, Blend]:
+def _use_memory_curve_for_commits(blends: Mapping[str, Blend]) -> Mapping[str, Blend]:
     """The blends, with the probability curve of memories used for commits, too.
 
     The curve of commits was fitted to whole reports of defects, which share far more with the message of the
@@ -271,7 +273,7 @@ def _count_found(draft: SearchDraft) -> int:
     return len(draft.results) + sum(dropped.reason == "superseded" for dropped in draft.dropped)
 
 
-def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
+def _make_facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
     """A filter for items whose facts have these values, in any case; None if none is wanted."""
     named_facts = {key: value.casefold() for key, value in wanted.items() if value is not None}
     if not named_facts:

@@ -2,7 +2,7 @@
 
 `searcher.EngineSearcher` is the one that ships. Another memory needs the searches and nothing else. If it can
 also store receipts (`Records`), these are stored there; otherwise the assembler itself remembers, as long as
-it lives, what each session was shown (`OwnRecords`).
+it lives, what each session was shown (`InMemoryRecords`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Records(Protocol):
         """Store a receipt, and mark what was injected as shown to its session."""
 
 
-class OwnRecords:
+class InMemoryRecords:
     """The records for a searcher that has none: they remember what each session was shown, in memory."""
 
     def __init__(self, workspace: str) -> None:

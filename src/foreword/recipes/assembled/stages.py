@@ -27,7 +27,7 @@ from foreword.compose.assembled import (
 )
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
-from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, within_share
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, mark_portions_within_share
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
@@ -236,12 +236,12 @@ def word_code(draft: AssembledDraft) -> AssembledDraft:
     ]
     for place, result in enumerate(code):
         has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
-        content = _format_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
+        content = _format_code_marking_change(result.memory, draft.query.text, place if has_lines else None)
         items[result.memory.id] = replace(items[result.memory.id], content=content)
     return replace(draft, plan=replace(draft.current_plan, items=items))
 
 
-def _format_piece_of_code(item: Item, question: str, place: int | None) -> str:
+def _format_code_marking_change(item: Item, question: str, place: int | None) -> str:
     """The lines of a piece of code, or only its name if `place` is None; marked if its file has changed."""
     changed = item.text.startswith(MARK)
     plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
@@ -289,7 +289,9 @@ def _fit_within_share(
         by_relevance = sorted(fitted.pieces, key=lambda piece: -piece.rank)
         portions = [_make_portion(piece, exempt) for piece in by_relevance]
         beyond = [
-            piece.id for piece, fits in zip(by_relevance, within_share(portions), strict=True) if not fits
+            piece.id
+            for piece, fits in zip(by_relevance, mark_portions_within_share(portions), strict=True)
+            if not fits
         ]
         if not beyond:
             return fitted, over

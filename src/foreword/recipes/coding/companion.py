@@ -40,7 +40,7 @@ from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
+from foreword.recipes.coding.learning import ExperienceLearner, describe_teachings, read_event_run
 from foreword.recipes.coding.repeats import is_repeat
 from foreword.recipes.coding.session_context import ENDED, SessionContextProvider
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from foreword.knowledge.session_summary import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.recipes.coding.injection import InjectionResult
-    from foreword.recipes.coding.told_parts import Part
+    from foreword.recipes.coding.told_parts import ToldPart
     from foreword.types import Item, Query, Receipt
 
 _log = get_logger("foreword.companion")
@@ -103,7 +103,7 @@ class Saying:
     receipt: Receipt | None = None
     context: str = ""
     item_ids: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ToldPart, ...] = ()
     failures: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -125,7 +125,7 @@ class Companion:
         self._session_locks = tuple(threading.Lock() for _ in range(_SESSION_LOCKS))
         self._seen_failures = SeenFailures()
         self.experiences = Experiences(engine)
-        self._learning = Learning(engine, self.experiences)
+        self._learning = ExperienceLearner(engine, self.experiences)
         # Shifts are rarer beside an agent than in the data of the curve: only clear ones are reported.
         self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
@@ -256,7 +256,7 @@ class Companion:
 
     def _answer_tool_result(self, event: AgentEvent, workspace: str) -> Saying:
         """The answer after a tool: the experiences its run closed, and a warning at the first failure."""
-        closed = describe_teachings(self._learning.read(event, workspace))
+        closed = describe_teachings(self._learning.read_teachings(event, workspace))
         warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
         return replace(warning, text=text, context=event.context_id) if text else warning

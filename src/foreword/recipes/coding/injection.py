@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from foreword.options import Lane
     from foreword.pipeline import Stage
     from foreword.recipes.coding.stages import Diverges, LastSession, SessionLines, Topics
-    from foreword.recipes.coding.told_parts import Part
+    from foreword.recipes.coding.told_parts import ToldPart
     from foreword.types import Receipt
 
 MAX_RESULTS = 50
@@ -84,7 +84,7 @@ class InjectionResult:
     tokens_used: int
     categories_included: tuple[InjectionCategory, ...]
     receipt: Receipt
-    told_parts: tuple[Part, ...] = ()
+    told_parts: tuple[ToldPart, ...] = ()
 
     @property
     def whole_memories(self) -> tuple[str, ...]:

@@ -65,14 +65,14 @@ class Teaching:
     result: str = ""
 
 
-class Learning:
+class ExperienceLearner:
     """Reads events for what they teach about open experiences, and stores it."""
 
     def __init__(self, engine: Engine, experiences: Experiences) -> None:
         self._engine = engine
         self._experiences = experiences
 
-    def read(self, event: AgentEvent, workspace: str) -> list[Teaching]:
+    def read_teachings(self, event: AgentEvent, workspace: str) -> list[Teaching]:
         """What an event teaches about the open experiences that it may concern; at most one is closed."""
         if not event.name.startswith("PostToolUse"):
             return []
@@ -90,7 +90,7 @@ class Learning:
 
     def store_evidence(self, event: AgentEvent, workspace: str) -> None:
         """Store the evidence of an event, and close the experience that its run has proved."""
-        for one in self.read(event, workspace):
+        for one in self.read_teachings(event, workspace):
             name = one.experience.id
             self._experiences.add_evidence(workspace, name, one.evidence, is_iteration=one.is_iteration)
             if one.proof is not None:

@@ -47,10 +47,10 @@ def _is_standing(item: Item) -> bool:
 def _says_same_from_same_source(last: Item, turn: Item) -> bool:
     if (last.session, last.source) != (turn.session, turn.source):
         return False
-    return says_same(last.text, turn.text, loosely=turn.source.trust in ("tool", "web"))
+    return have_same_wording(last.text, turn.text, loosely=turn.source.trust in ("tool", "web"))
 
 
-def says_same(text: str, other: str, *, loosely: bool = False) -> bool:
+def have_same_wording(text: str, other: str, *, loosely: bool = False) -> bool:
     """Whether two texts are the same but for case and spacing.
 
     With `loosely`, texts that differ only in times, durations and addresses, as outputs do, are the same.

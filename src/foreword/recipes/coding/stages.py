@@ -17,7 +17,7 @@ from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
-from foreword.recipes.coding.told_parts import contains, has_told
+from foreword.recipes.coding.told_parts import tells_whole_text, was_told_before
 from foreword.text.provenance import attribution, is_foreign
 from foreword.text.statements import describe_older_and_later
 from foreword.text.words import content_words
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from foreword.compose.budget import TokenBudget
     from foreword.compose.injection import Alert, FittedSections
     from foreword.pipeline import Stage
-    from foreword.recipes.coding.told_parts import Part
+    from foreword.recipes.coding.told_parts import ToldPart
     from foreword.types import Item, Query, Reason, Source
 
     Diverges = Callable[[Query, str], Alert | None]
@@ -65,7 +65,7 @@ class CodingDraft(SearchDraft):
 
     context: str | None = None
     told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    new_parts: tuple[Part, ...] = ()
+    new_parts: tuple[ToldPart, ...] = ()
     candidates: Mapping[str, InjectionCandidate] = field(default_factory=dict)
     last_session: Item | None = None
     alert: Alert | None = None
@@ -127,7 +127,7 @@ def drop_told_parts(*, brief: bool = False) -> Stage[CodingDraft]:
             one.memory_id
             for one in _list_candidates(draft)
             if one.memory_id not in listed
-            and has_told(draft.told, one.memory_id, ContextFormatter.told_words(one, brief=brief))
+            and was_told_before(draft.told, one.memory_id, ContextFormatter.told_words(one, brief=brief))
         }
         dropped = [DroppedResult(r, "already in context") for r in draft.results if r.memory.id in known]
         return draft.keep([result for result in draft.results if result.memory.id not in known], dropped)
@@ -213,7 +213,7 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
             line.memory_id
             for line in lines
             if line.memory_id in draft.shown_ids
-            or has_told(draft.told, line.memory_id, ContextFormatter.told_words(line))
+            or was_told_before(draft.told, line.memory_id, ContextFormatter.told_words(line))
         }
         fresh = [result for result in results if result.memory.id not in shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in shown]
@@ -393,7 +393,7 @@ def _record_fitted_text(
 
 def _list_partly_told_items(
     draft: CodingDraft, fitted: FittedSections, *, brief: bool = False
-) -> tuple[Part, ...]:
+) -> tuple[ToldPart, ...]:
     """What is told of the items whose words are not told whole. Of code and summaries, any part is enough."""
     items = {result.memory.id: result.memory for result in draft.results}
     told = [
@@ -402,5 +402,5 @@ def _list_partly_told_items(
     return tuple(
         (item.id, words)
         for item, words in told
-        if item.kind not in ("code", "summary") and not contains(words, item.text)
+        if item.kind not in ("code", "summary") and not tells_whole_text(words, item.text)
     )

@@ -19,7 +19,7 @@ _MAX_CONTEXTS, _MAX_PARTS = 64, 512
 _GAP = " … "
 """Stands between the statements of an excerpt."""
 
-Part = tuple[str, str]
+ToldPart = tuple[str, str]
 """The id of an item, and what was told of it."""
 
 
@@ -28,9 +28,9 @@ class ToldParts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts_by_context: OrderedDict[tuple[str, str], list[Part]] = OrderedDict()
+        self._parts_by_context: OrderedDict[tuple[str, str], list[ToldPart]] = OrderedDict()
 
-    def add(self, workspace: str, context: str, parts: Iterable[Part]) -> None:
+    def add(self, workspace: str, context: str, parts: Iterable[ToldPart]) -> None:
         """Record what a context of a workspace was told."""
         with self._lock:
             known = self._parts_by_context.setdefault((workspace, context), [])
@@ -54,7 +54,7 @@ class ToldParts:
             self._parts_by_context.pop((workspace, context), None)
 
 
-def has_told(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
+def was_told_before(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
     """Whether all of these words of an item were told before, together or one statement at a time."""
     before = [fold_case_and_spaces(part) for part in told.get(item_id, ())]
     return bool(before) and all(
@@ -62,6 +62,6 @@ def has_told(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> b
     )
 
 
-def contains(words: str, text: str) -> bool:
-    """Whether the words that are told contain a whole text, whatever its case and spacing."""
+def tells_whole_text(words: str, text: str) -> bool:
+    """Whether the words that are told have the whole of a text, whatever its case and spacing."""
     return fold_case_and_spaces(text) in fold_case_and_spaces(words)

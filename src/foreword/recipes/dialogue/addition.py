@@ -30,7 +30,7 @@ from foreword.pipeline import make_optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
 from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
-from foreword.recipes.dialogue.sent_turns import turns_also_sent, turns_before
+from foreword.recipes.dialogue.sent_turns import find_stored_turns_also_sent, find_stored_turns_before
 from foreword.recipes.dialogue.turns import check_turn
 from foreword.text.clean import join_lines
 from foreword.text.frame import wrap_in_frame
@@ -123,8 +123,8 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
         content=ContextContent(asked.text),
         asked=asked,
         sent=tuple(sent),
-        in_view=frozenset(turn.turn_id for turn in turns_also_sent(state.turns, sent)),
-        earlier=frozenset(turn.turn_id for turn in turns_before(state.turns, sent)),
+        in_view=frozenset(turn.turn_id for turn in find_stored_turns_also_sent(state.turns, sent)),
+        earlier=frozenset(turn.turn_id for turn in find_stored_turns_before(state.turns, sent)),
     )
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from foreword import pipeline
 from foreword.compose.knowledge_chunk import (
     choose_passages,
-    document_source,
     knowledge_chunk,
     knowledge_text,
+    read_document_source,
 )
 from foreword.errors import ContextError, EmbeddingError, ValidationError
 from foreword.log import get_logger
@@ -160,7 +160,7 @@ class RAGSystem:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
         said_once = self._choose_relevant(weighed, query, talk)
-        chosen, skipped = self._choose_chunks_that_fit(said_once, max_tokens)
+        chosen, skipped = self._word_chunks_that_fit(said_once, max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
         return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(dict.fromkeys(notes)))
@@ -180,8 +180,8 @@ class RAGSystem:
         expires = begun[0].query.expires  # all angles have one deadline
         begun = [replace(draft, query=replace(draft.query, expires=expires)) for draft in begun]
         with ThreadPoolExecutor(len(begun), thread_name_prefix="foreword-angles") as pool:
-            others = [pool.submit(_search, draft) for draft in begun[1:]]
-            drafts = [_search(begun[0]), *(other.result() for other in others)]
+            others = [pool.submit(_search_for_angle, draft) for draft in begun[1:]]
+            drafts = [_search_for_angle(begun[0]), *(other.result() for other in others)]
         kit = drafts[0].kit.with_reader(None if self.config.enable_reranking else self._engine.reader)
         if kit.reader is None:
             return drafts
@@ -208,7 +208,7 @@ class RAGSystem:
             relevant = [one for one in relevant if one.score >= least]
         return split_off_repeats(relevant[: _COMPARED_FOR_REPEATS * most])[0][:most]
 
-    def _choose_chunks_that_fit(
+    def _word_chunks_that_fit(
         self, relevant: Sequence[SearchResult], most: int
     ) -> tuple[list[KnowledgeChunk], int]:
         """The chunks that fit, best first, and how many did not."""
@@ -219,7 +219,7 @@ class RAGSystem:
         for one in relevant:
             item = one.memory
             content = choose_passages(item.text, one.excerpt.split(_EXCERPT_GAP) if one.excerpt else ())
-            chunk = knowledge_chunk(item.id, document_source(item), content, one.score, counter)
+            chunk = knowledge_chunk(item.id, read_document_source(item), content, one.score, counter)
             cost = chunk.token_count + (between if chosen else 0)
             if cost <= room:
                 chosen.append(chunk)
@@ -229,7 +229,7 @@ class RAGSystem:
         return chosen, len(relevant) - len(chosen)
 
 
-def _search(draft: SearchDraft) -> SearchDraft:
+def _search_for_angle(draft: SearchDraft) -> SearchDraft:
     """What one angle finds."""
     stages = tuple(stage for stage in pipeline.SEARCH if stage is not pipeline.rerank)
     found = pipeline.run(draft, (*stages, pipeline.drop_superseded))
@@ -374,7 +374,7 @@ def _sort_by_score(results: Iterable[SearchResult]) -> list[SearchResult]:
 
 def _recency_weight(item: Item, now: datetime) -> float:
     """1 for a document of today, falling to a third after a year; 0 if it has no date."""
-    date = document_source(item).date
+    date = read_document_source(item).date
     if date is None:
         return 0.0
     return math.exp(-max(0.0, (now - date).total_seconds() / 86_400) / _YEAR)

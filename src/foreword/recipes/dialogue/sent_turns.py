@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _MAX_CACHED_TURNS, _MAX_CACHED_CHARACTERS = 4096, 2000
 
 
-def turns_also_sent(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def find_stored_turns_also_sent(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The stored turns that an application sends, too."""
     words = {turn_key(turn) for turn in sent}
     return [turn for turn in stored if turn_key(turn) in words]
 
 
-def new_turns(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def find_new_turns(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The turns at the end of `sent` that are not stored yet, in order.
 
     A turn that was said twice counts as two turns.
@@ -41,7 +41,7 @@ def new_turns(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     return list(sent[end:])
 
 
-def turns_before(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
+def find_stored_turns_before(stored: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """The stored turns that were said before the first one that is sent.
 
     None, if the messages begin where the conversation does. All, if none of them is stored, as where an

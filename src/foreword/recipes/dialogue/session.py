@@ -152,7 +152,7 @@ class Session:
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Store several turns at once, in order, and return them as stored."""
         checked = [self._assign_user(fill_text_from_parts(check_turn(turn))) for turn in turns]
-        complete = self._turns.complete(checked, self.now)
+        complete = self._turns.add_times_and_acts(checked, self.now)
         items = [item_from_turn(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
         self._turns.remember_last_act(complete)
@@ -216,7 +216,9 @@ class Session:
         options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
         draft = pipeline.run(draft, (*FIND_STAGES, self._drop_said_again, *LIMIT_STAGES))
-        turns = self._turns.find([self._turns.find_latest_repetition(one.memory.id) for one in draft.results])
+        turns = self._turns.find_by_ids(
+            [self._turns.find_latest_repetition(one.memory.id) for one in draft.results]
+        )
         found = [
             (turn, result.score)
             for turn, result in zip(turns, draft.results, strict=True)

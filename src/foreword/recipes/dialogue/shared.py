@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class SharedByEngine(Generic[Value]):
+class PerEngineCache(Generic[Value]):
     """Caches at most `most` values for each engine, as long as it lives. Safe to use from many threads."""
 
     def __init__(self, most: int) -> None:
@@ -23,7 +23,7 @@ class SharedByEngine(Generic[Value]):
         self._values: WeakKeyDictionary[Engine, OrderedDict[Hashable, Value]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def get(self, engine: Engine, key: Hashable, make: Callable[[], Value]) -> Value:
+    def get_or_make(self, engine: Engine, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value under a key, made if missing; over the limit, the least recently used one is removed."""
         with self._lock:
             values = self._values.setdefault(engine, OrderedDict())

@@ -25,8 +25,8 @@ from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
-from foreword.recipes.dialogue.shared import SharedByEngine
-from foreword.text.words import fold_case
+from foreword.recipes.dialogue.shared import PerEngineCache
+from foreword.text.words import fold_case_and_spaces
 from foreword.types import (
     ENTITY_TYPES,
     MENTIONS,
@@ -104,7 +104,7 @@ class ConversationTurns:
         with self._lock:
             return self._tokens / len(self._turns) if self._turns else 0.0
 
-    def find(self, ids: Sequence[str]) -> list[Turn | None]:
+    def find_by_ids(self, ids: Sequence[str]) -> list[Turn | None]:
         """The turns with these ids, with None for an id that is no turn of this conversation."""
         with self._lock:
             if any(one not in self._places for one in ids):
@@ -124,7 +124,7 @@ class ConversationTurns:
             latest = next((other for other in later if self._words_of_exchange(other) == exchange), place)
             return self._turns[latest].turn_id
 
-    def complete(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
+    def add_times_and_acts(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
         """The turns as they are to be stored: each with a time and a speech act.
 
         A turn whose id belongs to another conversation gets a new id; one whose id is stored here gets the
@@ -147,7 +147,7 @@ class ConversationTurns:
                     else classify_speech_act(turn.text, after=before)
                 )
                 complete.append(replace(timed, speech_act=act))
-                identities.add(_turn_identity(timed))
+                identities.add(_speaker_text_and_time(timed))
                 before = act
         return complete
 
@@ -174,7 +174,7 @@ class ConversationTurns:
         if turn.timestamp is None:
             return replace(turn, timestamp=self._next_timestamp(now()))
         while turn.turn_id and (
-            _turn_identity(turn) in self._known_identities or _turn_identity(turn) in said
+            _speaker_text_and_time(turn) in self._known_identities or _speaker_text_and_time(turn) in said
         ):
             turn = replace(turn, timestamp=turn.timestamp + _MOMENT)
         return turn
@@ -199,33 +199,33 @@ class ConversationTurns:
             self._turns.append(turn)
             self._tokens += item.tokens
             self._last_act = turn.speech_act
-            self._known_identities.add(_turn_identity(turn))
+            self._known_identities.add(_speaker_text_and_time(turn))
         return True
 
 
 _MAX_CONVERSATIONS = 64
-_conversations: SharedByEngine[ConversationTurns] = SharedByEngine(_MAX_CONVERSATIONS)
+_conversations: PerEngineCache[ConversationTurns] = PerEngineCache(_MAX_CONVERSATIONS)
 
 
 def get_conversation_turns(
     engine: Engine, workspace: str, session_id: str, find: Finder
 ) -> ConversationTurns:
     """The turns of a conversation, cached for all sessions of an engine."""
-    return _conversations.get(
+    return _conversations.get_or_make(
         engine,
         (workspace, session_id),
         lambda: ConversationTurns(engine.store, workspace, session_id, find),
     )
 
 
-def _turn_identity(turn: Turn) -> object:
+def _speaker_text_and_time(turn: Turn) -> object:
     """Speaker, text and time: the store takes two turns that agree in these for the same."""
     return turn.speaker, turn.text, turn.timestamp
 
 
 def _speaker_and_words(turn: Turn) -> tuple[str, str]:
     """The speaker and the words of a turn, without regard to case and white space."""
-    return turn.speaker, " ".join(fold_case(turn.text).split())
+    return turn.speaker, fold_case_and_spaces(turn.text)
 
 
 # Turns as items -------------------------------------------------------------------------------------------

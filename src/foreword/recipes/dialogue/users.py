@@ -19,19 +19,24 @@ from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
 from foreword.errors import StorageError
-from foreword.knowledge.asked_changes import asks_for_change, change_fact, find_agreeing_sentence, is_yes
+from foreword.knowledge.asked_changes import (
+    apply_requested_change,
+    asks_for_change,
+    find_agreeing_sentence,
+    is_yes,
+)
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import (
     StandingFact,
-    answers_by_verb,
     facts_that_hold,
+    find_facts_with_verb_of_question,
     read_user_facts,
 )
 from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
-from foreword.recipes.dialogue.shared import SharedByEngine
+from foreword.recipes.dialogue.shared import PerEngineCache
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
 from foreword.text.question import put_question_first
@@ -81,12 +86,12 @@ def storable_user(user: str) -> str:
 
 
 _MAX_USERS = 256
-_memories: SharedByEngine[UserMemory] = SharedByEngine(_MAX_USERS)
+_memories: PerEngineCache[UserMemory] = PerEngineCache(_MAX_USERS)
 
 
 def get_user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
     """What a user of a workspace said, cached for all sessions of an engine."""
-    return _memories.get(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
+    return _memories.get_or_make(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
 
 
 class UserMemory:
@@ -166,7 +171,7 @@ class UserMemory:
         """
         for request in requests:
             answer = self._find_agreement(request)
-            changed = change_fact(request, answer, facts) if answer else None
+            changed = apply_requested_change(request, answer, facts) if answer else None
             if changed is not None:
                 facts = (*(one for one in facts if one.item_id != request.id), changed)
         return facts
@@ -206,7 +211,7 @@ class UserMemory:
             if _is_relevant(one, draft) and self._is_said_by_user(one.memory)
         ]
         asked = [one for one in standing_facts if one.fact.kind.is_asked_for(query)]
-        asked += answers_by_verb(query, standing_facts)
+        asked += find_facts_with_verb_of_question(query, standing_facts)
         for item_id in found[:_MAX_RELEVANT]:
             asked += [
                 one for one in standing_facts if item_id in {fact.item_id for fact in (one.fact, *one.before)}
@@ -218,7 +223,7 @@ class UserMemory:
         return speaking_user(item) == self._user
 
     def _follow_replacements(
-        self, facts: Sequence[StandingFact], items: Mapping[str, Item], facts_of: Mapping[str, int]
+        self, facts: Sequence[StandingFact], items: Mapping[str, Item], fact_counts: Mapping[str, int]
     ) -> list[StandingFact]:
         """The facts, each replaced by the later turn that a relation says replaced its own, if there is one.
 
@@ -231,7 +236,7 @@ class UserMemory:
             item = items[one.fact.item_id]
             chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
             last = chain[-1] if chain else None
-            is_plain = facts_of[item.id] == 1 or (
+            is_plain = fact_counts[item.id] == 1 or (
                 last is not None and _have_common_word(last.text, one.fact.text)
             )
             is_told = last is not None and last.text.strip() in one.fact.text

@@ -29,7 +29,7 @@ from foreword.recipes.gap.payload import (
     clear_closed_gaps,
     count_messages,
     drop_oldest_gaps,
-    find_given_before,
+    find_contexts_given_before,
     gap_key,
     keep_known_gap_record,
     make_payload,
@@ -135,9 +135,9 @@ async def fit_and_inject(
     given_at = count_messages(draft.state)
     injected = make_payload(draft.gap, draft.kept_contexts(), given_at) if draft.results else {}
     known_texts = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
-    given_before = find_given_before(draft.gap, draft.state, known_texts)
+    given_before = find_contexts_given_before(draft.gap, draft.state, known_texts)
     target = target or _injection_target(draft.gap, draft.state)
-    update = _make_update(draft, target, injected, given_before)
+    update = _make_state_update(draft, target, injected, given_before)
     draft = draft.with_notes(*_write_to_state(draft.state, update))
     result = InjectionResult(
         gap=draft.gap,
@@ -160,7 +160,7 @@ async def fit_and_inject(
     return result
 
 
-def _make_update(
+def _make_state_update(
     draft: GapDraft, target: str, injected: Mapping[str, Any], given_before: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The values of the state to change: without contexts of closed gaps, and with those of this gap."""

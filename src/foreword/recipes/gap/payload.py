@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any
 
 from foreword.recipes.gap.stages import (
-    content_hash,
     context_attribution,
     context_source,
+    normalised_content_hash,
     payload_text,
 )
 from foreword.recipes.gap.state import get_value, read_messages
@@ -115,7 +115,7 @@ def merge_payloads(current: object, new: object) -> dict[str, Any]:
     ]
     merged: dict[str, dict[str, Any]] = {}
     for context in _drop_contexts_of_gaps(contexts_in_payload(before), closing) + contexts_in_payload(new):
-        name = content_hash(str(context.get("content", "")))
+        name = normalised_content_hash(str(context.get("content", "")))
         merged[name] = _join_gaps_of_equal_contexts(merged.get(name), context)
     still_open = {**_as_mapping(before.get("open")), **opened}
     return {
@@ -164,19 +164,24 @@ def clear_closed_gaps(
     return update
 
 
-def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -> list[dict[str, Any]]:
+def find_contexts_given_before(
+    gap: ContextGap, state: object, contents: Sequence[str]
+) -> list[dict[str, Any]]:
     """The contexts with these contents that the state got after the agent asked, marked for this gap too.
 
     Contexts that it had before the agent asked are left out: they did not help.
     """
-    wanted, key, asked = set(map(content_hash, contents)), gap_key(gap), index_of_gap_message(gap, state)
+    wanted = set(map(normalised_content_hash, contents))
+    key, asked = gap_key(gap), index_of_gap_message(gap, state)
     held = [
         one
         for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)
         for one in contexts_in_payload(get_value(state, target))
     ]
     since = [
-        one for one in held if _given_at(one) > asked and content_hash(str(one.get("content"))) in wanted
+        one
+        for one in held
+        if _given_at(one) > asked and normalised_content_hash(str(one.get("content"))) in wanted
     ]
     return [_join_gaps_of_equal_contexts(one, {"metadata": {GAPS: [key]}}) for one in since]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.recipes.gap.detect import read_request
 from foreword.recipes.gap.state import fields_by_name, get_value, read_message, value_as_text
-from foreword.recipes.gap.vocabulary import split_sentences
+from foreword.recipes.gap.vocabulary import split_sentences_and_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def _preceding_question(message: Message, previous: Message | None) -> str:
     """The question that a message may answer, since an answer often says little without it; "" if none."""
     if previous is None or previous.speaker == message.speaker or not previous.text.endswith("?"):
         return ""
-    return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
+    return f"{split_sentences_and_clauses(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
 def _split_values_into_pieces(source: ContextSource, values: Mapping[str, object]) -> list[StatePiece]:

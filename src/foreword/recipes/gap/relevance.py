@@ -23,7 +23,7 @@ from foreword.recipes.gap.vocabulary import (
     NO_ANSWER,
     group_of_word,
     remove_quotations,
-    split_sentences,
+    split_sentences_and_clauses,
     word_prefixes,
 )
 from foreword.text.words import split_words
@@ -109,7 +109,7 @@ def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:
     question_words = word_prefixes(question)
     stated = [
         sentence
-        for sentence in split_sentences(text)
+        for sentence in split_sentences_and_clauses(text)
         if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, question_words)
     ]
     if not stated:

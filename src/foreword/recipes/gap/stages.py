@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from foreword.compose.fit import FittedText, split_by_outside_share
+from foreword.compose.fit import FittedText, split_off_foreign_over_share
 from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.errors import ForewordError
 from foreword.log import get_logger
@@ -136,7 +136,9 @@ def drop_said(draft: GapDraft) -> GapDraft:
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown_ids or content_hash(context.content) in injected_hashes
+        known = (
+            result.memory.id in draft.shown_ids or normalised_content_hash(context.content) in injected_hashes
+        )
         if known or _is_in_messages(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
@@ -186,7 +188,7 @@ def fit_budget(draft: GapDraft) -> GapDraft:
             cost = counter.count(worded.content)
             lines.append(ContextLine(result, context.source, worded.content, cost))
             size, tokens = size + more_bytes, tokens + more_tokens
-    lines, over = split_by_outside_share(lines, find_ids_exempt_from_share(draft.results))
+    lines, over = split_off_foreign_over_share(lines, find_ids_exempt_from_share(draft.results))
     dropped += [DroppedResult(line.result, "over limit", OVER_SHARE) for line in over]
     text = contexts_text([contexts[line.id] for line in lines])
     draft = replace(draft, contexts=contexts)
@@ -328,7 +330,7 @@ def _failure_note(part: str, failure: BaseException) -> Note:
 # What has been said already -------------------------------------------------------------------------------
 
 
-def content_hash(content: str) -> str:
+def normalised_content_hash(content: str) -> str:
     """The hash by which a content is recognised after it was injected, whatever its case and spacing."""
     return text_hash(fold_case_and_spaces(escape_entry(content)))
 
@@ -341,7 +343,7 @@ def _hashes_of_injected_texts(state: object) -> frozenset[str]:
         contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
         listed = contexts if isinstance(contexts, list | tuple) else ()
         contents = (get_value(context, "content") for context in listed)
-        hashes |= {content_hash(content) for content in contents if isinstance(content, str)}
+        hashes |= {normalised_content_hash(content) for content in contents if isinstance(content, str)}
     return frozenset(hashes)
 
 

@@ -97,7 +97,7 @@ def _drop_long_quotation(marked: re.Match[str]) -> str:
     return marked[0] if _TERM.fullmatch(marked[0][1:-1]) else _unmark_name(marked)
 
 
-def split_sentences(text: str) -> list[str]:
+def split_sentences_and_clauses(text: str) -> list[str]:
     """The sentences of a text; a colon, a semicolon or a line break ends one too."""
     split = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(text))
     return [sentence[-MAX_SENTENCE_CHARACTERS:] for sentence in split if sentence]
