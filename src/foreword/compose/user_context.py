@@ -1,13 +1,14 @@
-"""Statements of a user about themselves from other conversations, worded within a number of tokens.
+"""What is known of a user from elsewhere, as dated lines within a number of tokens.
 
-Wishes for how to be answered come first. Every line has its date, and a statement that replaced others shows
-these after it. A line that does not fit is left out, and the next one is tried.
+How they want to be answered comes first, then what they said of themselves, what was remembered, and what
+was said in their other conversations. A statement that replaced others shows these after it. A line that does
+not fit is left out, and the next one is tried.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from foreword.compose.quoting import escape_heading_line
 
@@ -16,27 +17,47 @@ if TYPE_CHECKING:
 
     from foreword.text.tokens import Tokenizer
 
-_RULES = "How this user wants to be answered:"
-_FACTS = "What this user has said of themselves:"
+UserSection = Literal["wish", "fact", "memory", "earlier"]
+"""What a line tells: how to answer, what the user is, what was remembered, what was said another time."""
+
+_HEADINGS: dict[UserSection, str] = {
+    "wish": "How this user wants to be answered:",
+    "fact": "What this user has said of themselves:",
+    "memory": "Remembered:",
+    "earlier": "From earlier conversations with this user:",
+}
 _BULLET = "- "
 
 
 @dataclass(frozen=True, slots=True)
 class UserLine:
-    """A user's statement about themselves: its turn, its day, and the statements that it replaced."""
+    """A statement from elsewhere: the turn or memory it is from, its day, and what it replaced.
+
+    `author` says who said it, if not the user. `score` is how probably it helps, if it was searched for, and
+    `place` when it was said: lines are preferred by the one, and told in the order of the other.
+    """
 
     text: str
     turn_id: str
     day: str
-    is_rule: bool = False
+    section: UserSection = "fact"
     before: tuple[tuple[str, str], ...] = ()
     """Days and texts of the statements that it replaced."""
+    author: str = ""
+    score: float = 0.0
+    place: float = 0.0
+
+    def tells(self, other: UserLine) -> bool:
+        """Whether this line says what the other says, as what holds or as what it replaced."""
+        texts = (self.text, *(text for _, text in self.before))
+        return self.turn_id == other.turn_id or any(other.text in text for text in texts)
 
     @property
     def prompt_line(self) -> str:
         """The line as a prompt has it."""
         earlier = "".join(f"; before, {day}: {text}" for day, text in self.before)
-        return _BULLET + escape_heading_line(f"{self.text} ({self.day}{earlier})")
+        said = f"{self.author} {self.text}" if self.author else self.text
+        return _BULLET + escape_heading_line(f"{said} ({self.day}{earlier})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +91,10 @@ def make_user_context(lines: Sequence[UserLine], tokenizer: Tokenizer) -> UserCo
 
 
 def text_about_user(lines: Sequence[UserLine]) -> str:
-    """The lines under two headings, wishes and facts; empty without lines."""
+    """The lines under the headings of their sections; empty without lines."""
     parts = []
-    for heading, wanted in ((_RULES, True), (_FACTS, False)):
-        of_kind = [line.prompt_line for line in lines if line.is_rule is wanted]
-        if of_kind:
-            parts.append("\n".join((heading, *of_kind)))
+    for section, heading in _HEADINGS.items():
+        of_section = sorted((line for line in lines if line.section == section), key=lambda line: line.place)
+        if of_section:
+            parts.append("\n".join((heading, *(line.prompt_line for line in of_section))))
     return "\n\n".join(parts)

@@ -41,7 +41,7 @@ each block between."""
 _RECALLED, _NEXT_RECALLED = 0.75, 0.96
 _CHUNK, _CHUNK_RELEVANCE = 0.45, 0.45
 _DETAILS, _ENTITY, _ENTITY_RELEVANCE = 0.1, 0.2, 0.5
-_RULE, _FACT, _SUMMARY = 0.95, 0.65, 0.6
+_WISH, _FACT, _SUMMARY = 0.95, 0.65, 0.6
 """The worth of the other parts, from 0 to 1: a base, and what relevance adds or rank takes away."""
 
 _JOIN_TOKENS = 2
@@ -65,7 +65,7 @@ _NAMES: dict[PartKind, str] = {
     "recalled": "recalled turn",
     "chunk": "knowledge chunk",
     "entity": "entity",
-    "user": "line of what the user said before",
+    "user": "line from elsewhere",
 }
 
 
@@ -94,9 +94,8 @@ def find_droppable_parts(content: ContextContent, tokenizer: Tokenizer) -> Itera
             yield DroppablePart("details", (at,), entity.token_count - bare, _DETAILS * entity.relevance)
         yield DroppablePart("entity", (at,), bare, _ENTITY + _ENTITY_RELEVANCE * entity.relevance)
     for at, line in enumerate(content.user.lines):
-        yield DroppablePart(
-            "user", (at,), tokenizer.count(line.prompt_line), _RULE if line.is_rule else _FACT
-        )
+        worth = _WISH if line.section == "wish" else _FACT
+        yield DroppablePart("user", (at,), tokenizer.count(line.prompt_line), worth)
 
 
 def _recent_parts(history: FormattedHistory) -> Iterator[DroppablePart]:

@@ -450,4 +450,17 @@ def _filters_to_conditions(tenant: str, space: str, filters: Filters) -> models.
     must += [
         _field_equals(name, _hash_name(value) or "") for name, value in names.items() if value is not None
     ]
+    if filters.conversations:
+        must.append(_conversation_is_one_of(filters.conversations))
     return models.Filter(must=must)
+
+
+def _conversation_is_one_of(names: Sequence[str]) -> models.Filter:
+    """The condition that a point's item belongs to one of these conversations ("": to none)."""
+    hashes = [_hash_name(name) or "" for name in names if name]
+    should: list[Any] = (
+        [models.FieldCondition(key="conversation", match=models.MatchAny(any=hashes))] if hashes else []
+    )
+    if "" in names:
+        should.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="conversation")))
+    return models.Filter(should=should)

@@ -197,6 +197,18 @@ def item_was_replaced_sql(same_workspace: str = "TRUE") -> str:
     )
 
 
+def _conditions_on_conversations(filters: Filters) -> Iterator[tuple[str, ...]]:
+    """The conditions on which conversations items belong to ("" stands for none), each with its values."""
+    if filters.conversation_prefix is not None:
+        prefix = filters.conversation_prefix
+        yield "i.conversation >= ? AND i.conversation < ?", prefix, prefix + LAST_CHARACTER
+    if filters.conversations:
+        named = [name for name in filters.conversations if name]
+        alternatives = [f"i.conversation IN ({', '.join('?' * len(named))})"] if named else []
+        alternatives += ["i.conversation IS NULL"] if "" in filters.conversations else []
+        yield f"({' OR '.join(alternatives)})", *named
+
+
 def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
     """The filters as a condition on `items AS i`, and the values to bind; `TRUE` when everything passes."""
     clauses: list[str] = []
@@ -222,7 +234,6 @@ def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
     for column in ("conversation", "session", "source", "trust"):
         if (value := getattr(filters, column)) is not None:
             add_condition(f"i.{column} = ?", value)
-    if filters.conversation_prefix is not None:
-        prefix = filters.conversation_prefix
-        add_condition("i.conversation >= ? AND i.conversation < ?", prefix, prefix + LAST_CHARACTER)
+    for condition in _conditions_on_conversations(filters):
+        add_condition(*condition)
     return " AND ".join(clauses) or "TRUE", values

@@ -35,6 +35,11 @@ class DateMention:
     form: str
 
 
+def write_out_day(moment: datetime) -> str:
+    """The day of a moment as people write it: `3 May 2026`."""
+    return f"{moment.day} {moment:%B %Y}"
+
+
 def find_time_asked_about(question: str, now: datetime) -> TimeSpan | None:
     """The time that a question asks about, in whole days; None if it names none.
 

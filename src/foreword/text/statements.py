@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.dates import write_out_day
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.sentences import split_sentences
 from foreword.text.shorten import shorten_line
@@ -94,7 +95,7 @@ def describe_older_and_later(older: Sequence[Item], later: Sequence[Item] = ()) 
     stated = [item for item in older if item.source.trust not in ("tool", "web")]
     dated = [("before", item) for item in stated] + [("later", item) for item in later]
     return " ".join(
-        f"({when}, {_write_out_date(item)}{_describe_author(item)}: {_shorten_and_quote(item)})"
+        f"({when}, {write_out_day(item.created_at)}{_describe_author(item)}: {_shorten_and_quote(item)})"
         for when, item in dated
     )
 
@@ -109,11 +110,6 @@ def _shorten_and_quote(item: Item) -> str:
     text = str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
     words = shorten_line(text, MAX_HISTORY_CHARACTERS)
     return quote_entry(words) if is_foreign(item.source) else words
-
-
-def _write_out_date(item: Item) -> str:
-    """The day of an item, such as `3 May 2026`."""
-    return f"{item.created_at.day} {item.created_at:%B %Y}"
 
 
 def _describe_age(item: Item, now: datetime) -> str:

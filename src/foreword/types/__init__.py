@@ -195,7 +195,8 @@ class RelationLink:
 class Filters:
     """Which items may answer. Every store applies these inside its search, never to its results.
 
-    `conversation_prefix` lets pass the items of every conversation whose name begins with it.
+    `conversation_prefix` lets pass the items of every conversation whose name begins with it, `conversations`
+    those of any that it names; among these, "" stands for items that belong to no conversation.
     """
 
     kinds: tuple[str, ...] = ()
@@ -208,6 +209,7 @@ class Filters:
     source: str | None = None
     conversation_prefix: str | None = None
     trust: Trust | None = None
+    conversations: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -199,14 +199,16 @@ def test_an_answer_that_is_asked_for_again_is_not_told(proxy, model, session):
     assert "foreword-context" not in sent_text(model)
 
 
-def test_a_chat_that_begins_with_the_same_words_is_another(proxy, model, engine):
+def test_a_chat_that_begins_with_the_same_words_is_another_by_the_same_user(proxy, model, engine):
     answered(proxy, [*answered(proxy, [HI], user="mara"), KEY], user="mara")
     wait_until_kept(proxy, "other", user="mara")
     engine.embed_pending("shop")
     other = answered(proxy, [HI], user="mara", model="calls")
     answer = {"role": "tool", "tool_call_id": "call-1", "content": "12 plum cakes"}
     proxy.ask([*other, answer, WHERE], user="mara")
-    assert "flowerpot" not in sent_text(model)
+    earlier = sent_text(model).partition("From earlier conversations with this user:")[2]
+    assert "flowerpot" in earlier
+    assert "Earlier in this conversation" not in sent_text(model)
     wait_until_kept(proxy, "other", user="mara")
     conversations = {item.conversation for item in engine.store.scan("shop", Filters(kinds=("turn",)))}
     assert len(conversations) == 2

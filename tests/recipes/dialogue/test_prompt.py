@@ -79,7 +79,7 @@ def test_the_receipt_tells_why_each_turn_and_chunk_is_there(engine, session):
     assert {turn.turn_id for turn in made.content.history.recent_turns} <= injected.keys()
     assert {chunk.chunk_id for chunk in made.content.rag_chunks} <= injected.keys()
     assert {stage.stage for stage in kept.stages} == {
-        *("resolve", "recall", "recall_user", "retrieve", "word", "compress")
+        *("resolve", "recall", "recall_user", "recall_elsewhere", "retrieve", "word", "compress")
     }
 
 

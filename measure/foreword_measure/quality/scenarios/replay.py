@@ -52,6 +52,9 @@ READER, REPLACEMENTS = "reader", "replacements"
 
 _SOURCES = {"user": Source("user", "user"), "assistant": Source("agent", "agent")}
 _TOOL_INPUTS = {"bash": "command", "read": "file_path", "edit": "file_path", "write": "file_path"}
+_USER = "user"
+"""The user of all conversations of a dialogue: a scenario is one life."""
+
 _BEFORE_FIRST_PROMPT = timedelta(seconds=1)
 """How long before its first prompt a session begins if the scenario has no start event for it."""
 
@@ -216,7 +219,7 @@ class DialogueHistory(History):
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:
-            self._sessions[name] = Session(self._engine, self._workspace, name or self._workspace)
+            self._sessions[name] = Session(self._engine, self._workspace, name or self._workspace, user=_USER)
         return self._sessions[name]
 
 

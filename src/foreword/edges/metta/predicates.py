@@ -277,6 +277,10 @@ class _MettaSessionAtState:
         """What the user said about themselves in other conversations."""
         return self._session.recall_user(query, max_tokens, asker)
 
+    def recall_elsewhere(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
+        """What bears on the query of the user's other conversations, and of the workspace's memories."""
+        return self._session.recall_elsewhere(query, max_tokens, asker)
+
     def retrieve(
         self,
         query: str,

@@ -1,9 +1,9 @@
 """Finds context for a conversation whose prompt an application writes itself, and that is not in it already.
 
-    resolve → recall → recall_user → recall_memories → retrieve → word
+    resolve → recall → recall_user → recall_elsewhere → retrieve → word
 
 The application has its own instructions and sends its own turns; they stay as they are. Added are what the
-user said about themselves in other sessions, memories of the workspace, earlier exchanges of the conversation
+user said in other sessions, memories of the workspace, earlier exchanges of the conversation
 that are no longer sent, the facts that hold about the entities in the query, and chunks of documents: one
 framed text within a number of tokens, or nothing. The receipt records what was found and why it was added or
 not.
@@ -21,9 +21,9 @@ from foreword.compose.fit import FittedText
 from foreword.compose.formatted_history import HistoryTemplate, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
-from foreword.compose.quoting import escape_heading_line, heading_and_text
+from foreword.compose.quoting import heading_and_text
 from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
-from foreword.compose.user_context import fit_user_lines
+from foreword.compose.user_context import fit_user_lines, make_user_context
 from foreword.errors import ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import make_optional
@@ -37,14 +37,15 @@ from foreword.text.frame import wrap_in_frame
 from foreword.types import ContextLine, DroppedResult, Query, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from foreword.compose.formatted_history import FormattedHistory
     from foreword.compose.turns import FormattedTurn
     from foreword.compose.user_context import UserLine
     from foreword.pipeline import Stage
     from foreword.recipes.dialogue.session import Session
-    from foreword.types import Receipt, SearchResult
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Receipt
 
 RECIPE = "addition"
 DEFAULT_MAX_TOKENS = 1000
@@ -75,11 +76,9 @@ class AdditionDraft(DialogueDraft):
     Other turns of the conversation were taken back: none of them is told.
     """
 
-    session_object: Session
     sent: tuple[Turn, ...] = ()
     in_view: frozenset[str] = frozenset()
     earlier: frozenset[str] = frozenset()
-    memories: tuple[SearchResult, ...] = ()
 
 
 def find_addition(
@@ -116,7 +115,6 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
         budget=max_tokens,
         session=session.session_id,
         conversation=session,
-        session_object=session,
         state=state,
         available_chunks=session.available_chunks(),
         allocation=TokenBudget(0, 0, 0, 0, max_tokens),
@@ -129,14 +127,6 @@ def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_
 
 
 # Stages --------------------------------------------------------------------------------------------------
-
-
-def recall_memories(draft: AdditionDraft) -> AdditionDraft:
-    """Find memories of the workspace that are for everybody, or for the user who asks."""
-    found = draft.session_object.recall_memories(draft.query.text, draft.budget, draft.asked.user)
-    if found is None:
-        return draft
-    return replace(draft, memories=found.results, dropped=found.dropped).with_notes(*found.notes)
 
 
 def retrieve(draft: AdditionDraft) -> AdditionDraft:
@@ -153,24 +143,21 @@ def retrieve(draft: AdditionDraft) -> AdditionDraft:
 def word(draft: AdditionDraft) -> AdditionDraft:
     """Word what was found; drop the least important parts while joins and headings make it too long."""
     count = draft.conversation.tokenizer.count
-    content, memories = _format_parts(draft, draft.budget - _FRAME_TOKENS)
-    text = _frame_content(content, memories)
+    content = _format_parts(draft, draft.budget - _FRAME_TOKENS)
+    text = _frame_content(content)
     while text and count(text) > draft.budget:
-        content, memories = _drop_least_important(content, memories)
-        text = _frame_content(content, memories)
-    remembered = (_memory_line(result, count) for result in memories)
-    lines = (*remembered, *injected_lines(draft, content))
+        content = _drop_least_important(content, draft.conversation.tokenizer)
+        text = _frame_content(content)
+    lines = tuple(injected_lines(draft, content))
     fitted = FittedText(text, count(text), lines, tuple(_list_dropped(draft, lines)))
     return replace(draft, content=content).with_text(fitted)
 
 
-def _format_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
+def _format_parts(draft: AdditionDraft, room: int) -> ContextContent:
     """The parts in the order of their need, each within the tokens that the ones before it left over."""
     tokenizer, left = draft.conversation.tokenizer, max(0, room)
     user = fit_user_lines(_user_lines_to_tell(draft), left, tokenizer)
     left -= user.token_count
-    memories = _choose_memories_that_fit(draft, left)
-    left -= tokenizer.count(_memories_text(memories))
     chunks = prompt.choose_chunks_that_fit(draft.retrieved.chunks, left, tokenizer.count)
     left -= tokenizer.count(knowledge_text(chunks))
     history = _format_exchanges(draft, left)
@@ -178,8 +165,7 @@ def _format_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tupl
     untold = {at for at, turn in enumerate(draft.state.turns) if not _may_be_told(draft, turn)}
     formatter = draft.conversation.wording.entities
     entities = formatter.format_what_holds(draft.state, draft.entities, left, untold)
-    content = replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
-    return content, memories
+    return replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
 
 
 def _may_be_told(draft: AdditionDraft, turn: Turn) -> bool:
@@ -198,7 +184,7 @@ ADDITION: tuple[Stage[Any], ...] = (
     make_optional(prompt.resolve),
     make_optional(prompt.recall),
     make_optional(prompt.recall_user),
-    make_optional(recall_memories),
+    make_optional(prompt.recall_elsewhere),
     make_optional(retrieve),
     word,
 )
@@ -224,61 +210,29 @@ def _format_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     return history
 
 
-def _choose_memories_that_fit(draft: AdditionDraft, room: int) -> tuple[SearchResult, ...]:
-    """The memories that fit, best first; one that does not fit is skipped, and the next one tried."""
-    chosen: tuple[SearchResult, ...] = ()
-    for result in draft.memories:
-        if draft.conversation.tokenizer.count(_memories_text((*chosen, result))) <= room:
-            chosen = (*chosen, result)
-    return chosen
-
-
-def _memories_text(memories: Sequence[SearchResult]) -> str:
-    """The memories as text, a line each with its day; empty for none."""
-    return "\n".join(("Remembered:", *map(_memory_text, memories))) if memories else ""
-
-
-def _memory_text(result: SearchResult) -> str:
-    when = result.memory.created_at
-    day = f" ({when.day} {when:%B %Y})" if when else ""
-    return f"- {escape_heading_line(result.memory.text)}{day}"
-
-
-def _memory_line(result: SearchResult, count: Callable[[str], int]) -> ContextLine:
-    text = _memory_text(result)
-    return ContextLine(result, "memory", text, count(text))
-
-
-def _frame_content(content: ContextContent, memories: Sequence[SearchResult]) -> str:
+def _frame_content(content: ContextContent) -> str:
     """The content as one framed text; empty when it says nothing."""
     parts = prompt_parts(content)
     del parts["USER"]
-    if memories:
-        context = "\n\n".join(filter(None, (_memories_text(memories), parts.pop("CONTEXT", ""))))
-        parts = {"CONTEXT": context, **parts}
     if not parts:
         return ""
     sections = [heading_and_text(name, text) for name, text in parts.items()]
     return wrap_in_frame("\n\n".join((_INTRODUCTION, *sections)))
 
 
-def _drop_least_important(
-    content: ContextContent, memories: tuple[SearchResult, ...]
-) -> tuple[ContextContent, tuple[SearchResult, ...]]:
-    """The content and the memories without their least important part."""
+def _drop_least_important(content: ContextContent, tokenizer: Tokenizer) -> ContextContent:
+    """The content without its least important part."""
     if content.entities:
-        return replace(content, entities=content.entities[:-1]), memories
+        return replace(content, entities=content.entities[:-1])
     if content.history.text:
-        return replace(content, history=NO_HISTORY), memories
+        return replace(content, history=NO_HISTORY)
     if content.rag_chunks:
-        return replace(content, rag_chunks=content.rag_chunks[:-1]), memories
-    return (content, memories[:-1]) if memories else (ContextContent(content.query), ())
+        return replace(content, rag_chunks=content.rag_chunks[:-1])
+    return replace(content, user=make_user_context(content.user.lines[:-1], tokenizer))
 
 
 def _list_dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was found and not added, with the reason: it is sent anyway, is not relevant, or does not fit."""
-    line_ids = {line.id for line in lines}
-    yield from (DroppedResult(one, "over budget") for one in draft.memories if one.memory.id not in line_ids)
     scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
     for one in results_over_budget(draft, lines):
         name = one.result.memory.id

@@ -1,6 +1,6 @@
 """The recipe `dialogue`: a whole prompt from turns, entities, facts about the user, and documents.
 
-    resolve → recall → recall_user → retrieve → word → compress
+    resolve → recall → recall_user → recall_elsewhere → retrieve → word → compress
 
 The instructions come first, and whole. The rest of the window is divided among the parts, and what one leaves
 over goes to those that can use it. The prompt is never over the window and never without its query. A part
@@ -155,6 +155,9 @@ class Conversation(Protocol):
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
         """What the user who asks said about themselves elsewhere, and how they want to be answered."""
 
+    def recall_elsewhere(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
+        """What bears on the query of the user's other conversations, and of the workspace's memories."""
+
     def retrieve(
         self,
         query: str,
@@ -291,6 +294,14 @@ def recall_user(draft: DialogueDraft) -> DialogueDraft:
     return replace(draft, user=user).with_notes(*user.notes)
 
 
+def recall_elsewhere(draft: DialogueDraft) -> DialogueDraft:
+    """Find what was said in the user's other conversations, or remembered, and is relevant to the query."""
+    found = draft.conversation.recall_elsewhere(draft.query.text, draft.budget, draft.asked.user)
+    known = draft.user.lines
+    lines = (*known, *(one for one in found.lines if not any(line.tells(one) for line in known)))
+    return replace(draft, user=replace(draft.user, lines=lines)).with_notes(*found.notes)
+
+
 def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
@@ -341,6 +352,7 @@ DIALOGUE: tuple[Stage[Any], ...] = (
     make_optional(resolve),
     make_optional(recall),
     make_optional(recall_user),
+    make_optional(recall_elsewhere),
     make_optional(retrieve),
     word,
     compress,
@@ -515,8 +527,10 @@ def injected_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[Co
     """A line for each of the user's facts, the turns and the chunks of documents that are in the prompt."""
     count = draft.conversation.tokenizer.count
     for line in content.user.lines:
-        result = _result_without_text(draft, line.turn_id, "turn", 0.0)
-        yield ContextLine(result, "user", line.prompt_line, count(line.prompt_line), line.day)
+        kind: Kind = "memory" if line.section == "memory" else "turn"
+        section = "user" if line.section in ("wish", "fact") else line.section
+        result = _result_without_text(draft, line.turn_id, kind, line.score)
+        yield ContextLine(result, section, line.prompt_line, count(line.prompt_line), line.day)
     yield from _turn_lines(draft, content)
     for chunk in content.rag_chunks:
         result = _result_without_text(draft, chunk.chunk_id, "document", chunk.relevance)
@@ -539,6 +553,8 @@ def results_over_budget(draft: DialogueDraft, lines: Sequence[ContextLine]) -> I
     line_ids = {line.id for line in lines}
     found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
+    elsewhere = [line for line in draft.user.lines if line.section in ("memory", "earlier")]
+    found += [(one.turn_id, "memory" if one.section == "memory" else "turn", one.score) for one in elsewhere]
     for name, kind, score in found:
         if name not in line_ids:
             yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")

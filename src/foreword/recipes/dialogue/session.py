@@ -7,8 +7,8 @@
 
 Turns are durable when `add` returns, and stored with the places where they mention something. The entities
 are worked out from these whenever a session is opened again. With a `user`, it also knows what this user, and
-nobody else, said about themselves in other sessions of the workspace. A session never knows more than the
-workspace stores: no secrets, and nothing that was forgotten.
+nobody else, said in other sessions of the workspace, and what was answered there. A session never knows more
+than the workspace stores: no secrets, and nothing that was forgotten.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_text, check_workspace
 from foreword.recipes.dialogue.asking import fill_text_from_parts
+from foreword.recipes.dialogue.elsewhere import Listener, find_lines_said_elsewhere
 from foreword.recipes.dialogue.prompt import (
     FIND_STAGES,
     LIMIT_STAGES,
@@ -43,7 +44,7 @@ from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, 
 from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
 from foreword.text.question import put_question_first
-from foreword.types import DroppedResult, Source
+from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.registry import EntityRegistry
-    from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
     from foreword.types import (
         DialogueState,
@@ -68,15 +68,6 @@ conversation's mean that recalled turns are taken to have: no more are searched 
 
 _MIN_RECALLED = 10
 """At least how many turns are searched for."""
-
-_MAX_MEMORIES = 5
-
-MEMORY_STAGES: tuple[Stage[Any], ...] = (
-    *pipeline.search_stages_above(pipeline.FLOOR),
-    pipeline.drop_superseded,
-    pipeline.drop_repeats,
-)
-"""The stages that find memories of the workspace."""
 
 _UNSTORED_TEXT_PATHS = (
     "/rag/query_used",
@@ -189,19 +180,20 @@ class Session:
         memory = get_user_memory(self._engine, self.workspace, user)
         return memory.recall(query, self.session_id, max_tokens)
 
-    def recall_memories(self, query: str, max_tokens: int, asker: str = "") -> pipeline.SearchDraft | None:
-        """The memories of the workspace that are relevant to the query; None if it has no memories.
+    def recall_elsewhere(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
+        """What bears on the query of the user's other conversations, and of the workspace's memories.
 
-        Only those that a person stored for everybody, or under the name of the user who asks.
+        Without a user, only memories that a person stored for everybody.
         """
-        if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
-            return None
-        options = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
-        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
-        draft = pipeline.run(draft, MEMORY_STAGES)
-        names = {Source().name, asker or self._user_id}
-        own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
-        return draft.keep(own, ())
+        user = asker or self._user_id
+        conversations: tuple[str, ...] = ()
+        if user:
+            memory = get_user_memory(self._engine, self.workspace, user)
+            conversations = memory.other_conversations(self.session_id)
+        listener = Listener(user, conversations)
+        return find_lines_said_elsewhere(
+            self._engine, self.workspace, listener, query, max_tokens, self._lane
+        )
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that are relevant to the query, as many as `max_tokens` may hold, without chatter.
@@ -271,10 +263,6 @@ def _redact_receipt(receipt: Receipt) -> Receipt:
         path: redact(value) if isinstance(value, str) else value for path, value in receipt.view.items()
     }
     return replace(receipt, query=redact(receipt.query), text=redact(receipt.text), view=view)
-
-
-def _is_said_by(source: Source, names: set[str]) -> bool:
-    return source.trust == "user" and source.name in names
 
 
 def _check_lane(lane: object) -> Lane:

@@ -39,6 +39,7 @@ from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import PerEngineCache
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
+from foreword.text.dates import write_out_day
 from foreword.text.question import put_question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from foreword.compose.user_context import UserSection
     from foreword.engine.base import Engine
     from foreword.knowledge.user_facts import UserFact
     from foreword.pipeline import SearchDraft, Stage
@@ -58,6 +60,7 @@ _MAX_FOUND, _MAX_RELEVANT = 20, 5
 _MAX_CHANGES = 20
 """How many of the user's latest requests for a change are followed to their answers."""
 
+_MAX_CONVERSATIONS = 300
 _MAX_TURNS_TO_ANSWER = 6
 _MAX_SUCCESSOR_CHARACTERS = 300
 _DIGEST_CHARACTERS = 16
@@ -109,6 +112,7 @@ class UserMemory:
     def _clear_facts(self) -> None:
         """Reset everything that was read from the user's turns, before they are read from the first again."""
         self._seen_ids: set[str] = set()
+        self._conversations: dict[str, None] = {}
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
         self._just_said: dict[str | None, UserFact] = {}
@@ -120,6 +124,9 @@ class UserMemory:
             return False
         self._seen_ids.add(item.id)
         is_own = self._is_said_by_user(item)
+        if is_own and item.conversation:
+            self._conversations.pop(item.conversation, None)
+            self._conversations[item.conversation] = None  # the latest comes last
         facts = read_user_facts(item) if is_own else []
         if is_own and asks_for_change(item.text):
             self._change_requests = [*self._change_requests, item][-_MAX_CHANGES:]
@@ -141,6 +148,13 @@ class UserMemory:
         found = find_corrected(item, [self._items[name] for name in reversed(by_item)])
         return by_item[found[0].item.id] if found else None
 
+    def other_conversations(self, session_id: str) -> tuple[str, ...]:
+        """The conversations in which the user spoke, but for this one: the latest, at most some hundreds."""
+        with self._lock:
+            self._feed.catch_up()
+            others = [name for name in self._conversations if name != session_id]
+        return tuple(others[-_MAX_CONVERSATIONS:])
+
     def recall(self, query: str, session_id: str, max_tokens: int) -> UserMemories:
         """The lines on the user for a question: rules, facts not to be missed, and relevant facts."""
         with self._lock:
@@ -160,7 +174,7 @@ class UserMemory:
         lines: dict[tuple[str, str], UserLine] = {}
         for line in map(_make_user_line, current):
             lines.setdefault((line.turn_id, line.text), line)
-        return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
+        return UserMemories(tuple(sorted(lines.values(), key=lambda line: line.section != "wish")), notes)
 
     def _apply_agreed_changes(
         self, facts: tuple[UserFact, ...], requests: Sequence[Item]
@@ -262,9 +276,6 @@ def _is_relevant(result: SearchResult, draft: SearchDraft) -> bool:
 
 def _make_user_line(standing: StandingFact) -> UserLine:
     fact = standing.fact
-    before = tuple((_format_day(one), " ".join(one.text.split())) for one in standing.before[-1:])
-    return UserLine(" ".join(fact.text.split()), fact.item_id, _format_day(fact), fact.kind.is_rule, before)
-
-
-def _format_day(fact: UserFact) -> str:
-    return f"{fact.said_at.day} {fact.said_at:%B %Y}"
+    before = tuple((write_out_day(one.said_at), " ".join(one.text.split())) for one in standing.before[-1:])
+    section: UserSection = "wish" if fact.kind.is_rule else "fact"
+    return UserLine(" ".join(fact.text.split()), fact.item_id, write_out_day(fact.said_at), section, before)

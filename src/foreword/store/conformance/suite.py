@@ -115,6 +115,9 @@ FILTER_CASES: tuple[tuple[Filters, dict[str, Any], dict[str, Any]], ...] = (
     (Filters(conversation_prefix='["é%"'), {"conversation": '["é%","x"'}, {"conversation": '["é%é"'}),
     (Filters(conversation_prefix="c_"), {"conversation": "c_"}, {"conversation": "C_1"}),
     (Filters(conversation_prefix=""), {"conversation": "c"}, {"conversation": None}),
+    (Filters(conversations=("c1", "c2")), {"conversation": "c2"}, {"conversation": "c3"}),
+    (Filters(conversations=("c1", "c2")), {"conversation": "c1"}, {"conversation": None}),
+    (Filters(conversations=("c1", "")), {"conversation": None}, {"conversation": "c2"}),
     (Filters(session="s1"), {"session": "s1"}, {"session": "S1"}),
     (Filters(source="tool"), {"source": Source("tool", "tool")}, {"source": Source("user", "tool")}),
     (
