@@ -70,9 +70,9 @@ class Ledger:
         """The open ends: newest first, and last those that are for some day."""
         return list_open_ends(self._engine.store, self.workspace)
 
-    def find_item(self, item_id: str) -> Item:
-        """The item whose id is or begins with `item_id`; UnknownId for none, ValidationError for several."""
-        return Browser(self._engine, self.workspace).find_item(item_id)
+    def find_item(self, id_prefix: str) -> Item:
+        """The item whose id is or begins with this; UnknownId for none, ValidationError for several."""
+        return Browser(self._engine, self.workspace).find_item(id_prefix)
 
     # Writing
 
@@ -111,7 +111,11 @@ class Ledger:
         It replaces the item unless the item's author is trusted more; then it only disputes it, unless the
         user has said the same since. `fields` are those of `remember`.
         """
-        backing = None if is_trusted_as_much(source, older.source) else self._find_user_statement(text, older)
+        backing = (
+            None
+            if is_trusted_as_much(source, older.source)
+            else self._find_backing_user_statement(text, older)
+        )
         is_replaced = backing is not None or is_trusted_as_much(source, older.source)
         supersedes = older.id if is_replaced else None
         item = self._engine.remember(text, self.workspace, source=source, supersedes=supersedes, **fields)
@@ -143,7 +147,7 @@ class Ledger:
         changed = self._engine.store.run(change)
         return changed if changed is not None else item
 
-    def _find_user_statement(self, text: str, older: Item) -> Item | None:
+    def _find_backing_user_statement(self, text: str, older: Item) -> Item | None:
         """A later statement of the user that has all new words of a correction; None if there is none.
 
         The new words are those that the corrected item does not have.

@@ -42,7 +42,7 @@ _correct_option = click.option(
 
 @command("open", "foreword open\nforeword open --close 3f9c2a7be1d04c58")
 @_close_option
-def open_ends(call: CliCall, closed_id: str | None) -> int:
+def list_or_close_open_ends(call: CliCall, closed_id: str | None) -> int:
     """List what is open: said to be left, promised, postponed or waited for, and not closed since.
 
     Newest first; what is for some day comes last. --close marks an item as closed; it stays remembered. The
@@ -79,7 +79,7 @@ def open_ends(call: CliCall, closed_id: str | None) -> int:
     show_default=True,
     help="What --add keeps.",
 )
-def decisions(
+def list_or_change_decisions(
     call: CliCall,
     closed_id: str | None,
     correction: tuple[str, str] | None,
@@ -115,7 +115,9 @@ def decisions(
 @click.argument("who")
 @_close_option
 @_correct_option
-def facts(call: CliCall, who: str, closed_id: str | None, correction: tuple[str, str] | None) -> int:
+def list_or_change_facts(
+    call: CliCall, who: str, closed_id: str | None, correction: tuple[str, str] | None
+) -> int:
     """List what is known about WHO: a person, a thing, or `me`.
 
     By attribute where one can be read (title, email, lives in…), else the statement itself; each line names
@@ -236,9 +238,9 @@ def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
     screen, table = show.make_console(), show.make_table(expand=True)
     if screen.width < show.NARROW_COLUMNS:
         for item, words, remarks in lines:
-            show.text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
+            show.print_text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
             for line in (words, *remarks):
-                show.text(f"  {show.shorten(line, 3 * screen.width)}")
+                show.print_text(f"  {show.shorten(line, 3 * screen.width)}")
         return
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")

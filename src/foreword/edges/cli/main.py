@@ -93,16 +93,22 @@ def main() -> None:
 
 for _command in (
     *(memory.remember, memory.search, items.list_items, items.show_item),
-    *(items.edit, items.relate, memory.forget),
-    *(ledger.open_ends, ledger.decisions, ledger.facts),
-    *(context.context, context.assemble_document, context.premortem, why.why, view.view),
-    *(memory.export, memory.import_, move.move),
+    *(items.edit_item, items.relate_items, memory.forget),
+    *(ledger.list_or_close_open_ends, ledger.list_or_change_decisions, ledger.list_or_change_facts),
+    *(
+        context.print_context,
+        context.assemble_document,
+        context.premortem,
+        why.explain_receipt,
+        view.open_view,
+    ),
+    *(memory.export, memory.import_, move.move_workspaces),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
-    *(index.index, index.watch, experience.experience, experience.values),
-    *(install.install, install.uninstall, install.completion, doctor.doctor, doctor.stats),
-    *(service.serve, service.stop, service.status, service.hook, service.mcp),
-    *(proxy.proxy, team.team),
-    *(demo.demo, measure.evaluate, measure.bench),
+    *(index.index_folder, index.watch_folder, experience.experience, experience.values),
+    *(install.install, install.uninstall, install.print_completion_script, doctor.doctor, doctor.show_stats),
+    *(service.serve, service.stop, service.show_status, service.answer_one_hook, service.serve_mcp),
+    *(proxy.serve_proxy, team.team),
+    *(demo.demo, measure.measure_quality, measure.measure_speed),
 ):
     main.add_command(_command)
 

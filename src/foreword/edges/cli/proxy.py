@@ -52,7 +52,7 @@ from foreword.options import MAX_NAME_CHARACTERS
     help="The longest silence of the API that is waited for.",
 )
 @click.option("--no-capture", is_flag=True, help="Recall, but remember nothing new.")
-def proxy(
+def serve_proxy(
     call: CliCall,
     upstream: str,
     port: int,

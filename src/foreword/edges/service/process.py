@@ -30,7 +30,7 @@ from foreword.edges.service.intake import Intake
 from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
-from foreword.edges.shared.spool_files import make_reserve
+from foreword.edges.shared.spool_files import fill_spool_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
 from foreword.edges.shared.vector_requests import take_vector_requests
 from foreword.edges.shared.warm_up import warm_up_engine
@@ -170,7 +170,7 @@ class Service:
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             intake = Intake(self._settings.home, self._measures, responder)
-            engine.settle_waiting = partial(
+            engine.store_waiting_events = partial(
                 spool.settle_spool, self._spool, responder.capture, intake.spooled_in_work
             )
             await self._socket.start(self._run.listen(), intake)
@@ -250,7 +250,7 @@ class Service:
         """Store the events that wait in the spool, and refill its reserve; a disk that fails is logged."""
         try:
             spool.drain(self._spool, responder.capture, intake.spooled_in_work)
-            if not make_reserve(str(self._settings.home)) and not self._warned_of_full_disk:
+            if not fill_spool_reserve(str(self._settings.home)) and not self._warned_of_full_disk:
                 self._warned_of_full_disk = True
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")
         except OSError as error:

@@ -22,7 +22,7 @@ from foreword.edges.service.run_folder import find_receipt_address
 from foreword.edges.service.team_companion import TeamCompanion
 from foreword.edges.service.team_link import make_team_link
 from foreword.edges.shared.spool_files import write_to_spool
-from foreword.engine.defaults import connect_summariser
+from foreword.engine.defaults import make_chat_summariser
 from foreword.errors import StorageError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
@@ -59,7 +59,7 @@ class Responder:
         self._announces_recalls = engine.settings.recall_notice
         self._secrets = SessionSecrets()
         self._gate = EventGate(engine.settings.home, workspace_of)
-        own = Companion(engine, connect_summariser(engine.settings))
+        own = Companion(engine, make_chat_summariser(engine.settings))
         link = make_team_link(engine.settings)
         self._team = None if link is None else TeamCompanion(engine, link, own)
         self._companion = self._team or own

@@ -17,7 +17,7 @@ import stat
 from pathlib import Path
 
 from foreword.edges.hook_client import SOCKET_NAME
-from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running
+from foreword.edges.shared.hook_fallback import LOCK_NAME, is_service_running
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import describe_lock_failure
 from foreword.errors import ForewordError
@@ -81,7 +81,7 @@ class RunFolder:
 
     def running_pid(self) -> int | None:
         """The id of the process that serves this home; None if there is none, 0 if it is not written yet."""
-        if not is_running(str(self.home)):
+        if not is_service_running(str(self.home)):
             return None
         number = (self.folder / LOCK_NAME).read_text().strip()
         return int(number) if number.isdigit() else 0

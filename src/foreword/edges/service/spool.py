@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.agent import first_text_field
 from foreword.capture.event_json import FOLDER_FIELDS
-from foreword.edges.shared.spool_files import list_overflow
+from foreword.edges.shared.spool_files import list_oldest_to_drop
 from foreword.errors import StorageError
 from foreword.log import get_logger
 
@@ -150,7 +150,7 @@ def _move_to_bad_folder(path: Path, error: Exception) -> None:
 
 def _drop_overflowing_events(folder: Path) -> int:
     """Delete the oldest events if there are too many; returns how many."""
-    names = list_overflow(str(folder))
+    names = list_oldest_to_drop(str(folder))
     for name in names:
         (folder / name).unlink(missing_ok=True)
         _log.warning("the spool is full; its oldest event was dropped", file=name)

@@ -115,7 +115,7 @@ def render_forget_preview(visit: Visit) -> Markup:
     if not preview.items:
         raise UnknownId("it is gone already")
     shown = preview.items[:_MAX_SHOWN]
-    successors = visit.browser.find_successors(shown)
+    successors = visit.browser.find_successor_ids(shown)
     rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
     along = [*describe_what_else_is_removed(preview, ids), "its vectors, its words in every index"]
     return join(

@@ -22,7 +22,7 @@ from foreword.edges.view.pieces import (
 )
 from foreword.edges.view.plots import WIDE, are_many_days, day_columns, fill_days, fill_months, relation_graph
 from foreword.edges.view.receipts import load_stories
-from foreword.engine.browsing import CONFIRMED, displayable_metadata, name_relation, when_confirmed
+from foreword.engine.browsing import CONFIRMED, describe_relation_type, displayable_metadata, when_confirmed
 from foreword.store.browsing import CountBy
 from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import attribution
@@ -279,7 +279,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
         return None
     spokes = [
         (
-            name_relation(one.relationship).replace("_", " "),
+            describe_relation_type(one.relationship).replace("_", " "),
             one.memory.text,
             visit.link("memory", one.memory.id),
             one.relationship.from_id == story.item.id,

@@ -12,8 +12,9 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from foreword.edges.view.markup import Child, Markup, el
-from foreword.engine.receipt_story import SPACES, format_share, probability_to_help
+from foreword.engine.receipt_story import SPACES, probability_to_help
 from foreword.text.clean import remove_misleading_characters
+from foreword.text.numbers import format_percent
 from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
         if mark is not None
     ]
     found = ", ".join(f"{SPACES[space]} {share:.0%}" for space, share in story.parts)
-    label = f"{format_share(story.score)} likely to help" + (f"; found by {found}" if found else "")
+    label = f"{format_percent(story.score)} likely to help" + (f"; found by {found}" if found else "")
     return el(
         "svg",
         el("title", label),

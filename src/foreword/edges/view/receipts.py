@@ -24,8 +24,8 @@ from foreword.engine.receipt_story import (
     SPACES,
     describe_note,
     describe_receipt,
-    format_share,
 )
+from foreword.text.numbers import format_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def _legend(story: ReceiptStory) -> Markup:
         if space in used
     ]
     lines = [
-        el("li", el("span", class_=f"key line {name}"), f" {name}, {format_share(share)}", title=meaning)
+        el("li", el("span", class_=f"key line {name}"), f" {name}, {format_percent(share)}", title=meaning)
         for name, share, meaning in (
             ("floor", story.floor, "Nothing less probable than this is said"),
             ("cut", story.cut, "Nothing less probable than this is said beside the best one"),
@@ -142,7 +142,7 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
         "li",
         el(
             "div",
-            el("span", format_share(one.score), class_="share"),
+            el("span", format_percent(one.score), class_="share"),
             candidate_bar(one, story.floor, story.cut),
             class_="measure",
         ),

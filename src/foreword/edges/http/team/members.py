@@ -51,7 +51,7 @@ class Member:
     expires: str = ""
     revoked: str = ""
 
-    def may(self, right: Right, workspace: str) -> bool:
+    def has_right(self, right: Right, workspace: str) -> bool:
         """Whether the token gives this right in a workspace; an empty name means the service itself."""
         enough = RIGHTS.index(self.right) >= RIGHTS.index(right)
         return enough and (not workspace or self.sees(workspace))
