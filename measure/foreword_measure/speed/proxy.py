@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from foreword.config import Settings
-from foreword.edges.service.loopback import listen, make_server
+from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword_measure.report import Table
@@ -168,8 +168,8 @@ _EVENTS = (
 @contextmanager
 def _serve(model: _Model) -> Iterator[str]:
     """Serve the model on a port of loopback; gives its address."""
-    with listen() as listening:
-        server = make_server(model)
+    with listen_on_loopback() as listening:
+        server = make_uvicorn_server(model)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

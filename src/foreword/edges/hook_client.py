@@ -192,7 +192,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
     start_at = 0.0
     while True:
         try:
-            return connect(os.path.join(hook.home, "run"), hook.seconds_left())
+            return connect_to_service(os.path.join(hook.home, "run"), hook.seconds_left())
         except (FileNotFoundError, ConnectionRefusedError):
             if hook.event not in SESSION_STARTS:
                 raise NoAnswer("no service is there") from None
@@ -208,7 +208,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
             time.sleep(min(_RETRY_SECONDS, hook.seconds_left()))
 
 
-def connect(folder: str, timeout: float) -> _socket.socket:
+def connect_to_service(folder: str, timeout: float) -> _socket.socket:
     """A connection to the socket in a folder. Changes to that folder, as a socket's path must be short."""
     os.chdir(folder)
     service = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)

@@ -230,21 +230,21 @@ def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> 
 
     settings = load_settings() if settings is None else settings
     with ContextEngine(settings=settings if embedding else replace(settings, embedding="none")) as engine:
-        engine.store_waiting_events = functools.partial(_settle_spool, engine)
+        engine.store_waiting_events = functools.partial(_drain_spool_before_forgetting, engine)
         yield engine
 
 
-def _settle_spool(engine: ContextEngine, *, drop_unreadable: bool) -> None:
-    """Store the events that wait in the spool; see `settle_spool`."""
+def _drain_spool_before_forgetting(engine: ContextEngine, *, drop_unreadable: bool) -> None:
+    """Store the events that wait in the spool; see `drain_spool_before_forgetting`."""
     folder = engine.settings.home / "spool"
     if not folder.is_dir():
         return
     # These load what answers hooks, which commands rarely need.
     from foreword.edges.service.responder import Responder
-    from foreword.edges.service.spool import settle_spool
+    from foreword.edges.service.spool import drain_spool_before_forgetting
 
     with contextlib.closing(Responder(engine)) as responder:
-        settle_spool(folder, responder.capture, drop_unreadable=drop_unreadable)
+        drain_spool_before_forgetting(folder, responder.capture, drop_unreadable=drop_unreadable)
 
 
 def reopen_without_encoder(engine: ContextEngine) -> ContextEngine:

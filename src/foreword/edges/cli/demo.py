@@ -133,7 +133,7 @@ def _show_context_for_question(
 
 
 def _quote(text: str) -> str:
-    return f"“{show.shorten(text, _MAX_QUOTED)}”"
+    return f"“{show.shorten_to_line(text, _MAX_QUOTED)}”"
 
 
 def _describe_next_steps(keep: Path | None, workspace: str) -> str:

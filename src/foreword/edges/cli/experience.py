@@ -223,7 +223,7 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     if screen.width < show.NARROW_COLUMNS:
         for one in experiences:
             show.print_text(f"{one.id[:12]}  {show.format_date(one.created_at)}  {one.status}")
-            show.print_text(f"  {show.shorten(one.goal, 3 * screen.width)}")
+            show.print_text(f"  {show.shorten_to_line(one.goal, 3 * screen.width)}")
         return
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
@@ -232,10 +232,10 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     table.add_column("id", no_wrap=True)
     width = max(60, 2 * (screen.width - 70))
     for one in experiences:
-        text = show.rich_text(show.shorten(one.goal, width))
-        text.append(f"\n{show.shorten(one.hypothesis, width)}", style="dim")
+        text = show.rich_text(show.shorten_to_line(one.goal, width))
+        text.append(f"\n{show.shorten_to_line(one.hypothesis, width)}", style="dim")
         if one.outcome is not None:
-            text.append(f"\n{show.shorten(one.outcome.result, width)}")
+            text.append(f"\n{show.shorten_to_line(one.outcome.result, width)}")
         if one.lacks:
             text.append(f"\nstill to be told: {', '.join(one.lacks)}", style="dim")
         status = f"{one.status}\n{one.tier}" if one.tier and one.tier != one.status else one.status
@@ -273,7 +273,9 @@ def list_values(call: CliCall, axis: str | None, limit: int) -> int:
 
     with open_engine(embedding=False) as engine:
         values = Values(engine).list(call.workspace, axis, limit)
-    lines = (f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten(one.text, 500)}" for one in values)
+    lines = (
+        f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten_to_line(one.text, 500)}" for one in values
+    )
     see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
     return call.answer_list(
         list(map(asdict, values)), lambda: show.print_text("\n".join(lines)), f"no value yet; {see}"
@@ -312,9 +314,9 @@ def show_clusters(call: CliCall, axis: str) -> int:
         show.print_text(
             f"{one.id}  {number_with_noun(one.size, 'experience')}, confidence {one.confidence:.2f}"
         )
-        show.print_text(f"  {show.shorten(wordings[one.id], 200)}")
+        show.print_text(f"  {show.shorten_to_line(wordings[one.id], 200)}")
         for member in members[one.id][:_MAX_SHOWN_MEMBERS]:
-            show.print_text(f"  {member.id}  {show.shorten(member.goal, 100)}")
+            show.print_text(f"  {member.id}  {show.shorten_to_line(member.goal, 100)}")
     return 0 if clustering.clusters else 1
 
 
@@ -366,7 +368,7 @@ def review_values(call: CliCall) -> int:
         standings = Values(engine).review(call.workspace)
     lines = (
         f"{one.value.id}  confidence {one.confidence:.2f}, {len(one.supported_by)} for it and "
-        f"{len(one.contradicted_by)} against it since\n  {show.shorten(one.value.text, 500)}"
+        f"{len(one.contradicted_by)} against it since\n  {show.shorten_to_line(one.value.text, 500)}"
         for one in standings
     )
     rows: list[object] = [asdict(one) for one in standings]

@@ -90,7 +90,7 @@ def _show_items_table(page: Page) -> None:
     if screen.width < show.NARROW_COLUMNS:
         for item in page.items:
             show.print_text(f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {item.label}")
-            show.print_text(f"  {show.shorten(item.text, 3 * screen.width)}")
+            show.print_text(f"  {show.shorten_to_line(item.text, 3 * screen.width)}")
         return
     table = show.make_table(expand=True)
     table.add_column("id", no_wrap=True)
@@ -98,7 +98,7 @@ def _show_items_table(page: Page) -> None:
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("text", ratio=1)
     for item in page.items:
-        text = show.rich_text(show.shorten(item.text, 2 * screen.width))
+        text = show.rich_text(show.shorten_to_line(item.text, 2 * screen.width))
         if successor := page.successors.get(item.id):
             text.append(f"\nreplaced by {successor[:_SHORT_ID]}", style="dim")
         date, kind = show.format_date(item.created_at), show.rich_text(item.label)
@@ -152,12 +152,14 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
         label = f"{show.relation_arrow(related)} {describe_relation_type(related.relationship)}:"
         yield f"{label:12} {_format_item_line(related.memory)}"
     for receipt in story.receipts:
-        yield f"{'receipt:':12} {receipt.id}  {show.shorten(receipt.query, 60)}"
+        yield f"{'receipt:':12} {receipt.id}  {show.shorten_to_line(receipt.query, 60)}"
 
 
 def _format_item_line(item: Item) -> str:
     """Another item on one line: the beginning of its id, its date and the beginning of its text."""
-    return f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {show.shorten(item.text, 90)}"
+    return (
+        f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {show.shorten_to_line(item.text, 90)}"
+    )
 
 
 # Edit ----------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def _close_line(call: CliCall, item_id: str) -> int:
 
     with open_engine(embedding=False) as engine:
         item = Ledger(engine, call.workspace).close(item_id)
-    call.answer(asdict(item), f"closed: {show.shorten(item.text, 200)}")
+    call.answer(asdict(item), f"closed: {show.shorten_to_line(item.text, 200)}")
     return 0
 
 
@@ -155,7 +155,7 @@ def _correct_line(call: CliCall, item_id: str, text: str) -> int:
         ledger = Ledger(engine, call.workspace)
         older = ledger.find_item(item_id)
         item = ledger.correct(older.id, read_text_argument(text))
-        call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten(older.text, 200)}")
+        call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten_to_line(older.text, 200)}")
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0
 
@@ -230,7 +230,7 @@ def _history_lines(one: Decision | Fact) -> list[str]:
     against = [
         f"but {item.source.name}, {show.format_date(item.created_at)}: {item.text}" for item in one.beside
     ]
-    return [show.shorten(line, 200) for line in (*before, *against)]
+    return [show.shorten_to_line(line, 200) for line in (*before, *against)]
 
 
 def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
@@ -240,7 +240,7 @@ def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
         for item, words, remarks in lines:
             show.print_text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
             for line in (words, *remarks):
-                show.print_text(f"  {show.shorten(line, 3 * screen.width)}")
+                show.print_text(f"  {show.shorten_to_line(line, 3 * screen.width)}")
         return
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
@@ -148,9 +148,9 @@ def _run_click_command(arguments: list[str]) -> int:
 
 def _report_error(error: BaseException, *, wants_json: bool) -> int:
     """Print an error as one line on stderr and return its exit code."""
-    kind, code, message = _describe_error(error)
+    tag, code, message = _describe_error(error)
     message = join_lines(remove_invisible(message))
-    line = json.dumps({"error": {"type": kind, "message": message}}) if wants_json else f"foreword: {message}"
+    line = json.dumps({"error": {"type": tag, "message": message}}) if wants_json else f"foreword: {message}"
     try:
         click.echo(line, err=True)
         sys.stdout.flush()
@@ -159,26 +159,38 @@ def _report_error(error: BaseException, *, wants_json: bool) -> int:
     return code
 
 
-def _describe_error(error: BaseException) -> tuple[str, int, str]:
-    """The tag, the exit code and the message of an error."""
+class _ErrorReport(NamedTuple):
+    """An error as a program and a person read it: its tag, the exit code of the process, and the message."""
+
+    tag: str
+    exit_code: int
+    message: str
+
+
+def _describe_error(error: BaseException) -> _ErrorReport:
+    """What the user is told of an error, and the exit code of the process."""
     match error:
         case ForewordError():
             code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
-            return getattr(error, "type", "missing_extra"), code, str(error)
+            return _ErrorReport(getattr(error, "type", "missing_extra"), code, str(error))
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "foreword"
-            return "usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help"
+            return _ErrorReport("usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help")
         case click.ClickException():
-            return "file_error", 2, error.format_message()
+            return _ErrorReport("file_error", 2, error.format_message())
         case UnicodeDecodeError():
-            return "not_utf8", 2, f"the input is not UTF-8 text (byte {error.start}: {error.reason})"
+            return _ErrorReport(
+                "not_utf8", 2, f"the input is not UTF-8 text (byte {error.start}: {error.reason})"
+            )
         case OSError():
             where = error.filename or "the input or the output"
-            return "file_error", 2, f"cannot use {where}: {error.strerror or error}"
+            return _ErrorReport("file_error", 2, f"cannot use {where}: {error.strerror or error}")
         case UnicodeError():
-            return "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
+            return _ErrorReport(
+                "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
+            )
         case _:
-            return "interrupted", 130, "interrupted"
+            return _ErrorReport("interrupted", 130, "interrupted")
 
 
 def _exit_if_threads_remain(code: int) -> None:

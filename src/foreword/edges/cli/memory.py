@@ -212,7 +212,7 @@ def _show_search_results(results: list[SearchResult]) -> None:
             show.print_text(
                 f"{result.score:.2f}  {item.id[:12]}  {show.format_date(item.created_at)}  {item.label}"
             )
-            show.print_text(f"  {show.shorten(item.text, 3 * screen.width)}")
+            show.print_text(f"  {show.shorten_to_line(item.text, 3 * screen.width)}")
         return
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
@@ -222,9 +222,9 @@ def _show_search_results(results: list[SearchResult]) -> None:
     width = max(60, 3 * (screen.width - 60))
     for result in results:
         item = result.memory
-        text = show.rich_text(show.shorten(item.text, width))
+        text = show.rich_text(show.shorten_to_line(item.text, width))
         for line in _list_result_remarks(result):
-            text.append(f"\n{show.shorten(line, width)}", style="dim")
+            text.append(f"\n{show.shorten_to_line(line, width)}", style="dim")
         kind = f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
         date = show.format_date(item.created_at)
         table.add_row(f"{result.score:.2f}", show.rich_text(kind), date, text, show.rich_text(item.id))
@@ -305,9 +305,8 @@ def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
 def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
     """Print the items that would be forgotten, and what else goes with them."""
     for item in preview.items[:_MAX_LISTED_IDS]:
-        show.print_text(
-            f"{item.id}  {show.format_date(item.created_at)}  {item.label}  {show.shorten(item.text, 90)}"
-        )
+        text = show.shorten_to_line(item.text, 90)
+        show.print_text(f"{item.id}  {show.format_date(item.created_at)}  {item.label}  {text}")
     if len(preview.items) > _MAX_LISTED_IDS:
         show.print_text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
     if along := describe_what_else_is_removed(preview, ids):

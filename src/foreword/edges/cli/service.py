@@ -394,16 +394,16 @@ def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Call
 def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: int) -> None:
     """Serve MCP on 127.0.0.1 until it is stopped; print the address and the token's file first."""
     from foreword.edges.service.__main__ import build_application
-    from foreword.edges.service.loopback import listen, make_server
+    from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
     make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
     token = folder.read_or_create_token()
-    with listen(port) as listening, open_engine(settings) as engine:
+    with listen_on_loopback(port) as listening, open_engine(settings) as engine:
         bound_port = listening.getsockname()[1]
         facts = {"url": f"http://127.0.0.1:{bound_port}/mcp", "token_file": str(folder.token_file)}
         app = build_application(
             engine, token=token, port=bound_port, status=lambda: facts, workspace=workspace
         )
         call.answer(facts, note=f"MCP at {facts['url']}; the token is in {facts['token_file']}")
-        make_server(app).run(sockets=[listening])
+        make_uvicorn_server(app).run(sockets=[listening])

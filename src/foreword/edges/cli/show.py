@@ -79,7 +79,7 @@ def print_grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> Non
     make_console().print(columns)
 
 
-def shorten(text: str, width: int) -> str:
+def shorten_to_line(text: str, width: int) -> str:
     """The text on one line of at most `width` characters, with an ellipsis if it was cut."""
     return shorten_line(remove_invisible(text), width)
 

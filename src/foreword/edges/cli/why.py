@@ -91,9 +91,9 @@ def _show_path_map(call: CliCall, receipt: Receipt) -> int:
 
 def _write_receipt_html(call: CliCall, story: ReceiptStory, name: str) -> int:
     """Write a receipt as one HTML file; return the exit code."""
-    from foreword.edges.view.receipts import receipt_page
+    from foreword.edges.view.receipts import render_receipt_file
 
-    page = receipt_page(story)
+    page = render_receipt_file(story)
     if name == "-":
         click.echo(page, nl=False)
         return 0
@@ -149,7 +149,7 @@ def _show_receipt_head(story: ReceiptStory) -> None:
         f"{name} {milliseconds:.0f}" for name, milliseconds in story.stages if milliseconds >= _MIN_STAGE_MS
     ]
     screen.print(
-        show.rich_text(show.shorten(receipt.query, 500) or f"({receipt.recipe}: no question)", "bold")
+        show.rich_text(show.shorten_to_line(receipt.query, 500) or f"({receipt.recipe}: no question)", "bold")
     )
     screen.print(show.rich_text(story.summary))
     screen.print(show.rich_text(f"{receipt.recipe}, {when}{session}, receipt {receipt.id}", "dim"))
@@ -175,7 +175,7 @@ def _show_candidates(title: str, stories: Sequence[CandidateStory], story: Recei
         )
         line.append(f"  {one.entry.item_id}", style="dim")
         screen.print(line)
-        text = "(forgotten)" if one.text is None else show.shorten(one.text, 4 * screen.width)
+        text = "(forgotten)" if one.text is None else show.shorten_to_line(one.text, 4 * screen.width)
         indent = min(8, screen.width // 10)
         screen.print(Padding(show.rich_text(text), (0, 0, 0, indent)))
         screen.print(Padding(show.rich_text(one.sentence, "dim"), (0, 0, 0, indent)))

@@ -98,7 +98,7 @@ class WorkspaceScope:
         if not value:
             raise ValidationError(
                 f"the workspace {self._template!r} needs {field!r}, and this run has none; pass it in "
-                f'invoke(…, config={{"configurable": {_show_how_to_pass(field)}}}) or in context='
+                f'invoke(…, config={{"configurable": {_format_example_mapping(field)}}}) or in context='
             )
         if found[1:] and found[0] != found[1]:
             raise ValidationError(
@@ -147,7 +147,7 @@ def _current_runtime() -> object:
         return None
 
 
-def _show_how_to_pass(field: str) -> str:
+def _format_example_mapping(field: str) -> str:
     """A mapping with a value at a dotted path, as it is written in Python."""
     shown = "…"
     for name in reversed(field.split(".")):

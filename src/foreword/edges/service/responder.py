@@ -64,7 +64,7 @@ class Responder:
         self._team = None if link is None else TeamCompanion(engine, link, own)
         self._companion = self._team or own
 
-    def clean(self, payload: bytes) -> bytes:
+    def redact_payload(self, payload: bytes) -> bytes:
         """The event without its secrets and those that its session has shown, fit for the disk.
 
         Raises ValueError or RecursionError if it is not JSON.
@@ -156,7 +156,7 @@ class Responder:
         try:
             self.capture(payload, at)
         except StorageError as error:
-            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", self.clean(payload))
+            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", self.redact_payload(payload))
             _log.warning("an event waits in the spool", problem=str(error), file=file)
         self.note_delivered(reply)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.edges.hook_client import KEPT_LINE, MAX_EVENT_BYTES, PROTOCOL, SHOWN_LINE, find_peer_user_id
 from foreword.edges.service.intake import Request
-from foreword.edges.service.spool import parse_time
+from foreword.edges.service.spool import parse_event_time
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def parse_request_line(line: bytes) -> Request:
     word, deadline, at, agent, length = line.decode().rstrip("\n").split(" ")
     if word.encode() != PROTOCOL or not agent or not length.isdecimal():
         raise ValueError("not our protocol")
-    parse_time(at)
+    parse_event_time(at)
     if int(length) > MAX_EVENT_BYTES:
         raise ValueError(f"{length} bytes are too many")
     wait = min(max(float(deadline), 0.0), _MAX_DEADLINE_MS)

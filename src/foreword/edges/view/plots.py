@@ -128,7 +128,7 @@ def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date,
     return [(day, known.get(day, 0.0)) for day in (first + timedelta(days=at) for at in range(span))]
 
 
-def fill_months(days: Mapping[str, int]) -> list[tuple[date, float]]:
+def sum_by_month(days: Mapping[str, int]) -> list[tuple[date, float]]:
     """The sums of the values by month, each with the first day of its month, in order and without gaps."""
     sums: dict[date, float] = defaultdict(float)
     for day, value in days.items():
@@ -143,12 +143,12 @@ def fill_months(days: Mapping[str, int]) -> list[tuple[date, float]]:
     return [(month, sums.get(month, 0.0)) for month in months]
 
 
-def are_many_days(days: Mapping[str, int]) -> bool:
+def are_too_many_days_to_plot(days: Mapping[str, int]) -> bool:
     """Whether these days span more than a plot by day shows."""
     return bool(days) and (date.fromisoformat(max(days)) - date.fromisoformat(min(days))).days >= _MAX_DAYS
 
 
-def day_columns(
+def plot_day_columns(
     days: Sequence[tuple[date, float]],
     unit: str,
     links: Mapping[date, str] | None = None,

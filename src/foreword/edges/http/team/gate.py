@@ -159,7 +159,7 @@ class TeamGate:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
         try:
-            member = self._members.find(read_bearer_token(scope))
+            member = self._members.find_by_token(read_bearer_token(scope))
         except StorageError as error:
             _log.warning("nobody is let in", problem=str(error))
             return Refusal(503, error.type, "the service cannot read its list of members; tell its operator")
