@@ -77,7 +77,7 @@ def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
     """Start the model and the proxy, and send questions in three ways in turn; returns the times."""
     model = _Model()
     runs = min(_RUNS, turns) + _WARM_UP_RUNS
-    questions = [question.text for question in corpus.questions(chunks, runs)]
+    questions = [question.text for question in corpus.invent_questions(chunks, runs)]
     times: dict[str, list[float]] = {way: [] for way in WAYS}
     receipts: list[str] = []
     with _serve(model) as upstream, _start_proxy(folder, upstream) as proxy:
