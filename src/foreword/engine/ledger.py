@@ -70,9 +70,9 @@ class Ledger:
         """The open ends: newest first, and last those that are for some day."""
         return list_open_ends(self._engine.store, self.workspace)
 
-    def find_item(self, id_prefix: str) -> Item:
+    def find_item(self, item_id: str) -> Item:
         """The item whose id is or begins with this; UnknownId for none, ValidationError for several."""
-        return Browser(self._engine, self.workspace).find_item(id_prefix)
+        return Browser(self._engine, self.workspace).find_item(item_id)
 
     # Writing
 

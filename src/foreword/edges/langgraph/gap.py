@@ -140,7 +140,7 @@ def gap_node(
     runtime. The update has `gap_outcome` and, if something changed, `injected_context`, or `handoff_context`
     when work is being handed over; the state's schema needs these keys (`GapState` has them).
     """
-    memories = Memories(engine, workspace)
+    memories = EngineMemories(engine, workspace)
 
     async def fill(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
         return await fill_gap(state, memory, config)
@@ -198,7 +198,7 @@ def describe_outcome(
     }
 
 
-class Memories:
+class EngineMemories:
     """The memories of the workspaces that runs belong to; those used last stay open."""
 
     def __init__(self, engine: ContextEngine, workspace: Workspace) -> None:
@@ -209,7 +209,7 @@ class Memories:
 
     def memory_of_run(self) -> EngineMemory:
         """The memory of the current run; ValidationError if the run does not name its workspace."""
-        return self.memory_of_workspace(self.scope.resolve())
+        return self.memory_of_workspace(self.scope.workspace_of_current_run())
 
     def memory_of_workspace(self, workspace: str) -> EngineMemory:
         """The memory of a workspace."""
@@ -246,7 +246,7 @@ class _CheckedNode(RunnableLambda[Any, dict[str, Any]]):
 
 def make_graph_node(
     name: str,
-    memories: Memories,
+    memories: EngineMemories,
     work: Callable[[Any, EngineMemory], Coroutine[Any, Any, dict[str, Any]]],
     keys: tuple[str, ...],
 ) -> Runnable[Any, dict[str, Any]]:

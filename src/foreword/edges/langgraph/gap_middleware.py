@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap, run_and_wait
+from foreword.edges.langgraph.gap import GAP_OUTCOME, EngineMemories, GapState, fill_gap, run_and_wait
 from foreword.recipes.gap.payload import GIVEN_AT, contexts_in_payload
 from foreword.recipes.gap.stages import payload_text
 from foreword.recipes.gap.state import get_value
@@ -47,7 +47,7 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
         self, engine: ContextEngine, workspace: Workspace, config: InjectionConfig | None = None
     ) -> None:
         super().__init__()
-        self._memories = Memories(engine, workspace)
+        self._memories = EngineMemories(engine, workspace)
         self._config = config
 
     @hook_config(can_jump_to=["model"])

@@ -19,7 +19,7 @@ from langgraph.types import Command
 
 from foreword.edges.langgraph.gap import (
     GAP_OUTCOME,
-    Memories,
+    EngineMemories,
     describe_outcome,
     make_graph_node,
     run_and_wait,
@@ -65,7 +65,7 @@ def handoff_node(
         )
 
     return make_graph_node(
-        "handoff", Memories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME)
+        "handoff", EngineMemories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME)
     )
 
 
@@ -84,7 +84,7 @@ def handoff_tool(
     For agents in a supervisor's or a swarm's graph. The sender says in `task` what is to be done; the context
     for it is put into `handoff_context`, a key that the outer graph's state needs (`GapState`).
     """
-    memories = Memories(engine, workspace)
+    memories = EngineMemories(engine, workspace)
     tool_name = name or "hand_over_to_" + _NOT_IN_TOOL_NAMES.sub("_", agent)
 
     def answer(task: str, tool_call_id: str) -> ToolMessage:

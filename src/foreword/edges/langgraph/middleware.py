@@ -87,7 +87,7 @@ class ContextMiddleware(AgentMiddleware):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Call the model with the contexts, then store the turns if `capture` is set."""
-        workspace, session = self._scope.resolve(), _find_session_id(request.messages)
+        workspace, session = self._scope.workspace_of_current_run(), _find_session_id(request.messages)
         still_valid: dict[str, MessageContext] = {}
         try:
             found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)
@@ -104,7 +104,7 @@ class ContextMiddleware(AgentMiddleware):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same, without keeping the event loop waiting."""
-        workspace, session = self._scope.resolve(), _find_session_id(request.messages)
+        workspace, session = self._scope.workspace_of_current_run(), _find_session_id(request.messages)
         still_valid: dict[str, MessageContext] = {}
         try:
             found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)

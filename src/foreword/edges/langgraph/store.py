@@ -106,13 +106,13 @@ class ForewordStore(BaseStore):
     @property
     def workspace(self) -> str:
         """The workspace that holds the values; ValidationError if it depends on the run outside of one."""
-        return self._scope.resolve() + ("" if self._shared else _SUFFIX)
+        return self._scope.workspace_of_current_run() + ("" if self._shared else _SUFFIX)
 
     def for_run(self, **values: object) -> ForewordStore:
         """The store of a run with these values, for use outside of a run: `for_run(user_id="mara")`."""
         return ForewordStore(
             self._engine,
-            _escape_braces(self._scope.resolve_for({"configurable": values})),
+            _escape_braces(self._scope.workspace_of_run({"configurable": values})),
             fields=self._fields,
             ttl=self.ttl_config,
             score=self._score,
