@@ -20,7 +20,7 @@ from foreword.config import Settings
 from foreword.edges import hook_client
 from foreword.edges.cli.main import run as run_command
 from foreword.edges.hook_client import HookEvent, NoAnswer
-from foreword.edges.service.loopback import listen, make_server
+from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 from foreword.edges.service.run_folder import RunFolder
 from foreword.engine.context_engine import ContextEngine
 
@@ -265,9 +265,9 @@ def serve_application():
 
     @contextlib.contextmanager
     def serve_while(build):
-        with listen() as listening:
+        with listen_on_loopback() as listening:
             port = listening.getsockname()[1]
-            server = make_server(build(port))
+            server = make_uvicorn_server(build(port))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
             thread.start()
             try:

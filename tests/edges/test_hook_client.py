@@ -154,7 +154,7 @@ def test_an_answer_that_comes_in_pieces_is_put_together(hook, stranger):
 @given(st.binary(max_size=80))
 def test_whatever_is_said_first_is_a_length_or_trouble(head):
     with contextlib.suppress(NoAnswer):
-        assert 0 <= hook_client._read_length(head) <= 4 * hook_client.MAX_ANSWER_CHARACTERS
+        assert 0 <= hook_client._read_answer_length(head) <= 4 * hook_client.MAX_ANSWER_CHARACTERS
 
 
 # In time
@@ -340,7 +340,7 @@ def test_an_event_in_another_encoding_is_spooled_as_the_service_would_store_it(h
 
 def test_the_log_of_the_hook_does_not_grow_for_ever(home):
     for _ in range(3):
-        private_files.append_to_log(str(home), "x" * 60_000)
+        private_files.append_to_hook_log(str(home), "x" * 60_000)
     log = home / "run" / "hook.log"
     assert log.stat().st_size < 130_000
     assert log.stat().st_mode & 0o777 == 0o600

@@ -192,9 +192,9 @@ def test_what_was_said_before_the_pause_and_still_waits_is_stored_after_it(home,
     begin_pause(home, said_at.timestamp() + 60)
     with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
         responder = Responder(engine)
-        assert spool.drain(home / "spool", responder.capture).waiting == 1
+        assert spool.drain_spool(home / "spool", responder.capture).waiting == 1
         end_pauses(home, datetime.now(UTC).timestamp(), "")
-        assert spool.drain(home / "spool", responder.capture).stored == 1
+        assert spool.drain_spool(home / "spool", responder.capture).stored == 1
         assert [item.text for item in engine.store.scan(str(project))] == [SAID]
 
 

@@ -167,7 +167,7 @@ def no_locks(monkeypatch):
 
 def test_where_nothing_can_be_locked_that_is_said(no_locks, home, foreword):
     with pytest.raises(ForewordError, match=r"cannot be locked .*local disk"):
-        RunFolder(home).acquire()
+        RunFolder(home).acquire_lock()
     assert "cannot be locked" in find_why_no_service_can_run(str(home))
     ran = foreword("serve")
     assert (ran.code, "cannot be locked" in ran.err, "local disk" in ran.err) == (1, True, True)

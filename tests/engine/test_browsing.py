@@ -5,8 +5,8 @@ import pytest
 from foreword.engine.browsing import (
     CONFIRMED,
     Browser,
+    describe_relation_type,
     describe_what_else_is_removed,
-    name_relation,
     when_confirmed,
 )
 from foreword.errors import UnknownId, ValidationError
@@ -134,9 +134,9 @@ def test_an_item_was_last_shown_when_a_context_last_had_it(engine, browser):
 
 
 def test_a_replacement_that_is_not_sure_is_one_perhaps():
-    assert name_relation(Relation("a", "b", REPLACES, 0.3)) == "perhaps replaces"
-    assert name_relation(Relation("a", "b", REPLACES, 1.0)) == "replaces"
-    assert name_relation(Relation("a", "b", "caused_by", 0.3)) == "caused_by"
+    assert describe_relation_type(Relation("a", "b", REPLACES, 0.3)) == "perhaps replaces"
+    assert describe_relation_type(Relation("a", "b", REPLACES, 1.0)) == "replaces"
+    assert describe_relation_type(Relation("a", "b", "caused_by", 0.3)) == "caused_by"
 
 
 def test_what_goes_along_with_the_forgotten_is_counted_and_what_does_not_is_not_named(engine, browser):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.engine.receipt_story import describe_receipt, format_share
+from foreword.engine.receipt_story import describe_receipt
 from foreword.types import Entry, Item, Receipt, StageTime
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -94,11 +94,6 @@ def test_what_was_forgotten_since_has_no_text_and_still_a_reason():
 def test_silence_is_summed_up_as_such():
     assert tell().summary.startswith("Nothing was found")
     assert tell(entry("new", "below floor", "0.01 < 0.04")).summary.startswith("Nothing was said")
-
-
-def test_shares_are_short():
-    shown = [format_share(share) for share in (0.574, 0.0996, 0.04, 0.0372, 0.0)]
-    assert shown == ["57 %", "10 %", "4 %", "3.7 %", "0 %"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from foreword.config import Settings
-from foreword.engine.defaults import choose_summarizer, connect_summariser
+from foreword.engine.defaults import choose_summarizer, make_chat_summariser
 from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
 from foreword.knowledge.remote_summary import RemoteDialogueSummarizer
@@ -58,7 +58,7 @@ def settings(server):
 
 
 def test_the_model_is_asked_at_the_address_with_the_key(server, settings):
-    assert connect_summariser(settings).summarise(TURNS, 50) == "Fine."
+    assert make_chat_summariser(settings).summarise(TURNS, 50) == "Fine."
     path, headers, body = server.requests[0]
     assert path == "/v1/chat/completions"
     assert headers["Authorization"] == f"Bearer {KEY}"
@@ -81,7 +81,7 @@ def test_whatever_goes_wrong_is_one_error_after_one_try_that_never_tells_the_key
 ):
     server.answer = answer
     with pytest.raises(ContextError, match=message) as caught:
-        connect_summariser(settings).summarise(TURNS)
+        make_chat_summariser(settings).summarise(TURNS)
     assert KEY not in str(caught.value)
     assert len(server.requests) == 1
 
@@ -97,11 +97,11 @@ def test_whatever_goes_wrong_is_one_error_after_one_try_that_never_tells_the_key
 )
 def test_wrong_settings_are_refused_at_once(url, key, model, message):
     with pytest.raises(ValidationError, match=message):
-        connect_summariser(Settings(summary_url=url, summary_key=key, summary_model=model))
+        make_chat_summariser(Settings(summary_url=url, summary_key=key, summary_model=model))
 
 
 def test_the_settings_choose_who_summarises(settings, server):
-    assert connect_summariser(Settings()) is None
+    assert make_chat_summariser(Settings()) is None
     assert isinstance(choose_summarizer(Settings(), WordTokens()), ExtractiveSummarizer)
     assert isinstance(choose_summarizer(settings, WordTokens()), RemoteDialogueSummarizer)
 
@@ -109,7 +109,7 @@ def test_the_settings_choose_who_summarises(settings, server):
 def test_a_conversation_is_told_by_the_model_that_the_settings_name_and_by_itself_until_then(
     settings, server
 ):
-    remote = RemoteDialogueSummarizer(connect_summariser(settings), WordTokens(), run=lambda job: job())
+    remote = RemoteDialogueSummarizer(make_chat_summariser(settings), WordTokens(), run=lambda job: job())
     said = [Turn("Cap the retries at five.", name="Ann")]
     own_words = "Decided: Ann: Cap the retries at five."
     assert remote.summarize(said, 30) == own_words

@@ -270,7 +270,7 @@ def test_a_long_text_may_have_a_plain_word_more():
 
 
 def test_the_end_of_a_very_long_text_counts():
-    text = " ".join(corpus.item(at).text for at in range(60))
+    text = " ".join(corpus.invent_item(at).text for at in range(60))
     assert len(text) > 2500
     assert is_one_contained_in_other(text, text.upper())
     assert not is_one_contained_in_other(text + " The port is 5432.", text + " The port is 5433.")
@@ -281,7 +281,7 @@ def test_the_end_of_a_very_long_text_counts():
 
 def made_texts(chance, count):
     """Statements, paragraphs and lists, some of them related, none of them the same."""
-    items = (corpus.item(chance.randrange(1_000_000)).text for _ in range(1_000_000))
+    items = (corpus.invent_item(chance.randrange(1_000_000)).text for _ in range(1_000_000))
     prose = (text for text in items if "\n" not in text)
     made = [next(prose) for _ in range(count)]
     made += [mark.join(next(prose) for _ in range(5)) for mark in (" ", "\n") for _ in range(count)]

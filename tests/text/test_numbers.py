@@ -1,6 +1,6 @@
 import pytest
 
-from foreword.text.numbers import format_size, number_with_noun
+from foreword.text.numbers import format_percent, format_size, number_with_noun
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,12 @@ def test_a_count_is_told_with_its_noun(number, told):
 )
 def test_sizes_are_short(size, shown):
     assert format_size(size) == shown
+
+
+def test_a_plural_of_its_own_is_used():
+    assert [number_with_noun(number, "memory", "memories") for number in (1, 2)] == ["1 memory", "2 memories"]
+
+
+def test_shares_are_short():
+    shown = [format_percent(share) for share in (0.574, 0.0996, 0.04, 0.0372, 0.0)]
+    assert shown == ["57 %", "10 %", "4 %", "3.7 %", "0 %"]

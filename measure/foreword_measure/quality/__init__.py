@@ -2,10 +2,10 @@
 
 `evaluate` measures one set: `labelled` reads it, `runs` stores and asks, `metrics` scores, `silence` counts
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
-for; `summary` puts many sets into one table. Other kinds of sets measure something else: dialogues, whether a
-change of subject is noticed (`shifts`) or how good summaries are (`summaries`); pairs, whether texts that say
-the same are recognised (`repeats`); statements and talks, whether decisions and corrections are recognised
-(`settled`); pages, whether they answer the questions of a chat (`documents`).
+for; `build_summary` puts many sets into one table. Other kinds of sets measure something else: dialogues,
+whether a change of subject is noticed (`shifts`) or how good summaries are (`summaries`); pairs, whether
+texts that say the same are recognised (`repeats`); statements and talks, whether decisions and corrections
+are recognised (`settled`); pages, whether they answer the questions of a chat (`documents`).
 `scenarios` replays whole histories and measures the answers to their questions; `precedents` measures whether
 failures find what was learnt from earlier ones, and experiences their themes.
 Nothing here changes how the engine searches, and the set's own data stays where it is.
@@ -39,7 +39,7 @@ from foreword_measure.quality.precedents import measure_experiences
 from foreword_measure.quality.runs import LANES, OURS, Plan
 from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.silence import measure_silence
-from foreword_measure.quality.tables import summary
+from foreword_measure.quality.tables import build_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from foreword_measure.quality.runs import Answer, Progress, StoredScope
     from foreword_measure.report import Report
 
-__all__ = ["evaluate", "measure_sets", "summary"]
+__all__ = ["build_summary", "evaluate", "measure_sets"]
 
 _TOP = 10
 """How many results of a question are compared with the labels."""
@@ -124,7 +124,7 @@ def evaluate(
         _score_question(question, answer, stored_scopes)
         for question, answer in zip(given.questions, answers, strict=True)
     ]
-    return tables.report(about, rows, silence_counts)
+    return tables.build_report(about, rows, silence_counts)
 
 
 def measure_sets(
@@ -177,7 +177,7 @@ def measure_sets(
         reports.append(report)
         yield report
     if summarize and not dialogue:
-        yield summary(reports)
+        yield build_summary(reports)
 
 
 def _ask_all(
@@ -205,7 +205,9 @@ def _score_question(
         question=question.id,
         scope=question.scope,
         category=question.category,
-        runs={run: metrics.scores(places, gains) for run, places in answer.runs.items()} if gains else {},
+        runs={run: metrics.score_ranking(places, gains) for run, places in answer.runs.items()}
+        if gains
+        else {},
         embedding_ms=answer.embedding_ms,
         search_ms=answer.search_ms,
         scored_results={run: _scored_results(answer.runs[run], gains) for run in answer.search_ms},

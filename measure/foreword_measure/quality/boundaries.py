@@ -101,7 +101,7 @@ def best_threshold(scores: Sequence[float], truth: Sequence[bool], beta: float) 
     return float(cuts[int(values.argmax())])
 
 
-def interval(
+def confidence_interval(
     guesses: Sequence[Sequence[bool]],
     truths: Sequence[Sequence[bool]],
     measure: Callable[[Tally], float | None],
@@ -149,7 +149,9 @@ class Guesses:
     scores: Sequence[Sequence[float]] | None = None
 
 
-def report(name: str, truths: Truths, guessed: Mapping[str, Guesses], judge: DivergenceDetector) -> Report:
+def build_report(
+    name: str, truths: Truths, guessed: Mapping[str, Guesses], judge: DivergenceDetector
+) -> Report:
     """The whole measurement; one of the runs must be `OURS`."""
     runs = {run: _measure_run(one, truths) for run, one in guessed.items()}
     intervals = _intervals(guessed[OURS], truths)
@@ -202,10 +204,12 @@ def _measure_dialogues(
 
 
 def _intervals(guessed: Guesses, truths: Truths) -> dict[str, dict[str, float | None]]:
-    found = {name: interval(guessed.guesses, truths, measure) for name, measure in _COUNTED.items()}
+    found = {
+        name: confidence_interval(guessed.guesses, truths, measure) for name, measure in _COUNTED.items()
+    }
     for name, measure in _WINDOWED.items():
         values = _measure_dialogues(guessed, truths, measure)
-        found[name] = metrics.interval(list(values.values()), list(values))
+        found[name] = metrics.confidence_interval(list(values.values()), list(values))
     return {
         name: dict(zip(("from", "to"), ends or (None, None), strict=True)) for name, ends in found.items()
     }

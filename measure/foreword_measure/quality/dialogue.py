@@ -174,7 +174,7 @@ def _report(name: str, held: Mapping[int, Sequence[_HeldEvidence]], lane: Lane) 
         scopes = [one.scope for one in asked]
         for run in RUNS:
             shares = [one.shares[run] for one in asked]
-            ends = metrics.interval(shares, scopes) or (None, None)
+            ends = metrics.confidence_interval(shares, scopes) or (None, None)
             mean = sum(shares) / len(shares) if shares else None
             rows.append((budget, run, mean, *ends))
     times = [one.milliseconds for asked in held.values() for one in asked]

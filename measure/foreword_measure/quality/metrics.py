@@ -101,9 +101,9 @@ def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget:
     return len(seen & gains.keys()) / _count_relevant(gains)
 
 
-def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, float]:
+def score_ranking(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, float]:
     """The value of each of `METRICS` for one answer."""
-    ranking = documents(places)
+    ranking = distinct_documents(places)
     values = [recall(ranking, gains, cut) for cut in CUTS]
     values += [hit(ranking, gains, cut) for cut in SHORT_CUTS]
     values += [complete(ranking, gains, cut) for cut in SHORT_CUTS]
@@ -112,17 +112,17 @@ def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, flo
     return dict(zip(METRICS, values, strict=True))
 
 
-def documents(places: Iterable[Place]) -> list[str]:
+def distinct_documents(places: Iterable[Place]) -> list[str]:
     """The documents of an answer, in order, each once."""
     return list(dict.fromkeys(document for place in places for document in place.documents))
 
 
-def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+def mean_by_measure(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
     """The mean of each metric; None if there are no rows."""
     return {name: sum(row[name] for row in rows) / len(rows) if rows else None for name in METRICS}
 
 
-def interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, float] | None:
+def confidence_interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, float] | None:
     """The 95 % interval of the mean, by the bootstrap; None if there is only one value.
 
     Questions of one scope are not independent: with enough scopes, whole scopes are resampled.
@@ -151,7 +151,7 @@ def sample_positions(count: int, most: int) -> list[int]:
     return sorted(np.random.default_rng(SEED).choice(count, most, replace=False).tolist())
 
 
-def reliability(judged: Iterable[tuple[float, bool]]) -> list[Bin]:
+def bin_by_score(judged: Iterable[tuple[float, bool]]) -> list[Bin]:
     """Bins of equal width from 0 to 1, from pairs of a score and whether the answer was right."""
     held: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for score, right in judged:

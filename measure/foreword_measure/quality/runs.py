@@ -19,7 +19,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.store.base import Search
 from foreword.types import Query
-from foreword_measure.quality.metrics import BUDGETS, CUTS, Place, documents, fuse_rankings
+from foreword_measure.quality.metrics import BUDGETS, CUTS, Place, distinct_documents, fuse_rankings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,7 +257,7 @@ def _make_places(
 
 def _is_long_enough(places: Sequence[Place]) -> bool:
     """Whether an answer is long enough for the largest cut and the largest budget."""
-    return len(documents(places)) >= CUTS[-1] and sum(place.tokens for place in places) > BUDGETS[-1]
+    return len(distinct_documents(places)) >= CUTS[-1] and sum(place.tokens for place in places) > BUDGETS[-1]
 
 
 def _new_results(near: Sequence[SearchResult], deeper: Sequence[SearchResult]) -> list[SearchResult]:

@@ -131,7 +131,7 @@ def measure(
         guessed |= _cosine_guesses(encoded, unrelated)
         guessed[WORDS] = _detector_guesses([one.without_vectors() for one in encoded], judge, unrelated)
     guessed[OURS] = _detector_guesses(encoded, judge, unrelated)
-    return boundaries.report(folder.resolve().name, truths, guessed, judge)
+    return boundaries.build_report(folder.resolve().name, truths, guessed, judge)
 
 
 def _parse_dialogue(where: str, row: object) -> Dialogue:

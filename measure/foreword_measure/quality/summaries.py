@@ -250,7 +250,7 @@ def _intervals(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, d
 
 
 def _interval(values: Sequence[float]) -> dict[str, float | None]:
-    ends = metrics.interval(values, [str(number) for number in range(len(values))])
+    ends = metrics.confidence_interval(values, [str(number) for number in range(len(values))])
     return dict(zip(("from", "to"), ends or (None, None), strict=True))
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword_measure.quality import metrics
-from foreword_measure.quality.metrics import means, percentile
+from foreword_measure.quality.metrics import mean_by_measure, percentile
 from foreword_measure.quality.runs import BASELINES, OURS
 from foreword_measure.quality.silence import BUDGET, MAX_FOREIGN_SHARE
 from foreword_measure.report import Report, Table
@@ -66,7 +66,7 @@ class SetFacts:
         return f"{self.name} without {', '.join(self.without)}" if self.without else self.name
 
 
-def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | None = None) -> Report:
+def build_report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | None = None) -> Report:
     """The whole report of one set."""
     scored = [row for row in rows if row.runs]
     measured = list(scored[0].runs if scored else rows[0].search_ms)
@@ -96,7 +96,7 @@ def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | N
     }
     if silence is not None:
         bins = {
-            run: metrics.reliability(_scored_results(scored, run)) for run in OURS.values() if run in overall
+            run: metrics.bin_by_score(_scored_results(scored, run)) for run in OURS.values() if run in overall
         }
         tables += [_silence_table(about, silence), _reliability_table(about, bins)]
         data["silence"] = {
@@ -110,7 +110,7 @@ def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | N
     return Report(tuple(tables), data)
 
 
-def summary(reports: Sequence[Report]) -> Report:
+def build_summary(reports: Sequence[Report]) -> Report:
     """Many sets in one table, with a row for each set."""
     sets = {report.data["set"]: _summary_row(report.data["runs"]) for report in reports}
     columns = ("set", *next(iter(sets.values()), {}))
@@ -141,11 +141,11 @@ def _summary_row(runs: Mapping[str, Means]) -> dict[str, float | None]:
 
 
 def _mean_by_run(rows: Sequence[QuestionScores], names: Sequence[str]) -> dict[str, dict[str, float | None]]:
-    return {name: means([row.runs[name] for row in rows]) for name in names}
+    return {name: mean_by_measure([row.runs[name] for row in rows]) for name in names}
 
 
 def _interval(rows: Sequence[QuestionScores], run: str, name: str) -> tuple[float, float] | None:
-    return metrics.interval([row.runs[run][name] for row in rows], [row.scope for row in rows])
+    return metrics.confidence_interval([row.runs[run][name] for row in rows], [row.scope for row in rows])
 
 
 def _group_by_category(rows: Sequence[QuestionScores]) -> dict[str, list[QuestionScores]]:

@@ -47,7 +47,7 @@ from foreword.testing import FixedClock
 from foreword.types import SearchResult
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import resident_bytes, spread, spreads, wall_and_cpu_milliseconds
+from foreword_measure.speed.clock import resident_bytes, spread, spreads, time_wall_and_cpu_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
@@ -156,7 +156,7 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
 async def _measure_assemblies(engine: ContextEngine, size: int) -> Samples:
     """The times of every question in every round, without the first round, which warms the caches."""
     assembler = _make_assembler(engine)
-    questions = [question.text for question in corpus.questions(size, _QUESTIONS)]
+    questions = [question.text for question in corpus.invent_questions(size, _QUESTIONS)]
     feared = [(domain, strategy) for domain, strategy in product(DOMAINS, (None, *STRATEGIES[:2]))]
     times: Samples = defaultdict(list)
     done, total = 0, (_ROUNDS + 1) * (len(questions) + len(feared))
@@ -177,7 +177,7 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
     assembler = _make_assembler(engine)
     held: list[float] = []
     tracemalloc.start()
-    for question in corpus.questions(size, 1):
+    for question in corpus.invent_questions(size, 1):
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
         await assembler.assemble_context(question.text, TYPES)
@@ -189,7 +189,7 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
 def _measure_first_calls(folder: Path, size: int) -> list[float]:
     """How many milliseconds the first context of a new process takes, its imports included."""
     command = [sys.executable, "-P", "-c", _FIRST_CALL, str(folder), WORKSPACE]
-    texts = [question.text for question in corpus.questions(size, 1)][:_FIRST_CALLS]
+    texts = [question.text for question in corpus.invent_questions(size, 1)][:_FIRST_CALLS]
     return [
         float(subprocess.run([*command, text, *TYPES], capture_output=True, check=True, timeout=120).stdout)  # noqa: S603  (ourselves)
         for text in texts
@@ -228,7 +228,7 @@ def _measure_steps(engine: ContextEngine) -> Samples:
             ("dedupe", lambda: find_containing_texts(texts)),
             ("formatting", lambda: _format_found(found, engine)),
         ):
-            taken, computing = wall_and_cpu_milliseconds(work)
+            taken, computing = time_wall_and_cpu_milliseconds(work)
             samples[name].append(taken)
             samples[f"{name} (cpu)"].append(computing)
     return samples
@@ -249,7 +249,7 @@ def _format_found(found: list[SearchResult], engine: ContextEngine) -> str:
 def _make_item(at: int) -> Item:
     """The item at this place of the corpus, as an item of one of the five sources."""
     kind = _SOURCES[at % len(_SOURCES)]
-    item = replace(corpus.item(at), kind=kind, session=None)
+    item = replace(corpus.invent_item(at), kind=kind, session=None)
     if kind == "experience":
         lived = _make_experience(at, item)
         label = f"{lived.domain}/{lived.strategy}/{lived.status}"
@@ -265,7 +265,7 @@ def _make_item(at: int) -> Item:
 
 
 def _make_experience(at: int, item: Item) -> Experience:
-    said = [corpus.short_text(at * 8 + part) for part in range(8)]
+    said = [corpus.invent_short_text(at * 8 + part) for part in range(8)]
     status = STATUSES[at // 5 % len(STATUSES)]
     return Experience(
         id=item.id,
@@ -292,7 +292,7 @@ _METADATA: dict[Kind, Callable[[int], dict[str, Any]]] = {
         "unit": "function",
         "qualified_name": f"part_{at % 977}.act_{at}",
         "signature": f"def act_{at}(self, held: dict[str, str]) -> None:",
-        "docstring": corpus.short_text(at),
+        "docstring": corpus.invent_short_text(at),
         "start_line": at % 400,
     },
     "value": lambda at: {"axis": axes.AXES[at % len(axes.AXES)], "cluster_size": at % 40},
@@ -312,7 +312,7 @@ def _make_put_vectors(space: DenseSpace, view: View, items: list[Item], start: i
     name, kinds, shown = view
     texts = {item.id: shown(item) for item in items if item.kind in kinds}
     some = [item for item in items if texts.get(item.id)]
-    values = corpus.vectors(start, start + len(some)).tolist()
+    values = corpus.invent_vectors(start, start + len(some)).tolist()
     made = (
         Vector(item.id, space.hash_of_embedded_text(replace(item, about="", text=texts[item.id])), tuple(one))
         for item, one in zip(some, values, strict=True)

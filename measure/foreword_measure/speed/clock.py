@@ -52,17 +52,17 @@ def spreads(samples: Samples) -> dict[str, dict[str, float]]:
     return {name: spread(values).as_dict() for name, values in samples.items()}
 
 
-def milliseconds(work: Callable[[], object]) -> float:
+def time_milliseconds(work: Callable[[], object]) -> float:
     """How many milliseconds some work takes."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000
 
 
-def wall_and_cpu_milliseconds(work: Callable[[], object]) -> tuple[float, float]:
+def time_wall_and_cpu_milliseconds(work: Callable[[], object]) -> tuple[float, float]:
     """How many milliseconds some work takes, and how many of them this thread was computing."""
     computing = time.thread_time()
-    taken = milliseconds(work)
+    taken = time_milliseconds(work)
     return taken, (time.thread_time() - computing) * 1000
 
 

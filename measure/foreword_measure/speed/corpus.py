@@ -96,7 +96,7 @@ def lexicon() -> Lexicon:
     return Lexicon(vocabulary, np.cumsum(weights / weights.sum()), people, _make_code_names(rng, pool))
 
 
-def item(at: int) -> Item:
+def invent_item(at: int) -> Item:
     """The item at this place, which does not depend on the size of the corpus."""
     rng = np.random.default_rng((_ITEM, _SEED, at))
     kind = _KINDS[int(rng.integers(len(_KINDS)))]
@@ -112,7 +112,7 @@ def item(at: int) -> Item:
     )
 
 
-def short_text(at: int) -> str:
+def invent_short_text(at: int) -> str:
     """A text of a dozen words, for an encoder."""
     return _make_sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
 
@@ -127,7 +127,7 @@ def time_after(size: int) -> datetime:
     return _START + size * _STEP + timedelta(hours=1)
 
 
-def relations(start: int, stop: int) -> tuple[Relation, ...]:
+def invent_relations(start: int, stop: int) -> tuple[Relation, ...]:
     """The relations from items of this range to earlier ones."""
     return tuple(
         Relation(f"bench-{at:07d}", f"bench-{at * 2 // 3:07d}", created_at=_START + at * _STEP)
@@ -136,14 +136,14 @@ def relations(start: int, stop: int) -> tuple[Relation, ...]:
     )
 
 
-def vectors(start: int, stop: int) -> NDArray[np.float32]:
+def invent_vectors(start: int, stop: int) -> NDArray[np.float32]:
     """A random unit vector for each item of the range, near one of the clusters' centres."""
     rng = np.random.default_rng((_VECTOR, _SEED, start))
     chosen = _cluster_centres()[rng.integers(_CLUSTERS, size=stop - start)]
     return _normalise(chosen + rng.normal(scale=0.04, size=chosen.shape).astype(np.float32))
 
 
-def questions(size: int, each: int = 11) -> list[Question]:
+def invent_questions(size: int, each: int = 11) -> list[Question]:
     """Questions about a corpus of this size, `each` of every shape."""
     rng = np.random.default_rng((_QUESTION, _SEED))
     return [Question(shape, _ASKED[shape](rng, size)) for _ in range(each) for shape in SHAPES]
@@ -153,7 +153,7 @@ def make_put_vectors(
     space: DenseSpace, items: Sequence[Item], start: int, workspace: str = WORKSPACE
 ) -> PutVectors:
     """The operation that stores the synthetic vectors of items, which begin at the place `start`."""
-    values = vectors(start, start + len(items)).tolist()
+    values = invent_vectors(start, start + len(items)).tolist()
     made = (
         Vector(item.id, space.hash_of_embedded_text(item), tuple(one))
         for item, one in zip(items, values, strict=True)
@@ -171,7 +171,7 @@ def fill(
     """Store items with synthetic vectors, in batches; yields how many are stored after each batch."""
     for start in range(0, size, BATCH):
         stop = min(size, start + BATCH)
-        kept = engine.remember_all([(make_item or item)(at) for at in range(start, stop)], workspace)
+        kept = engine.remember_all([(make_item or invent_item)(at) for at in range(start, stop)], workspace)
         engine.store.batch([make_put_vectors(space, kept, start, workspace)])
         yield stop
 
@@ -222,7 +222,7 @@ class FreeEncoder:
     def embed(self, text: str) -> list[float]:
         """A unit vector near one of the clusters' centres."""
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
-        values: list[float] = vectors(seed, seed + 1)[0].tolist()
+        values: list[float] = invent_vectors(seed, seed + 1)[0].tolist()
         return values
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
@@ -310,7 +310,7 @@ def _ordinary_query(rng: Generator, _: int) -> str:
 
 
 def _phrase_query(rng: Generator, size: int) -> str:
-    spoken = item(int(rng.integers(size))).text.split()
+    spoken = invent_item(int(rng.integers(size))).text.split()
     start = int(rng.integers(max(1, len(spoken) - 6)))
     return " ".join(spoken[start : start + int(rng.integers(6, 15))])
 

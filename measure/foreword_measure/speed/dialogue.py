@@ -28,7 +28,7 @@ from foreword.store.base import Amend, ListUnembedded, ListWithoutTokenCodes
 from foreword.testing import FixedClock
 from foreword.types import Filters, Turn
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import spreads, wall_and_cpu_milliseconds
+from foreword_measure.speed.clock import spreads, time_wall_and_cpu_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
@@ -173,7 +173,7 @@ class _Conversation:
     def _time(self, name: str, work: Callable[[], _Result], *, counted: bool) -> _Result:
         """Do some work and return its result; record its time if it counts."""
         done: list[_Result] = []
-        taken, computing = wall_and_cpu_milliseconds(lambda: done.append(work()))
+        taken, computing = time_wall_and_cpu_milliseconds(lambda: done.append(work()))
         if counted:
             self.times[name].append(taken)
             self.times[f"{name} (cpu)"].append(computing)
@@ -202,18 +202,18 @@ def _make_chunk(at: int) -> Item:
     """The item at this place of the corpus, as a chunk of one of the documents."""
     document, place = divmod(at, _CHUNKS_A_DOCUMENT)
     facts = {"title": f"Document {document}", "start_line": 10 * place + 1, "end_line": 10 * place + 9}
-    item = replace(corpus.item(at), kind="document", session=None, metadata=facts)
+    item = replace(corpus.invent_item(at), kind="document", session=None, metadata=facts)
     return replace(item, source=replace(item.source, name=f"document:{document}"))
 
 
 def _make_turn(at: int) -> Turn:
-    item = corpus.item(at)
+    item = corpus.invent_item(at)
     return Turn(item.text, ("user", "assistant")[at % 2], timestamp=item.created_at)
 
 
 def _list_questions(chunks: int, turns: int) -> list[str]:
     """Questions about the documents, quotations from the conversation, and follow-up questions, in turn."""
-    asked = [question.text for question in corpus.questions(chunks, _RUNS + _WARM_UP_RUNS)]
+    asked = [question.text for question in corpus.invent_questions(chunks, _RUNS + _WARM_UP_RUNS)]
     quoted = [_make_turn(chunks + at * 7919 % turns).text.split() for at in range(_RUNS + _WARM_UP_RUNS)]
     quotations = [" ".join(words[:_QUOTED_WORDS]) for words in quoted]
     leaning = [f"And how does {words[0]} do that?" for words in quoted]

@@ -14,7 +14,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import MissingExtra
 from foreword.testing import FixedClock
 from foreword_measure.report import Table
-from foreword_measure.speed.clock import milliseconds, spreads
+from foreword_measure.speed.clock import spreads, time_milliseconds
 from foreword_measure.speed.parts import target_table
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _time_operations_in_turn(
     for run in range(runs + 1):
         for name, (_, work) in WORKS.items():
             for mark, store in stores.items():
-                taken = milliseconds(lambda work=work, store=store, at=run % users: work(store, at))  # type: ignore[misc]
+                taken = time_milliseconds(lambda work=work, store=store, at=run % users: work(store, at))  # type: ignore[misc]
                 if run:
                     times[name + mark].append(taken)
         progress("store: ask", run, runs)

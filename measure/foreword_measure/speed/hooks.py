@@ -34,7 +34,7 @@ from foreword.store.base import ListWithoutTokenCodes, PutTokenCodes
 from foreword.testing import FixedClock
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import milliseconds, spread
+from foreword_measure.speed.clock import spread, time_milliseconds
 from foreword_measure.speed.parts import cells
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _time_in_turn(
         for turn in range(runs + rounds):
             at_once = 1 if turn < runs else AT_ONCE
             for name, work in works.items():
-                taken = list(pool.map(milliseconds, [work] * at_once))
+                taken = list(pool.map(time_milliseconds, [work] * at_once))
                 times[f"{name}, {_at_once_text(at_once)}"] += taken
             progress("hooks", turn + 1, runs + rounds)
     return dict(times), sum(map(bool, answers)) / len(answers)
@@ -165,7 +165,7 @@ def _time_unanswered(hooks: Hooks, runs: int) -> list[float]:
     """The times of hooks that get no answer; returns after their background work is done, too."""
     log = hooks.home / "run" / "hook.log"
     before = _count_lines(log)
-    times = [milliseconds(lambda: hooks.run("PreToolUse", 250)) for _ in range(runs)]
+    times = [time_milliseconds(lambda: hooks.run("PreToolUse", 250)) for _ in range(runs)]
     _wait_until(lambda: _count_lines(log) - before >= runs)
     return times
 
@@ -177,7 +177,7 @@ def _count_lines(path: Path) -> int:
 def _time_start(hooks: Hooks) -> float:
     """How many milliseconds a session's start takes if it has to start the service first."""
     (hooks.home / "run" / "starting").unlink(missing_ok=True)
-    taken = milliseconds(lambda: hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000, session="start"))
+    taken = time_milliseconds(lambda: hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000, session="start"))
     _stop_service(hooks)
     return taken
 
@@ -220,7 +220,7 @@ def _fill(hooks: Hooks, statements: Sequence[str], progress: Progress) -> None:
 
 def _make_turn(at: int, text: str) -> Item:
     session = corpus.session_name(at)
-    return replace(corpus.item(at), text=text, kind="turn", about="", session=session)
+    return replace(corpus.invent_item(at), text=text, kind="turn", about="", session=session)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from foreword_measure.report import Cell, Table
-from foreword_measure.speed.clock import milliseconds, spread
+from foreword_measure.speed.clock import spread, time_milliseconds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ def measure(
     samples: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
     for run in range(runs + 1):
         for name, statement in _STATEMENTS.items():
-            taken = milliseconds(lambda: _start(statement))  # noqa: B023  (called before the loop goes on)
+            taken = time_milliseconds(lambda: _start(statement))  # noqa: B023  (called before the loop goes on)
             if run:  # the first run of each writes bytecode and fills the disk's cache
                 samples[name].append(taken)
         progress("import", run, runs)

@@ -174,7 +174,7 @@ def _make_history(repository: Path, commits: int) -> None:
 
 def _format_commit(number: int) -> bytes:
     """One commit that changes three files, in the format of `git fast-import`."""
-    message = corpus.item(number).text.encode()
+    message = corpus.invent_item(number).text.encode()
     when = f"Ada <ada@example.org> {_FIRST_COMMIT + number * _HOUR} +0000"
     lines = [
         b"commit refs/heads/main",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from foreword.config import Settings
-from foreword.edges.service.loopback import listen, make_server
+from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword_measure.report import Table
@@ -77,7 +77,7 @@ def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
     """Start the model and the proxy, and send questions in three ways in turn; returns the times."""
     model = _Model()
     runs = min(_RUNS, turns) + _WARM_UP_RUNS
-    questions = [question.text for question in corpus.questions(chunks, runs)]
+    questions = [question.text for question in corpus.invent_questions(chunks, runs)]
     times: dict[str, list[float]] = {way: [] for way in WAYS}
     receipts: list[str] = []
     with _serve(model) as upstream, _start_proxy(folder, upstream) as proxy:
@@ -168,8 +168,8 @@ _EVENTS = (
 @contextmanager
 def _serve(model: _Model) -> Iterator[str]:
     """Serve the model on a port of loopback; gives its address."""
-    with listen() as listening:
-        server = make_server(model)
+    with listen_on_loopback() as listening:
+        server = make_uvicorn_server(model)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

@@ -23,7 +23,12 @@ from foreword.store.vector_part import cosines_to_codes
 from foreword.types import Filters, VectorProbe
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus, scale_data
-from foreword_measure.speed.clock import milliseconds, resident_bytes, spread, wall_and_cpu_milliseconds
+from foreword_measure.speed.clock import (
+    resident_bytes,
+    spread,
+    time_milliseconds,
+    time_wall_and_cpu_milliseconds,
+)
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import run_task, send, target_verdict
 from foreword_measure.speed.scale_data import ENGINES, STORES
@@ -106,7 +111,7 @@ def ask(folder: Path, size: int, place: int) -> dict[str, Any]:
     """Query a store in every way; returns the times, the recall, and the memory and disk that it needs."""
     steps = len(CLIENTS) + 3
     with scale_data.open_engine(folder, ENGINES[place], size) as (engine, servers):
-        questions = corpus.questions(size)
+        questions = corpus.invent_questions(size)
         for question in questions:  # the first round warms the caches and is not counted
             engine.build_context(question.text, WORKSPACE)
         send(progress=[1, steps])
@@ -145,8 +150,8 @@ def _measure_writing(engine: ContextEngine) -> float:
     engine.tokenizer.count("loaded before the clock runs")
     taken = 0.0
     for start in range(0, _WRITTEN, corpus.BATCH):
-        items = [corpus.item(at) for at in range(start, start + corpus.BATCH)]
-        taken += milliseconds(partial(engine.remember_all, items, workspace))
+        items = [corpus.invent_item(at) for at in range(start, start + corpus.BATCH)]
+        taken += time_milliseconds(partial(engine.remember_all, items, workspace))
     engine.store.delete(Delete(workspace, filters=Filters()))
     return _WRITTEN / taken * 1000
 
@@ -166,7 +171,7 @@ def _ask_one_by_one(
     }
     found = {}
     for name, operation in operations.items():
-        times = [wall_and_cpu_milliseconds(partial(operation, question.text)) for question in questions]
+        times = [time_wall_and_cpu_milliseconds(partial(operation, question.text)) for question in questions]
         computing = spread([computed for _, computed in times])
         found[name] = spread([taken for taken, _ in times]).as_dict() | {"cpu": computing.p50}
     return found
@@ -188,7 +193,7 @@ def _ask_at_once(
 
     began = time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
-        taken = list(pool.map(lambda text: milliseconds(partial(build, text)), texts))
+        taken = list(pool.map(lambda text: time_milliseconds(partial(build, text)), texts))
     rate = len(texts) / (time.perf_counter() - began)
     return spread(taken).as_dict() | {"per_second": rate, "without_vectors": len(blind)}
 

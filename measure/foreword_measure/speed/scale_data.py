@@ -169,11 +169,11 @@ def _store_rows(
 def _make_batch(engine: ContextEngine, space: DenseSpace, start: int, count: int) -> list[Operation[Any]]:
     """The operations that store one batch of items, from a place on."""
     stop = min(count, start + _BULK)
-    items = [_prepare_item(engine, corpus.item(at)) for at in range(start, stop)]
+    items = [_prepare_item(engine, corpus.invent_item(at)) for at in range(start, stop)]
     return [
         Put(WORKSPACE, tuple(items)),
         PutAttached(WORKSPACE, _make_attached(space, items, start)),
-        PutRelations(WORKSPACE, corpus.relations(start, stop)),
+        PutRelations(WORKSPACE, corpus.invent_relations(start, stop)),
     ]
 
 
@@ -184,7 +184,7 @@ def _prepare_item(engine: ContextEngine, item: Item) -> Item:
 def _make_attached(space: DenseSpace, items: Sequence[Item], start: int) -> Attached:
     """The synthetic vectors and token codes of items, which begin at the place `start`."""
     batches = range(start, start + len(items), corpus.BATCH)
-    vectors = np.concatenate([corpus.vectors(at, at + corpus.BATCH) for at in batches])[: len(items)]
+    vectors = np.concatenate([corpus.invent_vectors(at, at + corpus.BATCH) for at in batches])[: len(items)]
     codes = corpus.make_put_token_codes(items)
     return Attached(
         vectors=tuple(

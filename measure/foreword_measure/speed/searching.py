@@ -21,11 +21,11 @@ from foreword.types import Query, VectorProbe
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
 from foreword_measure.speed.clock import (
-    milliseconds,
     peak_bytes,
     resident_bytes,
     spreads,
-    wall_and_cpu_milliseconds,
+    time_milliseconds,
+    time_wall_and_cpu_milliseconds,
 )
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, send, target_verdict
@@ -165,7 +165,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
         engine.tokenizer.count("loaded before the clock runs")
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
-            items = [corpus.item(at) for at in range(start, stop)]
+            items = [corpus.invent_item(at) for at in range(start, stop)]
             started = time.perf_counter()
             kept = engine.remember_all(items, WORKSPACE)
             writing += time.perf_counter() - started
@@ -173,11 +173,11 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
                 [
                     corpus.make_put_vectors(space, kept, start),
                     corpus.make_put_token_codes(kept),
-                    PutRelations(WORKSPACE, corpus.relations(start, stop)),
+                    PutRelations(WORKSPACE, corpus.invent_relations(start, stop)),
                 ]
             )
             send(progress=[stop, size])
-        codes = milliseconds(lambda: engine.store.search(_search_for_any_vector(space)))
+        codes = time_milliseconds(lambda: engine.store.search(_search_for_any_vector(space)))
     return {
         "stored_per_second": size / writing,
         "codes_ms": codes,
@@ -191,14 +191,14 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
     """Ask every question in every way, several times; returns the times."""
     settings = Settings(home=folder, embedding="none")
     clock = FixedClock(corpus.time_after(size))
-    questions = corpus.questions(size)
+    questions = corpus.invent_questions(size)
     with ContextEngine(
         embedding_provider=corpus.FreeEncoder(),
         token_space=corpus.FreeTokens(),
         settings=settings,
         clock=clock,
     ) as engine:
-        first = milliseconds(lambda: engine.search(questions[0].text, WORKSPACE))
+        first = time_milliseconds(lambda: engine.search(questions[0].text, WORKSPACE))
         opened = resident_bytes()
         times, stages = _ask_all(engine, questions, size)
         memory = {"opened_bytes": opened, "asked_bytes": resident_bytes(), "peak_bytes": peak_bytes()}
@@ -237,7 +237,7 @@ def _ask_one(engine: ContextEngine, question: Question, size: int) -> tuple[dict
     }
     taken: dict[str, float] = {}
     for name, work in asked.items():
-        taken[name], taken[f"{name} (cpu)"] = wall_and_cpu_milliseconds(work)
+        taken[name], taken[f"{name} (cpu)"] = time_wall_and_cpu_milliseconds(work)
     return taken | {f"search: {question.shape}": taken["search"]}, built[0]
 
 
@@ -248,7 +248,7 @@ def _ask_full_lane(engine: ContextEngine, questions: list[Question]) -> Samples:
     for question in questions[1:]:
         found: list[SearchResult] = []
         # Not a lambda, which would bind the loop's last question.
-        taken = milliseconds(partial(_search_into, found, engine, question.text))
+        taken = time_milliseconds(partial(_search_into, found, engine, question.text))
         times["search"].append(taken)
         times["candidates read"].append(sum("rerank" in result.scores for result in found))
     return times
@@ -279,7 +279,7 @@ def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClo
 
 def _round_trip(engine: ContextEngine, *probes: Probe) -> float:
     operation = Search(WORKSPACE, probes, limit=_PROBE_LIMIT)
-    return milliseconds(lambda: engine.store.search(operation))
+    return time_milliseconds(lambda: engine.store.search(operation))
 
 
 def _search_for_any_vector(space: DenseSpace) -> Search:

@@ -104,9 +104,9 @@ def _fill(home: Path, size: int, progress: Progress) -> None:
     with ContextEngine(settings=settings, clock=FixedClock()) as engine:
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
-            engine.remember_all([corpus.item(at) for at in range(start, stop)], corpus.WORKSPACE)
+            engine.remember_all([corpus.invent_item(at) for at in range(start, stop)], corpus.WORKSPACE)
             progress("view: fill", stop, size)
-        asked = corpus.questions(size)
+        asked = corpus.invent_questions(size)
         for at in range(_RECEIPTS):
             made = engine.preview_context(asked[at % len(asked)].text, corpus.WORKSPACE, floor=0.0)
             moment = made.receipt.created_at - timedelta(hours=at)

@@ -15,7 +15,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import Spread, milliseconds, spread
+from foreword_measure.speed.clock import Spread, spread, time_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     found: dict[str, tuple[float, Spread]] = {}
     for done, (name, way) in enumerate(ways.items(), 1):
         count = min(items, _MAX_ITEMS[name])
-        seconds, calls = way(folder / f"write-{done}", [corpus.item(at) for at in range(count)])
+        seconds, calls = way(folder / f"write-{done}", [corpus.invent_item(at) for at in range(count)])
         found[name] = (count / seconds, spread(calls))
         progress("write", done, len(ways))
     data = {name: {"per_second": rate, "call_ms": calls.as_dict()} for name, (rate, calls) in found.items()}
@@ -53,7 +53,7 @@ def _write_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     with _open_warm_engine(home) as engine:
         started = time.perf_counter()
         calls = [
-            milliseconds(lambda: engine.remember_all(items[at : at + _BATCH], WORKSPACE))  # noqa: B023
+            time_milliseconds(lambda: engine.remember_all(items[at : at + _BATCH], WORKSPACE))  # noqa: B023
             for at in range(0, len(items), _BATCH)
         ]
         return time.perf_counter() - started, calls
@@ -76,7 +76,7 @@ def _write_from_threads(home: Path, items: list[Item]) -> tuple[float, list[floa
 
 
 def _remember_each(engine: ContextEngine, items: list[Item]) -> list[float]:
-    return [milliseconds(lambda: engine.remember_all([item], WORKSPACE)) for item in items]  # noqa: B023
+    return [time_milliseconds(lambda: engine.remember_all([item], WORKSPACE)) for item in items]  # noqa: B023
 
 
 def _make_vectors(home: Path, items: list[Item]) -> tuple[float, list[float]]:
@@ -84,7 +84,7 @@ def _make_vectors(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     from foreword.spaces.bundled import BundledEmbeddingProvider
 
     with ContextEngine(settings=_settings(home)) as engine:
-        short = [replace(item, text=corpus.short_text(at), about="") for at, item in enumerate(items)]
+        short = [replace(item, text=corpus.invent_short_text(at), about="") for at, item in enumerate(items)]
         engine.remember_all(short, WORKSPACE)
     encoder = BundledEmbeddingProvider()
     encoder.load()

@@ -87,7 +87,7 @@ class HookEvent:
             raise NoAnswer("the deadline passed")
         return left
 
-    def seconds_to_wait(self) -> float:
+    def seconds_to_wait_for_service(self) -> float:
         """How many seconds to wait for the service: fewer while the event may still have to be spooled."""
         left = self.seconds_left()
         if self.must_be_stored and not self.is_kept:
@@ -107,7 +107,7 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
-            _wait_for_fallback(hook, parts, why)
+            _run_fallback_and_wait(hook, parts, why)
     finally:
         os._exit(0)  # a normal exit of the interpreter takes a millisecond more
 
@@ -160,7 +160,7 @@ def ask_service(hook: HookEvent, payload: bytes, deliver: Callable[[bytes], obje
     """The service's answer to an event, after it was passed to `deliver`; NoAnswer or OSError without one."""
     service = _connect_or_start_service(hook)
     try:
-        if peer_user(service) not in (None, os.geteuid()):
+        if find_peer_user_id(service) not in (None, os.geteuid()):
             raise NoAnswer("somebody else's process answers on the socket")
         milliseconds = max(1, int((hook.seconds_left() - _ANSWER_MARGIN_SECONDS) * 1000))
         head = f" {milliseconds} {hook.at} {hook.agent} {len(payload)}\n"
@@ -192,7 +192,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
     start_at = 0.0
     while True:
         try:
-            return connect(os.path.join(hook.home, "run"), hook.seconds_left())
+            return connect_to_service(os.path.join(hook.home, "run"), hook.seconds_left())
         except (FileNotFoundError, ConnectionRefusedError):
             if hook.event not in SESSION_STARTS:
                 raise NoAnswer("no service is there") from None
@@ -208,7 +208,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
             time.sleep(min(_RETRY_SECONDS, hook.seconds_left()))
 
 
-def connect(folder: str, timeout: float) -> _socket.socket:
+def connect_to_service(folder: str, timeout: float) -> _socket.socket:
     """A connection to the socket in a folder. Changes to that folder, as a socket's path must be short."""
     os.chdir(folder)
     service = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -221,7 +221,7 @@ def connect(folder: str, timeout: float) -> _socket.socket:
     return service
 
 
-def peer_user(connection: _socket.socket) -> int | None:
+def find_peer_user_id(connection: _socket.socket) -> int | None:
     """The id of the user at the other end; None if the system does not know."""
     for level, option in (("SOL_SOCKET", "SO_PEERCRED"), ("SOL_LOCAL", "LOCAL_PEERCRED")):
         if hasattr(_socket, option):
@@ -239,9 +239,9 @@ def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
             if head == KEPT_LINE:
                 hook.is_kept = True
             else:
-                length = _read_length(head)
+                length = _read_answer_length(head)
             continue
-        service.settimeout(hook.seconds_to_wait())
+        service.settimeout(hook.seconds_to_wait_for_service())
         part = service.recv(1 << 16)
         if not part:
             raise NoAnswer("the service hung up")
@@ -252,7 +252,7 @@ def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
     return received
 
 
-def _read_length(head: bytes) -> int:
+def _read_answer_length(head: bytes) -> int:
     """The length that the first line of an answer states; NoAnswer if it is not of our protocol."""
     word, _, digits = head.partition(b" ")
     if word != PROTOCOL or not digits.isdigit() or len(digits) > 9:
@@ -265,7 +265,7 @@ def _read_length(head: bytes) -> int:
 # Without an answer ---------------------------------------------------------------------------------------
 
 
-def _wait_for_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
+def _run_fallback_and_wait(hook: HookEvent, parts: list[bytes], why: str) -> None:
     """Have another process store the event, and print what the user should know about that.
 
     The other process goes on if it takes longer than this one may wait.
@@ -300,7 +300,7 @@ def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: in
         payload = read_event(parts)
     except NoAnswer as error:
         payload, why = b"".join(parts), str(error)
-    _import_fallback().handle_unanswered(hook, payload, why, report)
+    _import_fallback().handle_unanswered_event(hook, payload, why, report)
 
 
 def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> None:

@@ -69,7 +69,7 @@ def with_context_openai(
 ) -> list[dict[str, Any]]:
     """A copy of the messages, with a message of context before the user's last one."""
     copies = [deepcopy(dict(message)) for message in messages]
-    place = find_last_question(copies)
+    place = find_index_of_last_question(copies)
     if place is None:
         return copies
     question = message_text(copies[place])
@@ -90,14 +90,14 @@ def with_context_anthropic(
 ) -> dict[str, Any]:
     """`messages` and `system` for `client.messages.create(**…)`, with the context at the end of `system`."""
     copies = [deepcopy(dict(message)) for message in messages]
-    place = find_last_question(copies)
+    place = find_index_of_last_question(copies)
     question = message_text(copies[place]) if place is not None else ""
     context = find_context(question, engine, workspace, budget=budget, deadline_ms=deadline_ms)
-    prompt = _system_with_context(system, context)
+    prompt = _add_context_to_system_prompt(system, context)
     return {"messages": copies, "system": prompt} if prompt else {"messages": copies}
 
 
-def _system_with_context(
+def _add_context_to_system_prompt(
     system: str | Sequence[Mapping[str, Any]], context: str
 ) -> str | list[dict[str, Any]]:
     """The system prompt, a text or blocks, with the context at its end."""
@@ -116,7 +116,7 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-def find_last_question(messages: Sequence[Mapping[str, Any]]) -> int | None:
+def find_index_of_last_question(messages: Sequence[Mapping[str, Any]]) -> int | None:
     """The index of the user's last message with text; results of tools have the user's role, but no text."""
     places = range(len(messages) - 1, -1, -1)
     return next(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from foreword.types import DialogueSummarizer, FindReplacing, Item
 
 
-class SettleWaiting(Protocol):
+class StoreWaitingEvents(Protocol):
     """Stores the events that still wait to be stored; those that nobody can read, it may drop."""
 
     def __call__(self, *, drop_unreadable: bool) -> None:

@@ -110,7 +110,7 @@ class Browser:
         """
         page = ListPage(self.workspace, filters, skip, limit, holds=holds)
         items, total = self._store.batch([page, CountPage(self.workspace, filters, holds)])
-        return Page(items, total, skip, self.find_successors(items))
+        return Page(items, total, skip, self.find_successor_ids(items))
 
     def search_items(
         self,
@@ -143,11 +143,11 @@ class Browser:
             for item in found
             if filters.source in (None, item.source.name) and filters.trust in (None, item.source.trust)
         ]
-        successors = self.find_successors(fitting)
+        successors = self.find_successor_ids(fitting)
         best = [item for item in fitting if holds is None or holds == (item.id not in successors)]
         return Page(tuple(best[:_MAX_SEARCHED]), min(len(best), _MAX_SEARCHED), successors=successors)
 
-    def find_successors(self, items: Iterable[Item]) -> dict[str, str]:
+    def find_successor_ids(self, items: Iterable[Item]) -> dict[str, str]:
         """The ids of what replaced these items, by the ids of those that were replaced."""
         by_id = {item.id: item for item in items}
         related = self._store.run(GetRelated(self.workspace, tuple(by_id))) if by_id else {}
@@ -165,18 +165,22 @@ class Browser:
                 successors[name] = successor
         return successors
 
-    def find_item(self, name: str) -> Item:
-        """The item whose id is or begins with `name`; UnknownId for none, ValidationError for several."""
-        item = self._store.get(self.workspace, name)[0]
+    def find_item(self, id_prefix: str) -> Item:
+        """The item whose id is or begins with this; UnknownId for none, ValidationError for several."""
+        item = self._store.get(self.workspace, id_prefix)[0]
         if item is not None:
             return item
-        found = self._store.run(ListPage(self.workspace, prefix=name, limit=_MAX_AMBIGUOUS)) if name else ()
+        found = (
+            self._store.run(ListPage(self.workspace, prefix=id_prefix, limit=_MAX_AMBIGUOUS))
+            if id_prefix
+            else ()
+        )
         if len(found) == 1:
             return found[0]
         if found:
             ids = ", ".join(sorted(one.id for one in found))
-            raise ValidationError(f"several ids begin with {name!r}: {ids}")
-        raise UnknownId(f"no item of {self.workspace!r} has an id that is or begins with {name!r}")
+            raise ValidationError(f"several ids begin with {id_prefix!r}: {ids}")
+        raise UnknownId(f"no item of {self.workspace!r} has an id that is or begins with {id_prefix!r}")
 
     def gather_story(self, item: Item) -> ItemStory:
         """An item's earlier and later versions, related items, receipts, and when it was last shown."""
@@ -216,7 +220,7 @@ class Browser:
         after: list[Item] = []
         seen, newest = {item.id}, item
         while len(after) < _MAX_VERSIONS:
-            name = self.find_successors([newest]).get(newest.id)
+            name = self.find_successor_ids([newest]).get(newest.id)
             successor = self._store.get(self.workspace, name)[0] if name and name not in seen else None
             if successor is None:
                 break
@@ -261,7 +265,7 @@ class Browser:
 
     def preview_forget(self, *ids: str) -> DeletePreview:
         """What forgetting these items would remove: them, what was made from them, and how many receipts."""
-        self._engine.settle_waiting(drop_unreadable=False)
+        self._engine.store_waiting_events(drop_unreadable=False)
         return self._store.run(PreviewDelete(self.workspace, ids))
 
     def forget(self, *ids: str) -> ForgetProof:
@@ -301,7 +305,7 @@ def when_confirmed(item: Item) -> datetime | None:
         return None
 
 
-def name_relation(relation: Relation) -> str:
+def describe_relation_type(relation: Relation) -> str:
     """The type of a relation; a replacement that is not sure is one "perhaps"."""
     is_unsure = relation.type == REPLACES and not surely_replaces(relation)
     return f"{'perhaps ' if is_unsure else ''}{relation.type}"

@@ -19,7 +19,7 @@ from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.engine import jsonl
 from foreword.engine.defaults import (
     choose_summarizer,
-    default_provider,
+    default_embedding_provider,
     default_reader,
     default_store,
     default_token_space,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from foreword.config import Settings
-    from foreword.engine.base import SettleWaiting
+    from foreword.engine.base import StoreWaitingEvents
     from foreword.knowledge.replacement import ReplacementJudge
     from foreword.options import ContextChanges, SearchChanges
     from foreword.recipes.chat import ContextPreview, ContextResult
@@ -107,11 +107,17 @@ class ContextEngine:
         self.store = store if store is not None else default_store(self.settings)
         self.tokenizer = counter if counter is not None else tokenizer_by_name(self.settings.tokenizer)
         self.clock = clock
-        self.settle_waiting: SettleWaiting = lambda **_: None  # an edge with a spool has more to do
+        self.store_waiting_events: StoreWaitingEvents = lambda **_: (
+            None
+        )  # an edge with a spool has more to do
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
         self._blends: dict[str, dict[str, Blend]] = {}
-        provider = embedding_provider if embedding_provider is not None else default_provider(self.settings)
+        provider = (
+            embedding_provider
+            if embedding_provider is not None
+            else default_embedding_provider(self.settings)
+        )
         self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
         self.reader = reader if reader is not None else default_reader(self.settings)
@@ -156,7 +162,7 @@ class ContextEngine:
 
         `supersedes` is the id of an item that this one replaces: that one no longer appears in contexts.
         """
-        self._check_ids(workspace, [supersedes] if supersedes is not None else [])
+        self._require_known_ids(workspace, [supersedes] if supersedes is not None else [])
         item = Item(
             text=text,
             workspace=workspace,
@@ -195,7 +201,7 @@ class ContextEngine:
                 self.store, workspace, counted[start : start + _BATCH]
             )
             last = start + _BATCH >= len(counted)
-            more = self._resolve_newest(workspace, batch[-1], changes) if last else []
+            more = self._put_hash_for_newest(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
@@ -232,7 +238,7 @@ class ContextEngine:
         """
         if not ids and session is None and source is None and not words:
             raise ValidationError("say what to forget: ids, a session, a source or words")
-        self.settle_waiting(drop_unreadable=True)
+        self.store_waiting_events(drop_unreadable=True)
         removed: list[str] = []
         if words:
             ids = (*ids, *(item.id for item in self.find_by_words(workspace, words)))
@@ -261,7 +267,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items that answer a question, best first."""
         chosen = _merge_options(SearchOptions, options, changes)
-        return self._search(self._text_query(query, workspace, chosen), chosen)
+        return self._search(self._begin_text_query(query, workspace, chosen), chosen)
 
     def search_by_vector(
         self,
@@ -272,7 +278,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items nearest to a vector of this engine's encoder."""
         chosen = _merge_options(SearchOptions, options, changes)
-        return self._search(self._vector_query(vector, workspace, chosen), chosen)
+        return self._search(self._begin_vector_query(vector, workspace, chosen), chosen)
 
     # Building a context
 
@@ -293,7 +299,7 @@ class ContextEngine:
             raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
         try:
             chosen = _merge_options(ContextOptions, options, changes)
-            return self._build_context(self._text_query(query, workspace, chosen), chosen)
+            return self._build_context(self._begin_text_query(query, workspace, chosen), chosen)
         except ForewordError as error:
             if on_error != "empty":
                 raise
@@ -311,7 +317,7 @@ class ContextEngine:
     ) -> ContextResult:
         """The same as `build_context`, for a vector of this engine's encoder instead of a question."""
         chosen = _merge_options(ContextOptions, options, changes)
-        return self._build_context(self._vector_query(vector, workspace, chosen), chosen)
+        return self._build_context(self._begin_vector_query(vector, workspace, chosen), chosen)
 
     def preview_context(
         self,
@@ -325,14 +331,14 @@ class ContextEngine:
 
         chosen = _merge_options(ContextOptions, options, changes)
         return preview_result(
-            self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
+            self._build_context(self._begin_text_query(query, workspace, chosen), chosen, keep=False)
         )
 
     def draft(
         self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
     ) -> pipeline.SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
-        return self._begin_draft(self._text_query(query, workspace, options), options, recipe, budget)
+        return self._begin_draft(self._begin_text_query(query, workspace, options), options, recipe, budget)
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
@@ -404,7 +410,7 @@ class ContextEngine:
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
         ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
-        self._check_ids(workspace, sorted(ends - {item.id for item in items}))
+        self._require_known_ids(workspace, sorted(ends - {item.id for item in items}))
         kept = self.remember_all(items, workspace)
         if relations:
             # An item that was stored before keeps its old id, so relations are changed to that.
@@ -451,7 +457,7 @@ class ContextEngine:
             file_lookup=file_items.find_item_changes,
         )
 
-    def _resolve_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+    def _put_hash_for_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
         """The changes with `NEWEST` replaced by the item's hash; ValidationError if it supersedes itself."""
         if not changes:
             return []
@@ -465,28 +471,29 @@ class ContextEngine:
             for change in changes
         ]
 
-    def _check_ids(self, workspace: str, ids: Sequence[str]) -> None:
+    def _require_known_ids(self, workspace: str, ids: Sequence[str]) -> None:
         """Raise ValidationError if an id is not in the workspace, before anything is stored."""
         for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
             if item is None:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
-    def _text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        return self._make_query(redact(check_text("query", text, may_be_empty=True)), workspace, options)
+    def _begin_text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
+        return self._begin_query(redact(check_text("query", text, may_be_empty=True)), workspace, options)
 
-    def _vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
+    def _begin_vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
-        return self._make_query("", workspace, options, tuple(float(value) for value in vector))
+        return self._begin_query("", workspace, options, tuple(float(value) for value in vector))
 
-    def _make_query(
+    def _begin_query(
         self, text: str, workspace: str, options: SearchOptions, vector: tuple[float, ...] | None = None
     ) -> Query:
+        """The query, whose deadline begins now; the embedder waits for it, then looks for what is left."""
         check_workspace(workspace)
         if self._embedder:
             if options.deadline_ms is not None:
-                self._embedder.postpone()
+                self._embedder.pause_for_question()
             self._embedder.embed_soon(workspace)
         expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
         return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)

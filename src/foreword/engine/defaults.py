@@ -74,7 +74,7 @@ def open_store(settings: Settings, address: str) -> Store:
     return PostgresStore(address, index_terms_of_item, limits, reason, vectors=vectors)
 
 
-def default_provider(settings: Settings) -> EmbeddingProvider | None:
+def default_embedding_provider(settings: Settings) -> EmbeddingProvider | None:
     """The encoder that the settings name; None if they name none."""
     from foreword.spaces import bundled, providers, remote
 
@@ -132,7 +132,7 @@ def make_dense_space(
     return DenseSpace(provider, EmbeddingCache(cache.max_size, cache.ttl))
 
 
-def connect_summariser(settings: Settings) -> ChatSummariser | None:
+def make_chat_summariser(settings: Settings) -> ChatSummariser | None:
     """The remote model that writes summaries, if the settings name one; ValidationError for a bad address."""
     from foreword.knowledge.remote_summary import ChatSummariser
     from foreword.spaces.remote import RemoteModel
@@ -157,7 +157,7 @@ def choose_summarizer(
     from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
     from foreword.knowledge.remote_summary import RemoteDialogueSummarizer
 
-    model = connect_summariser(settings)
+    model = make_chat_summariser(settings)
     if model is None:
         return ExtractiveSummarizer(tokenizer, find_replacing)
     return RemoteDialogueSummarizer(model, tokenizer, find_replacing=find_replacing)

@@ -103,7 +103,7 @@ class Embedder:
         self._encode_lock = threading.Lock()
         self._last_deadline_question = -_QUIET_SECONDS
 
-    def postpone(self) -> None:
+    def pause_for_question(self) -> None:
         """Let the thread wait, because a question with a deadline was asked and needs the processor."""
         self._last_deadline_question = time.monotonic()
 
@@ -216,7 +216,7 @@ class Embedder:
             by_hash = dict(known) | dict(zip(fresh, map(tuple, encoded), strict=True))
             vectors = [Vector(item.id, hashes[item.id], by_hash[hashes[item.id]]) for item in items]
             if name == space.name:  # before the vectors, since items that have one are not judged again
-                self._store_replacements(workspace, items, vectors)
+                self._judge_and_store_replacements(workspace, items, vectors)
             return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
 
     def _encode_missing_tokens(self, workspace: str) -> Iterator[int]:
@@ -240,7 +240,9 @@ class Embedder:
             return 0
         return self._store.run(PutTokenCodes(workspace, space.digest, codes))
 
-    def _store_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
+    def _judge_and_store_replacements(
+        self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]
+    ) -> None:
         """Store relations to the items that these replace; logs a warning if that fails."""
         judge = self._replacement_judge
         if judge is None:
@@ -294,11 +296,11 @@ class Embedder:
             steps = (self.embed(workspace, batch) for batch in _split_into_batches(items))
         else:
             steps = self._embed_missing_batches(workspace)
-        self._wait_until_quiet()
+        self._wait_while_questions_come()
         while not self._stopping.is_set() and next(steps, None) is not None:
-            self._wait_until_quiet()
+            self._wait_while_questions_come()
 
-    def _wait_until_quiet(self) -> None:
+    def _wait_while_questions_come(self) -> None:
         """Wait until no question with a deadline was asked for a moment; only seconds, or until closed."""
         until = time.monotonic() + _MAX_POSTPONED_SECONDS
         while (seconds := min(until, self._last_deadline_question + _QUIET_SECONDS) - time.monotonic()) > 0:

@@ -71,7 +71,7 @@ class Ledger:
         return list_open_ends(self._engine.store, self.workspace)
 
     def find_item(self, item_id: str) -> Item:
-        """The item whose id is or begins with `item_id`; UnknownId for none, ValidationError for several."""
+        """The item whose id is or begins with this; UnknownId for none, ValidationError for several."""
         return Browser(self._engine, self.workspace).find_item(item_id)
 
     # Writing
@@ -112,7 +112,9 @@ class Ledger:
         user has said the same since. `fields` are those of `remember`.
         """
         backing = (
-            None if is_at_least_as_trusted(source, older.source) else self._find_user_statement(text, older)
+            None
+            if is_at_least_as_trusted(source, older.source)
+            else self._find_backing_user_statement(text, older)
         )
         is_replaced = backing is not None or is_at_least_as_trusted(source, older.source)
         supersedes = older.id if is_replaced else None
@@ -145,7 +147,7 @@ class Ledger:
         changed = self._engine.store.run(change)
         return changed if changed is not None else item
 
-    def _find_user_statement(self, text: str, older: Item) -> Item | None:
+    def _find_backing_user_statement(self, text: str, older: Item) -> Item | None:
         """A later statement of the user that has all new words of a correction; None if there is none.
 
         The new words are those that the corrected item does not have.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from foreword.pipeline import FLOOR, min_probability_worth_telling
 from foreword.text.clean import remove_invisible
+from foreword.text.numbers import format_percent, number_with_noun
 from foreword.text.provenance import attribution
 from foreword.text.shorten import shorten_line
 from foreword.text.words import content_words, split_words
@@ -168,12 +169,12 @@ def outline_receipt(receipt: Receipt) -> ReceiptOutline:
     """A receipt without the texts of its items: entries injected, near misses and others, best first."""
     floor = _find_floor(receipt)
     left = sorted(
-        (entry for entry in receipt.entries if entry.decision != "injected"), key=_order_of_left_out
+        (entry for entry in receipt.entries if entry.decision != "injected"), key=_left_out_sort_key
     )
     near = [entry for entry in left if _is_near_miss(entry, floor)][:_MAX_NEAR_MISSES]
     near_ones = {id(entry) for entry in near}
     others = tuple(entry for entry in left if id(entry) not in near_ones)
-    summary = _summarise(receipt, len(left))
+    summary = _summary_sentence(receipt, len(left))
     return ReceiptOutline(receipt, tuple(receipt.injected_entries), tuple(near), others, floor, summary)
 
 
@@ -210,16 +211,10 @@ def _list_item_ids(receipt: Receipt) -> list[str]:
     return list(dict.fromkeys([*(entry.item_id for entry in receipt.entries), *filter(None, others)]))
 
 
-def format_share(share: float) -> str:
-    """A probability in percent, with a digit after the point only where it is small: `57 %`, `3.7 %`."""
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{f'{percent:.1f}'.removesuffix('.0')} %"
-
-
-def format_day(moment: datetime, today: datetime | None = None) -> str:
+def _day_in_words(moment: datetime, today: datetime) -> str:
     """A day in words, such as `3 May`, with the year unless it is today's."""
     local = moment.astimezone()
-    year = "" if today is not None and local.year == today.astimezone().year else f" {local:%Y}"
+    year = "" if local.year == today.astimezone().year else f" {local:%Y}"
     return f"{local.day} {local:%B}{year}"
 
 
@@ -236,9 +231,9 @@ def _describe_candidate(entry: Entry, receipt: Receipt, items: Mapping[str, Item
     left_out = "" if entry.decision == "injected" else _describe_why_left_out(entry, receipt, items)
     newer = items.get(item.superseded_by or "") if item is not None else None
     if newer is not None and entry.decision not in ("injected", "superseded"):
-        left_out = f"replaced on {format_day(newer.created_at, receipt.created_at)}; besides, {left_out}"
+        left_out = f"replaced on {_day_in_words(newer.created_at, receipt.created_at)}; besides, {left_out}"
     return CandidateStory(
-        entry, item, _describe_how_found(entry, receipt.query, item), left_out, _space_shares(entry)
+        entry, item, _describe_how_found(entry, receipt.query, item), left_out, _shares_of_spaces(entry)
     )
 
 
@@ -293,7 +288,7 @@ def _is_same_word_form(word: str, other: str) -> bool:
     return longer - common <= _MAX_ENDING and (common == shorter or common >= _MIN_COMMON_BEGINNING)
 
 
-def _space_shares(entry: Entry) -> tuple[tuple[str, float], ...]:
+def _shares_of_spaces(entry: Entry) -> tuple[tuple[str, float], ...]:
     """How much each space contributed, from the candidate's rank in it; the shares add up to 1.
 
     Neighbours count only where nothing else found it, as in the sentence that says how it was found.
@@ -340,7 +335,7 @@ _NO_ANSWERS = {
 
 def _describe_below_floor(entry: Entry) -> str:
     floor = _FLOOR_DETAIL.search(entry.detail)
-    share, least = format_share(entry.score), format_share(float(floor[1])) if floor else ""
+    share, least = format_percent(entry.score), format_percent(float(floor[1])) if floor else ""
     if share == least:
         return f"it is a little less likely to help than the floor, {least}"
     return f"it is {share} likely to help" + (f", and the floor is {least}" if least else "")
@@ -352,7 +347,9 @@ def _describe_replaced(entry: Entry, newer: Item | None, today: datetime) -> str
     if entry.detail.startswith("taken back"):
         return f"it was {entry.detail}"
     return (
-        f"replaced on {format_day(newer.created_at, today)} by {_quote_item(newer)}" if newer else "replaced"
+        f"replaced on {_day_in_words(newer.created_at, today)} by {_quote_item(newer)}"
+        if newer
+        else "replaced"
     )
 
 
@@ -393,7 +390,7 @@ def _is_near_miss(entry: Entry, floor: float | None) -> bool:
     return entry.decision == "superseded" or entry.score >= (floor or 0) / 2
 
 
-def _order_of_left_out(entry: Entry) -> tuple[bool, float]:
+def _left_out_sort_key(entry: Entry) -> tuple[bool, float]:
     """A sort key for candidates left out: those that were read first, then by probability, highest first."""
     return entry.detail.startswith("not among the"), -entry.score
 
@@ -421,7 +418,7 @@ _WHY_SILENT = {
 }
 
 
-def _summarise(receipt: Receipt, left_out: int) -> str:
+def _summary_sentence(receipt: Receipt, left_out: int) -> str:
     """The receipt in one sentence."""
     said = len(receipt.injected_entries)
     if not receipt.entries:
@@ -430,13 +427,9 @@ def _summarise(receipt: Receipt, left_out: int) -> str:
         answers = [entry for entry in receipt.entries if entry.decision not in ("no answer", "duplicate")]
         best = max(answers, key=lambda entry: entry.score, default=None)
         reason = _WHY_SILENT.get(best.decision if best else "", "none was good enough")
-        return f"Nothing was said: of {_number_with_noun(left_out, 'candidate')} {reason}."
+        return f"Nothing was said: of {number_with_noun(left_out, 'candidate')} {reason}."
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
-    return f"{_number_with_noun(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
-
-
-def _number_with_noun(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number_with_noun(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
 
 
 def _join_with_and(words: Sequence[str]) -> str:

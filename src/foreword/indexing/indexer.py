@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.code.languages import DOCUMENTS
 from foreword.capture.folder.commits import newest_commit_sha, read_commit_items
-from foreword.capture.folder.git import GitFailed, run_git
+from foreword.capture.folder.git import GitFailed, find_repository_folder, run_git
 from foreword.capture.folder.storable import path_as_valid_text
 from foreword.capture.folder.walk import find_files, is_file_gone
 from foreword.indexing import reading
@@ -101,7 +101,7 @@ class SourceFolder:
         return cls(real, f"{name}/" if name else "", f"{path.rstrip('/')}/")
 
     @property
-    def outer_path(self) -> str:
+    def path_outside_workspace(self) -> str:
         """The folder's path if it is outside of the workspace's folder, where shown paths lead to no file."""
         return "" if self.shown_prefix == self.mark_prefix else path_as_valid_text(str(self.folder))
 
@@ -109,7 +109,7 @@ class SourceFolder:
         """Whether the path of a mark is that of a file in this folder."""
         return path.startswith(self.mark_prefix) and (bool(self.mark_prefix) or not path.startswith("/"))
 
-    def identity(self) -> tuple[int, int] | None:
+    def device_and_inode(self) -> tuple[int, int] | None:
         """The folder's device and inode, by which a replaced folder is noticed; None if it cannot be read."""
         try:
             found = self.folder.stat()
@@ -158,7 +158,9 @@ class _IndexingRun:
         self._progress = progress
         self._started_at = time.monotonic()
         self._marks = engine.store.files(workspace)
-        self._reader = reading.FileReader(workspace, root.shown_prefix, engine.tokenizer, root.outer_path)
+        self._reader = reading.FileReader(
+            workspace, root.shown_prefix, engine.tokenizer, root.path_outside_workspace
+        )
         self._skip_counts: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
 
@@ -174,28 +176,28 @@ class _IndexingRun:
 
     def index_files(self, *, code: bool, documents: bool) -> None:
         """Store the files that changed; then remove those that no longer exist."""
-        identity, home = self._root.identity(), self._engine.settings.home
+        identity, home = self._root.device_and_inode(), self._engine.settings.home
         found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skip_counts), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
         changed = [file for file in wanted if not self._count_if_unchanged(file)]
         with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _group_into_batches(self._read_into_operations(changed)):
+            for batch in _group_into_transactions(self._read_as_write_operations(changed)):
                 if writing is not None:
                     writing.result()
                 writing = writer.submit(self._store_files, batch)
             if writing is not None:
                 writing.result()
-        if identity is not None and identity == self._root.identity():
+        if identity is not None and identity == self._root.device_and_inode():
             self._remove_missing_files({self._mark_path(file) for file in found})
         else:
             _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
-    def _read_into_operations(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+    def _read_as_write_operations(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
         """The write operations for files, each yielded as its file is read."""
         self._progress("files", 0, len(files))
         for done, (file, read) in enumerate(zip(files, self._read_files(files), strict=True), 1):
-            yield from self._operations_for_file(file, read)
+            yield from self._make_write_operation(file, read)
             self._progress("files", done, len(files))
 
     def _read_files(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
@@ -210,7 +212,7 @@ class _IndexingRun:
 
     def _start_reader_pool(self) -> reading.ReaderPool | None:
         """A pool of reader processes; None if they would not help or cannot be started."""
-        processes = reading.choose_reader_count() if self._reader.can_run_elsewhere() else 0
+        processes = reading.choose_reader_count() if self._reader.can_run_in_another_process() else 0
         try:
             return reading.ReaderPool(self._reader, processes) if processes else None
         except OSError as error:
@@ -227,7 +229,10 @@ class _IndexingRun:
     def _count_if_unchanged(self, file: SourceFile) -> bool:
         """Whether a file has the same size and time as in its stored mark; if so, count it as unchanged."""
         mark = self._stored_mark(file)
-        if mark is None or (mark.size, mark.mtime_ns) != (file.size, _wrap_to_64_bits(file.mtime_ns)):
+        if mark is None or (mark.size, mark.mtime_ns) != (
+            file.size,
+            _wrap_file_time_to_64_bits(file.mtime_ns),
+        ):
             return False
         if mark.hash.startswith(_LEFT_OUT):
             self._skip_counts[mark.hash.removeprefix(_LEFT_OUT)] += 1
@@ -235,10 +240,12 @@ class _IndexingRun:
             self._counts["unchanged"] += 1
         return True
 
-    def _operations_for_file(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
+    def _make_write_operation(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """The write operation for a file: its items, or only its new mark if its bytes are the same."""
         self._skip_counts.update(read.skipped)
-        mark = FileState(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
+        mark = FileState(
+            self._mark_path(file), file.size, _wrap_file_time_to_64_bits(file.mtime_ns), read.hash
+        )
         if not read.hash:
             reason = next(iter(read.skipped), "")
             # An unreadable file may be readable the next time, so its old items stay.
@@ -277,7 +284,7 @@ class _IndexingRun:
         folder = self._root.folder
         try:
             newest = newest_commit_sha(folder)
-            top = SourceFolder.in_workspace(_find_repository_folder(folder), self._workspace)
+            top = SourceFolder.in_workspace(find_repository_folder(folder), self._workspace)
         except GitFailed as failed:
             if required:
                 raise
@@ -292,7 +299,7 @@ class _IndexingRun:
         since = self._find_last_common_commit(known, newest)
         unfinished = replace(mark, hash=since)
         if since != known:
-            rewritten = self._list_rewritten_commits(newest)
+            rewritten = self._list_rewritten_commit_ids(newest)
             self._store.run(PutFile(self._workspace, unfinished, (), keep_earlier=True, except_ids=rewritten))
         commits = read_commit_items(folder, self._workspace, since)
         while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
@@ -307,7 +314,7 @@ class _IndexingRun:
         except GitFailed:
             return ""
 
-    def _list_rewritten_commits(self, newest: str) -> tuple[str, ...]:
+    def _list_rewritten_commit_ids(self, newest: str) -> tuple[str, ...]:
         """The ids of stored commits that are no longer in the history of the newest commit."""
         alive = set(run_git(self._root.folder, "rev-list", newest).split()) if newest else set()
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
@@ -321,20 +328,12 @@ class _IndexingRun:
         self._progress("commits", self._counts["commits"], None)
 
 
-def _find_repository_folder(root: Path) -> Path:
-    """The top folder of a repository's files, or the repository's own folder if it is bare."""
-    try:
-        return Path(run_git(root, "rev-parse", "--show-toplevel"))
-    except GitFailed:
-        return Path(run_git(root, "rev-parse", "--absolute-git-dir"))
+def _wrap_file_time_to_64_bits(mtime_ns: int) -> int:
+    """The time of a file in 64 bits, as the store holds it; the same time always gives the same."""
+    return (mtime_ns + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _wrap_to_64_bits(number: int) -> int:
-    """A number brought into 64 bits, as the store holds it; the same number always gives the same."""
-    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _group_into_batches(puts: Iterable[PutFile]) -> Iterator[list[PutFile]]:
+def _group_into_transactions(puts: Iterable[PutFile]) -> Iterator[list[PutFile]]:
     """The operations in batches, each small enough to share a transaction."""
     batch: list[PutFile] = []
     items = 0

@@ -105,7 +105,7 @@ class KnowledgeBase:
             ids.append(document.doc_id or _document_digest(document)[:_DIGEST_CHARACTERS_IN_ID])
             if not self._is_already_stored(ids[-1], document, fresh):
                 fresh[ids[-1]] = document
-        puts = [self._make_put_file(doc_id, document) for doc_id, document in fresh.items()]
+        puts = [self._make_write_operation(doc_id, document) for doc_id, document in fresh.items()]
         for start in range(0, len(puts), _DOCUMENTS_PER_COMMIT):
             self._engine.store.batch(puts[start : start + _DOCUMENTS_PER_COMMIT])
         return ids
@@ -120,7 +120,7 @@ class KnowledgeBase:
         facts = self._require_document(doc_id).metadata
         if facts.get("hash") == _document_digest(document):
             return Updated(same=int(facts.get("chunks", 0)))
-        refiled = self._engine.store.run(self._make_put_file(doc_id, document))
+        refiled = self._engine.store.run(self._make_write_operation(doc_id, document))
         new = sum(stored.new for stored in refiled.stored)
         return Updated(new, len(refiled.stored) - new, len(refiled.gone))
 
@@ -172,7 +172,7 @@ class KnowledgeBase:
             raise ValidationError(f"another document has the id {doc_id!r}; use update_document")
         return True
 
-    def _make_put_file(self, doc_id: str, document: Document) -> PutFile:
+    def _make_write_operation(self, doc_id: str, document: Document) -> PutFile:
         """The write operation for a document; ValidationError when it has nothing that can be stored."""
         items = tuple(self._make_chunk_items(doc_id, document))
         if not items:

@@ -120,7 +120,7 @@ class FileReader:
             prepared.append(replace(checked, tokens=tokens, metadata={**checked.metadata, **stamp}))
         return tuple(prepared)
 
-    def can_run_elsewhere(self) -> bool:
+    def can_run_in_another_process(self) -> bool:
         """Whether another process can use this reader: not if its tokenizer is the caller's own."""
         return type(self.tokenizer).__module__.startswith("foreword.")
 

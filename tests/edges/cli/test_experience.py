@@ -173,7 +173,9 @@ GROUPS = (
 @pytest.fixture
 def workspace_of_failures(foreword, monkeypatch):
     """A workspace `shop` with eight failures of each of three kinds, and an encoder."""
-    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    monkeypatch.setattr(
+        "foreword.engine.context_engine.default_embedding_provider", lambda _settings: HashEmbeddings()
+    )
     monkeypatch.delenv("FOREWORD_EMBEDDING")
     with ContextEngine(settings=load_settings()) as engine:
         experiences = Experiences(engine)

@@ -53,7 +53,9 @@ def test_a_folder_is_read_and_said_in_a_line(foreword, project):
 def test_reading_and_embedding_are_told_apart(foreword, project, monkeypatch):
     from foreword.testing import HashEmbeddings
 
-    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    monkeypatch.setattr(
+        "foreword.engine.context_engine.default_embedding_provider", lambda _settings: HashEmbeddings()
+    )
     read, made = foreword("index").out.splitlines()
     assert re.fullmatch(r"2 files read: \d+ units; 1 commit; in \d+\.\d s", read)
     assert re.fullmatch(r"\d+ vectors made in \d+\.\d s, \d+ a second", made)
@@ -66,7 +68,9 @@ def test_reading_and_embedding_are_told_apart(foreword, project, monkeypatch):
 def test_vectors_are_left_to_the_service_when_nobody_wants_to_wait(foreword, project, home, monkeypatch):
     from foreword.testing import HashEmbeddings
 
-    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    monkeypatch.setattr(
+        "foreword.engine.context_engine.default_embedding_provider", lambda _settings: HashEmbeddings()
+    )
     _, said = foreword("index", "--no-wait").out.splitlines()
     assert re.match(r"\d+ vectors to make, and no service runs: ", said)
     assert "foreword serve" in said

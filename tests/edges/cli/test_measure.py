@@ -74,7 +74,7 @@ def test_eval_all_takes_every_set_in_a_folder_and_sums_up(foreword, evaluation_c
     sets = [_write_labelled_set(tmp_path / "data" / name) for name in ("a", "b")]
     (tmp_path / "data" / "other").mkdir()
     monkeypatch.setattr(
-        "foreword_measure.quality.summary",
+        "foreword_measure.quality.build_summary",
         lambda reports: Report((Table(f"all {len(reports)}", ("set",), (("a",),)),)),
     )
     assert "all 2" in foreword("eval", str(tmp_path / "data"), "--all").out

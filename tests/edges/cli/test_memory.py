@@ -79,7 +79,9 @@ def test_an_item_cannot_supersede_itself(foreword):
 
 
 def test_the_vector_is_made_before_the_command_ends(foreword, monkeypatch):
-    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    monkeypatch.setattr(
+        "foreword.engine.context_engine.default_embedding_provider", lambda _settings: HashEmbeddings()
+    )
     assert foreword("remember", "Deploys happen on Tuesdays.").code == 0
     assert foreword("stats", "--json").json["vectors"] == {"semantic": 1}
 
@@ -92,7 +94,9 @@ def test_no_embed_stores_without_an_encoder(foreword, monkeypatch):
 
 def test_a_failing_encoder_loses_nothing_and_is_reported(foreword, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: Failing())
+        patch.setattr(
+            "foreword.engine.context_engine.default_embedding_provider", lambda _settings: Failing()
+        )
         ran = foreword("remember", "Deploys happen on Tuesdays.")
     assert ran.code == 4
     assert "stored" in ran.err
@@ -104,7 +108,7 @@ def test_a_missing_package_is_reported_before_anything_is_stored(foreword, monke
         if settings.embedding == "fastembed":
             raise MissingExtra("fastembed", "fastembed")
 
-    monkeypatch.setattr("foreword.engine.context_engine.default_provider", missing)
+    monkeypatch.setattr("foreword.engine.context_engine.default_embedding_provider", missing)
     monkeypatch.setenv("FOREWORD_EMBEDDING", "fastembed")
     assert foreword("remember", "x").code == 5
     assert foreword("stats", "--json").json["items"] == 0
@@ -308,7 +312,7 @@ def test_export_writes_into_a_device_without_replacing_it(foreword, shop):
 
 def test_import_stores_nothing_twice_and_makes_vectors(foreword, monkeypatch):
     monkeypatch.setattr(
-        "foreword.engine.context_engine.default_provider",
+        "foreword.engine.context_engine.default_embedding_provider",
         lambda settings: HashEmbeddings() if settings.embedding == "bundled" else None,
     )
     monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")

@@ -120,7 +120,7 @@ def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
 
     told = []
     monkeypatch.setattr(Companion, "keep", slowly)
-    monkeypatch.setattr("foreword.edges.cli.show.note", note_text)
+    monkeypatch.setattr("foreword.edges.cli.show.print_note", note_text)
     assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(PROMPT)).code == 0
     assert "was answered in this process" in told[0]
 

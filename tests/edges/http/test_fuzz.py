@@ -11,7 +11,7 @@ from hypothesis import settings
 from schemathesis.config import HealthCheck, SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from foreword.edges.http.endpoints import list_endpoints, openapi_document
+from foreword.edges.http.endpoints import build_openapi_document, list_endpoints
 from foreword.edges.service.__main__ import build_application
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def api_schema(engine, project):
     token = secrets.token_urlsafe(32)
     config = SchemathesisConfig(seed=SEED, suppress_health_check=[HealthCheck.too_slow])
     schema = schemathesis.openapi.from_dict(
-        openapi_document(list_endpoints(engine, PORT, _status, _metrics), PORT), config=config
+        build_openapi_document(list_endpoints(engine, PORT, _status, _metrics), PORT), config=config
     )
     schema.app = build_application(engine, token=token, port=PORT, status=_status, metrics=_metrics)
     schema.config.update(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from foreword.edges.http.guard import MAX_BODY_BYTES, AddressGuard, Guard
 from foreword.edges.service.__main__ import build_application
-from foreword.edges.service.loopback import listen
+from foreword.edges.service.loopback import listen_on_loopback
 
 PORT = 8765
 TOKEN = secrets.token_urlsafe(32)
@@ -497,5 +497,5 @@ def test_the_server_listens_on_loopback_alone(serving):
     with socket.socket() as probe:
         probe.connect(("127.0.0.1", serving))
         assert probe.getpeername()[0] == "127.0.0.1"
-    with listen() as listening:
+    with listen_on_loopback() as listening:
         assert listening.getsockname()[0] == "127.0.0.1"

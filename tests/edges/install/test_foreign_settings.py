@@ -12,7 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges.install.agents import AGENTS, InstallPlace
-from foreword.edges.install.changes import list_backups, plan_installation, plan_removal, write_file_change
+from foreword.edges.install.changes import (
+    list_settings_backups,
+    plan_installation,
+    plan_removal,
+    write_file_change,
+)
 
 NAMES = sorted(AGENTS)
 
@@ -49,20 +54,20 @@ def test_everything_else_keeps_its_place_and_its_wording(foreword, settings, rea
 def test_a_copy_is_kept_before_the_first_change_and_goes_with_it(foreword, settings, foreign_settings):
     settings.chmod(0o640)
     ran = foreword("install", "claude-code")
-    [copy] = list_backups(settings)
+    [copy] = list_settings_backups(settings)
     assert str(copy) in ran.out
     assert copy.read_text() == foreign_settings
     assert (copy.stat().st_mode & 0o777, settings.stat().st_mode & 0o777) == (0o600, 0o640)
     foreword("install", "claude-code", "--no-mcp")
-    assert list_backups(settings) == [copy]
+    assert list_settings_backups(settings) == [copy]
     assert "restored" in foreword("uninstall", "claude-code").out
     assert settings.read_text() == foreign_settings
-    assert not list_backups(settings)
+    assert not list_settings_backups(settings)
 
 
 def test_what_others_changed_meanwhile_stays_when_ours_goes(foreword, settings):
     foreword("install", "claude-code")
-    [copy] = list_backups(settings)
+    [copy] = list_settings_backups(settings)
     said = json.loads(settings.read_text())
     said["model"] = "sonnet"
     said["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})

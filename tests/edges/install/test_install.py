@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from foreword.edges.install.agents import AGENTS, InstallPlace
-from foreword.edges.install.changes import JsonFile, list_backups, plan_installation, write_file_change
+from foreword.edges.install.changes import (
+    JsonFile,
+    list_settings_backups,
+    plan_installation,
+    write_file_change,
+)
 from foreword.recipes.coding.companion import ACTING_TOOLS
 
 NAMES = sorted(AGENTS)
@@ -324,7 +329,7 @@ def test_json_names_files_actions_copies_and_what_is_left_to_do(foreword, settin
     told = foreword("install", "claude-code", "--json").json
     assert [file["action"] for file in told["files"]] == ["changed", "created"]
     assert told["files"][0]["path"] == str(settings)
-    assert told["files"][0]["backup"] == str(list_backups(settings)[0])
+    assert told["files"][0]["backup"] == str(list_settings_backups(settings)[0])
     assert any("restart" in line for line in told["next"])
 
 

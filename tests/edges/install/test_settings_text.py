@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from foreword.edges.install.changes import EncodedText
 from foreword.edges.install.settings_text import (
-    append_json,
-    delete_json,
-    delete_table,
-    put_json,
-    put_table,
+    add_toml_table,
+    append_json_element,
+    delete_json_value,
+    delete_toml_table,
+    insert_json_value,
     read_json,
     read_toml,
     value_at,
@@ -53,42 +53,42 @@ def _json_texts(draw):
 @given(_json_texts(), _values.filter(lambda value: value is not None))
 def test_a_value_is_added_and_taken_out_again_and_the_rest_keeps_its_bytes(text, new):
     before = json.loads(text)
-    added = put_json(text, ("ours", "deep"), new)
+    added = insert_json_value(text, ("ours", "deep"), new)
     assert json.loads(added) == {**before, "ours": {"deep": new}}
     assert list(json.loads(added)) == [*before, "ours"]
-    removed = delete_json(added, ("ours", "deep"))
+    removed = delete_json_value(added, ("ours", "deep"))
     assert removed == text if before else json.loads(removed) == {}
 
 
 @given(_json_texts(), st.lists(_values.filter(lambda value: value is not None), min_size=1, max_size=3))
 def test_elements_are_appended_in_order(text, elements):
     for element in elements:
-        text = append_json(text, ("ours",), element)
+        text = append_json_element(text, ("ours",), element)
     assert json.loads(text)["ours"] == elements
 
 
 @given(_documents.filter(bool), st.data())
 def test_whatever_is_deleted_nothing_else_goes(document, data):
     key = data.draw(st.sampled_from(sorted(document)))
-    text = delete_json(json.dumps(document, indent=2), (key,))
+    text = delete_json_value(json.dumps(document, indent=2), (key,))
     assert json.loads(text) == {name: value for name, value in document.items() if name != key}
 
 
 def test_the_indentation_in_use_is_used():
     text = '{\n    "model": "opus",\n    "permissions": {"allow": ["Bash"]}\n}\n'
-    assert put_json(text, ("hooks", "Stop"), [1]) == (
+    assert insert_json_value(text, ("hooks", "Stop"), [1]) == (
         '{\n    "model": "opus",\n    "permissions": {"allow": ["Bash"]},\n    "hooks": {\n'
         '        "Stop": [\n            1\n        ]\n    }\n}\n'
     )
 
 
 def test_one_line_stays_one_line():
-    assert put_json('{"a": 1}', ("b",), [1, {}]) == '{"a": 1, "b": [1, {}]}'
+    assert insert_json_value('{"a": 1}', ("b",), [1, {}]) == '{"a": 1, "b": [1, {}]}'
 
 
 def test_of_two_members_with_one_name_the_one_that_counts_is_changed():
     text = '{"hooks": {"Stop": [1]}, "hooks": {"Stop": [2]}}'
-    assert json.loads(append_json(text, ("hooks", "Stop"), 3)) == {"hooks": {"Stop": [2, 3]}}
+    assert json.loads(append_json_element(text, ("hooks", "Stop"), 3)) == {"hooks": {"Stop": [2, 3]}}
 
 
 COMMENTED = """\
@@ -103,27 +103,27 @@ COMMENTED = """\
 
 
 def test_comments_and_trailing_commas_stay_where_they_are_allowed():
-    added = put_json(COMMENTED, ("mcp", "ours"), {"a": 1}, comments=True)
+    added = insert_json_value(COMMENTED, ("mcp", "ours"), {"a": 1}, comments=True)
     assert read_json(added, comments=True)["mcp"] == {"ours": {"a": 1}}
     assert "// a string with slashes\n  // the last word\n" in added
     assert all(line in added for line in COMMENTED.splitlines())
-    removed = delete_json(added, ("mcp", "ours"), comments=True)
+    removed = delete_json_value(added, ("mcp", "ours"), comments=True)
     assert read_json(removed, comments=True) == read_json(COMMENTED, comments=True)
     assert "// the last word" in removed
 
 
 def test_a_comment_in_an_empty_object_stays():
-    added = put_json("{\n  // nothing yet\n}\n", ("a",), 1, comments=True)
+    added = insert_json_value("{\n  // nothing yet\n}\n", ("a",), 1, comments=True)
     assert added == '{\n  // nothing yet\n  "a": 1\n}\n'
 
 
 def test_deleting_between_others_keeps_their_comments():
     text = '{\n  "a": 1, // one\n  "b": 2,\n  "c": 3 // three\n}'
-    assert delete_json(text, ("b",), comments=True) == '{\n  "a": 1, // one\n  "c": 3 // three\n}'
-    assert delete_json(text, ("c",), comments=True) == '{\n  "a": 1, // one\n  "b": 2 // three\n}'
-    assert read_json(delete_json(text, ("a",), comments=True), comments=True) == {"b": 2, "c": 3}
+    assert delete_json_value(text, ("b",), comments=True) == '{\n  "a": 1, // one\n  "c": 3 // three\n}'
+    assert delete_json_value(text, ("c",), comments=True) == '{\n  "a": 1, // one\n  "b": 2 // three\n}'
+    assert read_json(delete_json_value(text, ("a",), comments=True), comments=True) == {"b": 2, "c": 3}
     trailing = '{\n  "a": 1,\n  "b": 2,\n}'
-    assert delete_json(trailing, ("b",), comments=True) == '{\n  "a": 1,\n}'
+    assert delete_json_value(trailing, ("b",), comments=True) == '{\n  "a": 1,\n}'
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_what_is_not_json_is_refused_with_its_line(text, complaint):
 
 def test_what_has_another_shape_is_refused():
     with pytest.raises(ValidationError, match='"hooks" is not an object'):
-        put_json('{"hooks": []}', ("hooks", "Stop"), 1)
+        insert_json_value('{"hooks": []}', ("hooks", "Stop"), 1)
     with pytest.raises(ValidationError, match='"Stop" is not a list'):
-        append_json('{"hooks": {"Stop": {}}}', ("hooks", "Stop"), 1)
+        append_json_element('{"hooks": {"Stop": {}}}', ("hooks", "Stop"), 1)
     with pytest.raises(ValidationError, match="is there already"):
-        put_json('{"a": 1}', ("a",), 1)
+        insert_json_value('{"a": 1}', ("a",), 1)
     with pytest.raises(ValidationError, match="there is no 'b'"):
-        delete_json('{"a": {"c": 1}}', ("a", "b", "c"))
+        delete_json_value('{"a": {"c": 1}}', ("a", "b", "c"))
 
 
 def test_a_path_that_leads_nowhere_leads_to_nothing():
@@ -177,14 +177,14 @@ trust_level = "trusted"
     "text", ["", SETTINGS, SETTINGS.rstrip("\n"), 'a = """\n[mcp_servers.foreword]\n"""\n']
 )
 def test_a_table_is_added_and_comments_stay(text):
-    added = put_table(text, TABLE, ENTRY)
+    added = add_toml_table(text, TABLE, ENTRY)
     assert tomllib.loads(added)["mcp_servers"]["foreword"] == ENTRY
     assert added.startswith(text)
 
 
 @pytest.mark.parametrize("text", ["", SETTINGS])
 def test_a_table_is_taken_out_and_the_bytes_are_as_before(text):
-    assert delete_table(put_table(text, TABLE, ENTRY), TABLE) == text
+    assert delete_toml_table(add_toml_table(text, TABLE, ENTRY), TABLE) == text
 
 
 def test_a_table_is_taken_out_from_between_others_with_the_tables_below_it():
@@ -192,18 +192,18 @@ def test_a_table_is_taken_out_from_between_others_with_the_tables_below_it():
         'a = 1\n\n[mcp_servers.foreword]\ncommand = "x"\n\n[mcp_servers.foreword.tools.search]\n'
         'approval_mode = "approve"\n\n# mine\n[mcp_servers."other"]\ncommand = "y"\n'
     )
-    assert delete_table(text, TABLE) == 'a = 1\n\n# mine\n[mcp_servers."other"]\ncommand = "y"\n'
+    assert delete_toml_table(text, TABLE) == 'a = 1\n\n# mine\n[mcp_servers."other"]\ncommand = "y"\n'
 
 
 def test_a_table_that_cannot_be_added_safely_is_spelled_out_instead():
     with pytest.raises(ValidationError, match=r"by hand:\n\[mcp_servers.foreword\]"):
-        put_table('mcp_servers = { other = { command = "x" } }\n', TABLE, ENTRY)
+        add_toml_table('mcp_servers = { other = { command = "x" } }\n', TABLE, ENTRY)
 
 
 def test_a_table_that_cannot_be_taken_out_safely_is_left():
     inline = 'mcp_servers = { foreword = { command = "x" } }\n'
     with pytest.raises(ValidationError, match="by hand"):
-        delete_table(inline, TABLE)
+        delete_toml_table(inline, TABLE)
 
 
 def test_what_is_not_toml_is_refused_with_its_line():
@@ -223,7 +223,7 @@ def test_what_is_not_toml_is_refused_with_its_line():
     )
 )
 def test_every_value_that_a_table_may_have_is_written_as_it_is(entry):
-    assert tomllib.loads(put_table(SETTINGS, TABLE, entry))["mcp_servers"]["foreword"] == entry
+    assert tomllib.loads(add_toml_table(SETTINGS, TABLE, entry))["mcp_servers"]["foreword"] == entry
 
 
 # How a text is encoded
@@ -232,13 +232,13 @@ def test_every_value_that_a_table_may_have_is_written_as_it_is(entry):
 @given(st.text(st.characters(exclude_categories=("Cs",))).map(str.encode))
 def test_a_text_keeps_its_mark_and_its_line_ends(data):
     written = EncodedText.decode(data)
-    assert written.encode(written.text) == data
+    assert written.encode_same_way(written.text) == data
 
 
 def test_new_lines_end_as_the_others_do():
     written = EncodedText.decode(b"\xef\xbb\xbf{\r\n}\r\n")
-    assert written.encode("{\n1\n}\n") == b"\xef\xbb\xbf{\r\n1\r\n}\r\n"
-    assert EncodedText.decode(b"a\r\nb\n").encode("c\n") == b"c\n"
+    assert written.encode_same_way("{\n1\n}\n") == b"\xef\xbb\xbf{\r\n1\r\n}\r\n"
+    assert EncodedText.decode(b"a\r\nb\n").encode_same_way("c\n") == b"c\n"
 
 
 def test_bytes_that_are_no_text_are_refused_with_their_line():

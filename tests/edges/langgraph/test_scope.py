@@ -33,7 +33,7 @@ ASKS = AIMessage("I need more information: which allergy does the guest have?", 
 
 
 def resolve(workspace, context=None, **configurable):
-    return WorkspaceScope(workspace).resolve_for(
+    return WorkspaceScope(workspace).workspace_of_run(
         {"configurable": configurable}, SimpleNamespace(context=context)
     )
 
@@ -41,7 +41,9 @@ def resolve(workspace, context=None, **configurable):
 def test_a_name_is_the_same_for_every_run():
     assert resolve("acme") == "acme"
     assert resolve("acme/{{plain}}") == "acme/{plain}"
-    assert WorkspaceScope("acme").resolve() == WorkspaceScope("acme").fixed_workspace == "acme"
+    assert (
+        WorkspaceScope("acme").workspace_of_current_run() == WorkspaceScope("acme").fixed_workspace == "acme"
+    )
 
 
 def test_a_template_is_filled_from_config_context_or_metadata():
@@ -55,7 +57,7 @@ def test_a_template_is_filled_from_config_context_or_metadata():
     assert resolve("acme/{user.id}", {"user": {"id": 7}}) == "acme/7"
     assert resolve("{id}", {"id": UUID(int=1)}) == str(UUID(int=1))
     metadata = {"configurable": {}, "metadata": {"user_id": "mara"}}
-    assert WorkspaceScope("acme/{user_id}").resolve_for(metadata) == "acme/mara"
+    assert WorkspaceScope("acme/{user_id}").workspace_of_run(metadata) == "acme/mara"
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", True, 1.5, [], {}, ["mara"], b"mara", object()])
@@ -106,15 +108,17 @@ def test_a_function_is_given_config_and_runtime():
 
 def test_outside_of_a_run_there_is_no_workspace():
     with pytest.raises(ValidationError, match=r"'acme/\{user_id\}' .*no graph is running here.*for_run"):
-        WorkspaceScope("acme/{user_id}").resolve()
+        WorkspaceScope("acme/{user_id}").workspace_of_current_run()
 
 
 def test_an_error_shows_how_a_path_is_passed():
     with pytest.raises(ValidationError) as caught:
-        WorkspaceScope("acme/{user.id}").resolve_for({})
+        WorkspaceScope("acme/{user.id}").workspace_of_run({})
     example = '{"configurable": {"user": {"id": …}}}'
     assert example in str(caught.value)
-    assert WorkspaceScope("acme/{user.id}").resolve_for(json.loads(example.replace("…", "7"))) == "acme/7"
+    assert (
+        WorkspaceScope("acme/{user.id}").workspace_of_run(json.loads(example.replace("…", "7"))) == "acme/7"
+    )
 
 
 # In a graph

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 from mcp.client import Client
 
-from foreword.edges.service.loopback import listen
+from foreword.edges.service.loopback import listen_on_loopback
 
 # The command ---------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ def test_over_http_the_command_says_where_it_is_and_admits_only_the_token(
 
 
 def test_a_port_that_is_taken_is_one_line_and_an_exit_code(foreword):
-    with listen() as taken:
+    with listen_on_loopback() as taken:
         ran = foreword("mcp", "--http", "--port", str(taken.getsockname()[1]))
     assert ran.code == 2
     assert "in use" in ran.err

@@ -76,7 +76,7 @@ def value(run):
 
     def one(program):
         [atom] = run(program)
-        return grounding._to_python(atom)
+        return grounding._atom_to_python(atom)
 
     return one
 
@@ -240,7 +240,7 @@ class TestWhatGoesWrong:
         [error] = run('!(inject-context "far too long for this window" &state &knowledge 2)')
         call, message = error.get_children()[1:]
         assert str(call).startswith("(inject-context ")
-        assert "shorten the query" in grounding._to_python(message)
+        assert "shorten the query" in grounding._atom_to_python(message)
 
     def test_a_list_of_something_else_is_an_error_that_names_the_type(self, run):
         [error] = run('!(format-recent-turns ("not a turn"))')
@@ -269,7 +269,7 @@ values = st.recursive(
 
 @given(values)
 def test_a_value_comes_back_as_it_went(told):
-    assert grounding._to_python(grounding._to_atom(told)) == told
+    assert grounding._atom_to_python(grounding._value_to_atom(told)) == told
 
 
 class TestTheProgram:

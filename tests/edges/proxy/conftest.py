@@ -15,7 +15,7 @@ from foreword.edges.proxy.__main__ import build_proxy
 from foreword.edges.proxy.application import ProxyOptions
 from foreword.edges.proxy.asker import Asker
 from foreword.edges.proxy.upstream import Upstream
-from foreword.edges.service.loopback import listen, make_server
+from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
 WORDS = ("The ", "answer ", "is ", "plum.")
 CALL = {"id": "call-1", "type": "function", "function": {"name": "stock", "arguments": '{"cake": "plum"}'}}
@@ -141,7 +141,7 @@ def _event(value):
 @contextlib.contextmanager
 def serve(application, listening):
     """An application on a socket, in a thread."""
-    server = make_server(application)
+    server = make_uvicorn_server(application)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
@@ -159,7 +159,7 @@ def model():
 
 @pytest.fixture
 def upstream_url(model):
-    with listen() as listening, serve(model, listening):
+    with listen_on_loopback() as listening, serve(model, listening):
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
@@ -187,7 +187,7 @@ def start_proxy(engine, upstream_url):
     with contextlib.ExitStack() as stack:
 
         def start(url=upstream_url, timeout=30.0, capture=True, **options):
-            listening = stack.enter_context(listen())
+            listening = stack.enter_context(listen_on_loopback())
             port = listening.getsockname()[1]
             # The tests say what is late; the machine may be slow.
             chosen = replace(ProxyOptions(Asker("shop"), deadline_ms=60_000), **options)

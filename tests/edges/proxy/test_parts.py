@@ -132,8 +132,8 @@ def test_tools_and_images_take_room_and_the_bytes_of_images_do_not():
     ],
 )
 def test_v1_stands_for_the_path_of_the_upstream(base, path, expected):
-    assert Upstream(base).address(path, "") == expected
-    assert Upstream(base).address(path, "a=1") == f"{expected}?a=1"
+    assert Upstream(base).build_url(path, "") == expected
+    assert Upstream(base).build_url(path, "a=1") == f"{expected}?a=1"
 
 
 def test_headers_of_one_connection_and_ours_stay_here():

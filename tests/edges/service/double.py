@@ -41,7 +41,7 @@ class Double:
             return Reply()
         return Reply(json.dumps({"heard": event["prompt"]}).encode(), Saying(event["prompt"]))
 
-    def clean(self, payload):
+    def redact_payload(self, payload):
         return spool_files.redact_payload(payload)
 
     def capture(self, payload, at):

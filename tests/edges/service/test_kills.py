@@ -232,7 +232,7 @@ def fill_and_free(world, disk, fill_disk):
             fill_disk(disk)
         ballast.unlink()
         world.full += 1
-        while not spool_files.make_reserve(str(world.home)) and not world.stopping.wait(0.05):
+        while not spool_files.fill_spool_reserve(str(world.home)) and not world.stopping.wait(0.05):
             pass
 
 
@@ -243,7 +243,7 @@ def test_kills_while_the_disk_fills_up_lose_and_double_nothing(
     monkeypatch.setattr(spool_files, "RESERVE", {16_384: 100})
     home.mkdir()
     with small_disk(home, 48):
-        spool_files.make_reserve(str(home))
+        spool_files.fill_spool_reserve(str(home))
         (home / "run").mkdir(mode=0o700)
         filling = threading.Thread(target=fill_and_free, args=(world, home, fill_disk), daemon=True)
         with at_work(world):

@@ -379,7 +379,7 @@ def test_the_log_holds_no_secrets_and_is_bounded(tmp_path, monkeypatch):
     before, levels = list(root.handlers), (root.level, ours.level)
     monkeypatch.setattr(process, "_LOG_BYTES", 10_000)
     try:
-        process.set_up_log(path, "warning")
+        process.set_up_log_file(path, "warning")
         log = logging.getLogger("foreword.service")
         log.warning("a key: %s", key)
         with contextlib.suppress(KeyError):

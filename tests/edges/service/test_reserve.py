@@ -8,7 +8,7 @@ import json
 import pytest
 
 from foreword.edges.shared import spool_files
-from foreword.edges.shared.spool_files import make_reserve, take_notice_once, write_to_spool
+from foreword.edges.shared.spool_files import fill_spool_reserve, take_notice_once, write_to_spool
 
 AT = "1760000000.000000"
 
@@ -31,7 +31,7 @@ def test_on_a_full_disk_events_are_kept_in_the_reserve_and_the_user_is_told_once
 ):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
-        assert make_reserve(str(home))
+        assert fill_spool_reserve(str(home))
         fill_disk(disk)
         notices = [write_to_spool(str(home), AT, prompt(f"said {number}"))[1] for number in range(4)]
         assert waiting(home) == ["said 0", "said 1", "said 2", "said 3"]
@@ -50,12 +50,12 @@ def test_when_there_is_room_again_the_reserve_is_made_whole_and_the_next_time_is
 ):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
-        make_reserve(str(home))
+        fill_spool_reserve(str(home))
         ballast = fill_disk(disk)
         assert write_to_spool(str(home), AT, prompt("first"))[1]
-        assert not make_reserve(str(home))
+        assert not fill_spool_reserve(str(home))
         ballast.unlink()
-        assert make_reserve(str(home))
+        assert fill_spool_reserve(str(home))
         fill_disk(disk)
         assert write_to_spool(str(home), AT, prompt("second"))[1]
         assert waiting(home) == ["first", "second"]
@@ -66,7 +66,7 @@ def test_an_event_that_no_file_of_the_reserve_holds_is_refused_and_leaves_the_re
 ):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
-        make_reserve(str(home))
+        fill_spool_reserve(str(home))
         fill_disk(disk)
         with pytest.raises(OSError, match="No space"):
             write_to_spool(str(home), AT, prompt("x" * 100_000))
@@ -75,7 +75,7 @@ def test_an_event_that_no_file_of_the_reserve_holds_is_refused_and_leaves_the_re
 
 
 def test_the_reserve_is_private_and_takes_room(home, few):
-    make_reserve(str(home))
+    fill_spool_reserve(str(home))
     folder = home / "spool" / "reserve"
     files = [path.stat() for path in folder.iterdir()]
     assert sum(status.st_blocks * 512 for status in files) >= 3 * 4096 + 65_536
@@ -90,7 +90,7 @@ def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(
     """The whole way: a hook without a service on a full disk."""
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
-        make_reserve(str(home))
+        fill_spool_reserve(str(home))
         (home / "run").mkdir(mode=0o700)
         fill_disk(disk)
         (tmp_path / "home").symlink_to(home)

@@ -103,7 +103,7 @@ def test_an_answer_is_given_although_the_event_cannot_be_stored_and_the_event_wa
     with pytest.raises(StorageError):
         responder.capture(said, clock.now)
     monkeypatch.setattr(engine, "remember_all", keep)
-    assert spool.drain(engine.settings.home / "spool", responder.capture).stored == 1
+    assert spool.drain_spool(engine.settings.home / "spool", responder.capture).stored == 1
     assert engine.count(folder).kinds["turn"] == 1
 
 

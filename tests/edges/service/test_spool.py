@@ -55,7 +55,7 @@ def texts(engine):
 
 def test_what_waits_is_stored_at_its_own_time_and_removed(folder, keeps, engine):
     leave(folder, 1_760_000_000.25, "We deploy on Tuesdays.")
-    assert spool.drain(folder, keeps.capture) == spool.DrainResult(stored=1)
+    assert spool.drain_spool(folder, keeps.capture) == spool.DrainResult(stored=1)
     (item,) = engine.store.scan("shop")
     assert item.created_at == datetime.fromtimestamp(1_760_000_000.25, UTC)
     assert list(folder.iterdir()) == []
@@ -64,34 +64,34 @@ def test_what_waits_is_stored_at_its_own_time_and_removed(folder, keeps, engine)
 def test_the_oldest_comes_first(folder, keeps):
     for at, text in ((1_760_000_002.5, "third"), (1_760_000_001.5, "second"), (1_760_000_000.5, "first")):
         leave(folder, at, text)
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert keeps.texts == ["first", "second", "third"]
 
 
 def test_an_event_that_is_there_twice_is_stored_once(folder, keeps, engine):
     leave(folder, 1_760_000_000.0, "said once")
     leave(folder, 1_760_000_000.0, "said once")
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert texts(engine) == ["said once"]
 
 
 def test_the_same_words_said_again_later_are_another_event(folder, keeps, engine):
     leave(folder, 1_760_000_000.0, "go on")
     leave(folder, 1_760_000_060.0, "go on")
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert texts(engine) == ["go on", "go on"]
 
 
 def test_what_is_being_stored_already_is_left_alone(folder, keeps):
     mine, other = leave(folder, 1_760_000_000.0, "in work"), leave(folder, 1_760_000_001.0, "waits")
-    assert spool.drain(folder, keeps.capture, {str(mine)}) == spool.DrainResult(stored=1, waiting=1)
+    assert spool.drain_spool(folder, keeps.capture, {str(mine)}) == spool.DrainResult(stored=1, waiting=1)
     assert keeps.texts == ["waits"]
     assert mine.exists()
     assert not other.exists()
 
 
 def test_no_folder_is_an_empty_one(home, keeps):
-    assert spool.drain(home / "spool", keeps.capture) == spool.DrainResult()
+    assert spool.drain_spool(home / "spool", keeps.capture) == spool.DrainResult()
     assert spool.measure_spool(home / "spool") == {"files": 0, "bytes": 0}
 
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_set_aside_and_the_rest_is_stored(
 ):
     (folder / name).write_bytes(content)
     leave(folder, 1_790_000_000.0, "after it")
-    drained = spool.drain(folder, keeps.capture)
+    drained = spool.drain_spool(folder, keeps.capture)
     assert (drained.stored, drained.bad, drained.waiting) == (1, 1, 0)
     assert (folder / "bad" / name).read_bytes() == content
     assert texts(engine) == ["after it"]
@@ -123,7 +123,7 @@ def test_a_link_is_not_followed(folder, keeps, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text('{"prompt": "elsewhere"}')
     (folder / "1760000000.0-a.event").symlink_to(secret)
-    assert spool.drain(folder, keeps.capture).bad == 1
+    assert spool.drain_spool(folder, keeps.capture).bad == 1
     assert secret.exists()
 
 
@@ -131,7 +131,7 @@ def test_only_so_much_that_cannot_be_read_is_kept(folder, keeps, monkeypatch):
     monkeypatch.setattr(spool, "_MAX_BAD_FILES", 3)
     for at in range(5):
         (folder / f"176000000{at}.0-a.event").write_text("no")
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert sorted(path.name[:10] for path in (folder / "bad").iterdir()) == [
         "1760000002",
         "1760000003",
@@ -148,8 +148,8 @@ def test_a_store_that_cannot_write_leaves_everything_for_later(folder, keeps, en
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.store, "batch", full)
-        assert spool.drain(folder, keeps.capture) == spool.DrainResult(waiting=3)
-    assert spool.drain(folder, keeps.capture).stored == 3
+        assert spool.drain_spool(folder, keeps.capture) == spool.DrainResult(waiting=3)
+    assert spool.drain_spool(folder, keeps.capture).stored == 3
     assert texts(engine) == ["event 0", "event 1", "event 2"]
 
 
@@ -167,10 +167,10 @@ def test_one_damaged_workspace_holds_up_no_other_and_its_own_events_stay_in_orde
             raise StoreDamaged("the file is damaged")
         stored.append(event["prompt"])
 
-    assert spool.drain(folder, store) == spool.DrainResult(stored=2, waiting=3)
+    assert spool.drain_spool(folder, store) == spool.DrainResult(stored=2, waiting=3)
     assert stored == ["b0", "b1"]
     damaged.clear()
-    assert spool.drain(folder, store).stored == 3
+    assert spool.drain_spool(folder, store).stored == 3
     assert stored == ["b0", "b1", "a0", "a1", "a2"]
 
 
@@ -184,7 +184,7 @@ def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, m
     monkeypatch.setattr(spool_files, "MAX_SPOOL_FILES", 2)
     for at in range(4):
         leave(folder, 1_760_000_000.0 + at, f"event {at}")
-    drained = spool.drain(folder, keeps.capture)
+    drained = spool.drain_spool(folder, keeps.capture)
     assert (drained.stored, drained.dropped) == (2, 2)
     assert texts(engine) == ["event 2", "event 3"]
     assert "the spool is full" in caplog.text
@@ -204,7 +204,7 @@ def test_what_was_half_written_by_who_died_is_swept(folder, keeps):
     for path in (old, new):
         path.write_text('{"prompt": "half')
     os.utime(old, (time.time() - 600,) * 2)
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert [path.name for path in folder.iterdir()] == [new.name]
 
 
@@ -227,7 +227,7 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
                 left -= 1
                 if not left:
                     os.kill(os.getpid(), signal.SIGKILL)
-        spool.drain(Path(sys.argv[1]) / "spool", Dies().capture)
+        spool.drain_spool(Path(sys.argv[1]) / "spool", Dies().capture)
     """)
     for at in range(12):
         leave(folder, 1_760_000_000.0 + at, f"event {at:02}")
@@ -235,5 +235,5 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
         done = subprocess.run([sys.executable, "-c", code, str(home), str(dies_at)], check=False, timeout=120)
         assert done.returncode == -signal.SIGKILL
     assert len(list(folder.glob("*.event"))) == 12 - 3  # (the last of each was stored and not removed)
-    spool.drain(folder, keeps.capture)
+    spool.drain_spool(folder, keeps.capture)
     assert texts(engine) == [f"event {at:02}" for at in range(12)]

@@ -153,10 +153,10 @@ def test_wrong_tokens_from_one_address_are_not_looked_at_for_ever(client):
 def test_a_bucket_fills_again_at_its_rate():
     now = 0.0
     limiter = RateLimiter(2.0, 2, lambda: now)
-    assert [limiter.count_request("a") for _ in range(3)] == [0, 0, 0.5]
+    assert [limiter.count_request_and_get_wait("a") for _ in range(3)] == [0, 0, 0.5]
     now = 0.5
-    assert limiter.count_request("a") == 0
-    assert limiter.count_request("b") == 0
+    assert limiter.count_request_and_get_wait("a") == 0
+    assert limiter.count_request_and_get_wait("b") == 0
 
 
 def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, token_for):

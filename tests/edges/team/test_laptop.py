@@ -11,8 +11,8 @@ import pytest
 
 from foreword.config import Settings
 from foreword.edges.service.responder import Responder
-from foreword.edges.service.spool import drain
-from foreword.edges.service.team_link import TeamAway, TeamLink, shorten_remote
+from foreword.edges.service.spool import drain_spool
+from foreword.edges.service.team_link import TeamAway, TeamLink, remote_as_workspace_name
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.testing import HashEmbeddings
@@ -139,7 +139,7 @@ def test_while_the_team_is_away_the_copy_answers_and_events_arrive_later_once(
             )
         )
         for _ in range(2):
-            drain(mine.settings.home / "spool", again.capture)
+            drain_spool(mine.settings.home / "spool", again.capture)
             again.capture(said, clock.now)
         again.close()
     assert _texts(engine, SHOP).count("We keep receipts for ninety days in production.") == 1
@@ -244,7 +244,7 @@ def test_what_was_replaced_over_there_is_not_said_from_the_copy(team_server, lap
     ],
 )
 def test_a_remote_has_one_name_however_it_is_reached(address, name):
-    assert shorten_remote(address) == name
+    assert remote_as_workspace_name(address) == name
 
 
 @pytest.mark.parametrize(

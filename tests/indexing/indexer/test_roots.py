@@ -25,7 +25,7 @@ def test_paths_are_told_from_the_workspace_or_from_the_root(
     (tmp_path / "link").symlink_to("shop")
     root = SourceFolder.in_workspace(tmp_path / folder, workspace.format(here=tmp_path))
     assert (root.shown_prefix, root.mark_prefix) == (shown, marked.format(here=tmp_path))
-    assert root.outer_path == outside.format(here=tmp_path)
+    assert root.path_outside_workspace == outside.format(here=tmp_path)
 
 
 def test_a_root_holds_the_marks_of_its_own_files_alone(tmp_path):
@@ -43,14 +43,14 @@ def test_a_root_holds_the_marks_of_its_own_files_alone(tmp_path):
 def test_a_folder_is_known_from_another_of_its_name(tmp_path):
     (tmp_path / "shop").mkdir()
     root = SourceFolder.in_workspace(tmp_path / "shop", "w")
-    before = root.identity()
-    assert before == root.identity() is not None
+    before = root.device_and_inode()
+    assert before == root.device_and_inode() is not None
     (tmp_path / "shop").rename(tmp_path / "was")
-    assert root.identity() is None
+    assert root.device_and_inode() is None
     (tmp_path / "shop").mkdir()
-    assert root.identity() != before
+    assert root.device_and_inode() != before
 
 
 def test_a_name_that_is_no_text_is_spelled_out(tmp_path):
     root = SourceFolder.in_workspace(tmp_path / os.fsdecode(b"caf\xe9"), "w")
-    assert (root.shown_prefix, root.outer_path) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")
+    assert (root.shown_prefix, root.path_outside_workspace) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")

@@ -83,7 +83,7 @@ def test_no_threshold_beats_the_best_cut(judged):
 def test_an_interval_holds_the_value_and_is_the_same_every_time():
     truths = [places("..|..|.|")] * 30
     guesses = [places("..|....." if number % 2 else "..|..|..") for number in range(30)]
-    low, high = boundaries.interval(guesses, truths, lambda counted: counted.recall)
-    assert boundaries.interval(guesses, truths, lambda counted: counted.recall) == (low, high)
+    low, high = boundaries.confidence_interval(guesses, truths, lambda counted: counted.recall)
+    assert boundaries.confidence_interval(guesses, truths, lambda counted: counted.recall) == (low, high)
     assert 0.33 < low < 0.5 < high < 0.67
-    assert boundaries.interval(guesses[:1], truths[:1], lambda counted: counted.recall) is None
+    assert boundaries.confidence_interval(guesses[:1], truths[:1], lambda counted: counted.recall) is None

@@ -89,11 +89,11 @@ def test_evidence_recall_stops_at_the_first_item_that_does_not_fit():
 def test_every_part_of_a_document_costs_its_own_tokens():
     places = [Place(("a",), 400.0), Place(("a",), 400.0), Place(("b",), 400.0)]
     assert metrics.evidence_recall(places, {"a": 1.0, "b": 1.0}, 1000) == 0.5
-    assert metrics.documents(places) == ["a", "b"]
+    assert metrics.distinct_documents(places) == ["a", "b"]
 
 
 def test_all_scores_of_one_answer():
-    found = metrics.scores(_places(("x", 100.0), ("a", 100.0)), {"a": 1.0, "b": 1.0})
+    found = metrics.score_ranking(_places(("x", 100.0), ("a", 100.0)), {"a": 1.0, "b": 1.0})
     assert tuple(found) == metrics.METRICS
     assert found["R@5"] == found["R@50"] == found["T@500"] == found["MRR"] == 0.5
     assert found["hit@5"] == found["hit@10"] == 1.0
@@ -103,8 +103,8 @@ def test_all_scores_of_one_answer():
 
 def test_means_and_percentiles():
     rows = [dict.fromkeys(metrics.METRICS, 1.0), dict.fromkeys(metrics.METRICS, 0.0)]
-    assert metrics.means(rows)["R@5"] == 0.5
-    assert metrics.means([])["R@5"] is None
+    assert metrics.mean_by_measure(rows)["R@5"] == 0.5
+    assert metrics.mean_by_measure([])["R@5"] is None
     values = [float(n) for n in range(1, 101)]
     assert metrics.percentile(values, 0.5) == 50.0
     assert metrics.percentile(values, 0.95) == 95.0
@@ -120,8 +120,8 @@ def test_rank_fusion_with_equal_weights():
 
 def test_an_interval_is_the_same_every_time_and_holds_the_mean():
     values = [0.0, 1.0] * 50
-    low, high = metrics.interval(values, ["s"] * 100)
-    assert metrics.interval(values, ["s"] * 100) == (low, high)
+    low, high = metrics.confidence_interval(values, ["s"] * 100)
+    assert metrics.confidence_interval(values, ["s"] * 100) == (low, high)
     # The mean of 100 coins has a standard deviation of 0.05; 1.96 of them are 0.098.
     assert (low, high) == (pytest.approx(0.402, abs=0.02), pytest.approx(0.598, abs=0.02))
 
@@ -129,8 +129,8 @@ def test_an_interval_is_the_same_every_time_and_holds_the_mean():
 def test_an_interval_draws_whole_scopes_when_there_are_enough():
     # Within a scope all agree: a hundred questions of five scopes are no more than five draws.
     values = [float(scope % 2) for scope in range(5) for _ in range(20)]
-    few = metrics.interval(values, [str(at // 20) for at in range(100)])
-    many = metrics.interval(values, [str(at // 25) for at in range(100)])
+    few = metrics.confidence_interval(values, [str(at // 20) for at in range(100)])
+    many = metrics.confidence_interval(values, [str(at // 25) for at in range(100)])
     assert few[1] - few[0] > 0.6 > 0.25 > many[1] - many[0]
     assert metrics.has_enough_groups(list("abcde"))
     assert not metrics.has_enough_groups(list("abcd"))
@@ -139,12 +139,12 @@ def test_an_interval_draws_whole_scopes_when_there_are_enough():
 def test_the_mean_of_drawn_scopes_weighs_each_by_its_questions():
     # However scopes of equal means are drawn and however large they are, the mean is the same.
     groups = ["a"] * 10 + ["b", "c", "d", "e"] * 2
-    assert metrics.interval([0.5] * 18, groups) == (0.5, 0.5)
+    assert metrics.confidence_interval([0.5] * 18, groups) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("values", [[], [1.0]])
 def test_one_question_has_no_interval(values):
-    assert metrics.interval(values, ["s"] * len(values)) is None
+    assert metrics.confidence_interval(values, ["s"] * len(values)) is None
 
 
 def test_a_sample_is_the_same_every_time():
@@ -155,11 +155,11 @@ def test_a_sample_is_the_same_every_time():
 
 
 def test_reliability_and_calibration_by_hand():
-    bins = metrics.reliability([(0.1, False), (0.12, True), (0.95, True), (1.0, True), (-0.2, False)])
+    bins = metrics.bin_by_score([(0.1, False), (0.12, True), (0.95, True), (1.0, True), (-0.2, False)])
     told = [(one.low, one.count, one.predicted, one.observed) for one in bins if one.count]
     assert told == [(0.0, 1, -0.2, 0.0), (0.1, 2, pytest.approx(0.11), 0.5), (0.9, 2, 0.975, 1.0)]
     assert len(bins) == 10
     assert bins[5] == metrics.Bin(0.5, 0.6, None, None, 0)
     # (1 × 0.2 + 2 × 0.39 + 2 × 0.025) / 5
     assert metrics.calibration_error(bins) == pytest.approx(0.206)
-    assert metrics.calibration_error(metrics.reliability([])) is None
+    assert metrics.calibration_error(metrics.bin_by_score([])) is None

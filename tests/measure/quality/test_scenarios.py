@@ -23,7 +23,7 @@ from foreword_measure.quality.scenarios.replay import (
     OneByOne,
     open_engine,
     replay_scenario,
-    split_into_pieces,
+    split_text_to_remember,
 )
 from foreword_measure.quality.scenarios.repository import Repository
 from foreword_measure.quality.scenarios.scoring import MEASURES
@@ -245,10 +245,10 @@ def test_the_pieces_of_a_hook_s_text_are_its_entries():
         "<foreword-context>\n## Relevant Context\n\n### Recent Related Work\n- **1 day ago**: one\n- two\n"
         "  more\n\n### Note: Activity Shift Detected\nYour query\nRecent context: x\n</foreword-context>"
     )
-    assert split_into_pieces(text) == (
+    assert split_text_to_remember(text) == (
         "- **1 day ago**: one", "- two\n  more", "Your query\nRecent context: x",
     )  # fmt: skip
-    assert split_into_pieces("") == ()
+    assert split_text_to_remember("") == ()
 
 
 def test_every_injected_item_of_a_hook_is_a_piece(replayed):

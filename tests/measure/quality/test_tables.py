@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from foreword_measure.quality import summary, tables
+from foreword_measure.quality import build_summary, tables
 from foreword_measure.quality.metrics import METRICS
 from foreword_measure.quality.silence import InjectionCounts, Silence
 
@@ -26,15 +26,15 @@ ABOUT = tables.SetFacts("made", 9, 0, "hash")
 
 def test_adversarial_questions_are_told_apart():
     rows = [_row("1", "temporal"), _row("2", "adversarial"), _row("3", "single")]
-    report = tables.report(ABOUT, rows)
+    report = tables.build_report(ABOUT, rows)
     told = [row[:2] for row in report.tables[2].rows]
     assert told == [("adversarial", 1), ("single", 1), ("temporal", 1), ("all but adversarial", 2)]
     assert report.data["categories"]["all but adversarial"]["queries"] == 2
-    assert "all but adversarial" not in tables.report(ABOUT, rows[1:2]).data["categories"]
+    assert "all but adversarial" not in tables.build_report(ABOUT, rows[1:2]).data["categories"]
 
 
 def test_categories_are_those_of_the_best_lane():
-    report = tables.report(ABOUT, [_row("1", "a"), _row("2", "b")])
+    report = tables.build_report(ABOUT, [_row("1", "a"), _row("2", "b")])
     assert report.tables[2].title == "made: foreword full by category"
     assert (
         tables.best_lane({"foreword fast": {"NDCG@10": 0.5}, "foreword full": {"NDCG@10": 0.4}})
@@ -44,7 +44,7 @@ def test_categories_are_those_of_the_best_lane():
 
 def test_reliability_is_told_for_each_lane_with_its_error():
     silence = Silence("other sets", {"foreword full": InjectionCounts(4, 1, 2, 2, 0.5, 0.8)})
-    report = tables.report(ABOUT, [_row("1", "a")], silence)
+    report = tables.build_report(ABOUT, [_row("1", "a")], silence)
     *_, quiet, meaning = report.tables
     assert quiet.rows == (("foreword full", 4, 0.25, 2, 1.0, 0.5, 0.8, 0.625),)
     assert ("foreword full", "0.9–1.0", 0.9, 1.0, 1) in meaning.rows
@@ -56,13 +56,13 @@ def test_reliability_is_told_for_each_lane_with_its_error():
 
 
 def test_five_scopes_are_drawn_whole():
-    report = tables.report(ABOUT, [_row(str(n), "") for n in range(5)])
+    report = tables.build_report(ABOUT, [_row(str(n), "") for n in range(5)])
     assert "resamples of the scopes" in report.tables[0].notes[1]
 
 
 def test_where_nothing_can_be_scored_there_are_no_numbers():
     row = tables.QuestionScores("q", "s", "", {}, 1.0, {"foreword fast": 2.0}, {"foreword fast": []})
-    report = tables.report(ABOUT, [row])
+    report = tables.build_report(ABOUT, [row])
     assert report.tables[0].rows == (("foreword fast", *[None] * 8),)
 
 
@@ -75,7 +75,7 @@ def test_a_summary_has_a_row_a_set():
     }
     fast = {"foreword fast": dict.fromkeys(METRICS, 0.7)}
     given = [SimpleNamespace(data={"set": name, "runs": one}) for name, one in (("a", both), ("b", fast))]
-    report = summary(given)
+    report = build_summary(given)
     (table,) = report.tables
     assert table.columns == (
         *("set", "fast NDCG@10", "fast R@10", "full NDCG@10", "full R@10"),

@@ -21,8 +21,8 @@ def main():
     dialogue._RUNS, dialogue._WARM_UP_RUNS, dialogue._OPENINGS = 40, 1, 2
     gap._RUNS, gap._WARM_UP_RUNS, gap._MESSAGES = 3, 1, 100
     proxy._RUNS, proxy._WARM_UP_RUNS = 4, 1
-    ask = corpus.questions
-    corpus.questions = lambda size, each=QUESTIONS: ask(size, each)
+    ask = corpus.invent_questions
+    corpus.invent_questions = lambda size, each=QUESTIONS: ask(size, each)
     del sys.argv[1:4]
     runpy.run_module("foreword_measure.speed", run_name="__main__")
 

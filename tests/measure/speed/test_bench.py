@@ -149,13 +149,12 @@ def test_a_child_that_fails_is_an_error(disk, monkeypatch):
 
 class TestCorpus:
     def test_it_is_the_same_in_every_process(self):
-        code = (
-            "from foreword_measure.speed import corpus as c; print(c.item(77).text, c.questions(50)[7].text)"
-        )
+        told = "c.invent_item(77).text, c.invent_questions(50)[7].text"
+        code = f"from foreword_measure.speed import corpus as c; print({told})"
         other = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
         )
-        assert other.stdout.strip() == f"{corpus.item(77).text} {corpus.questions(50)[7].text}"
+        assert other.stdout.strip() == f"{corpus.invent_item(77).text} {corpus.invent_questions(50)[7].text}"
 
     def test_words_follow_the_law(self):
         lexicon = corpus.lexicon()
@@ -164,14 +163,14 @@ class TestCorpus:
         assert lexicon.words[0] == "the"
 
     def test_items_are_mixed(self):
-        items = [corpus.item(at) for at in range(300)]
+        items = [corpus.invent_item(at) for at in range(300)]
         assert {"turn", "code", "memory", "document"} <= {item.kind for item in items}
         assert len({item.text for item in items}) == 300
         assert len({item.session for item in items} - {None}) > 5
         assert any("_" in item.text for item in items)
 
     def test_questions_are_varied_and_short(self):
-        asked = corpus.questions(300)
+        asked = corpus.invent_questions(300)
         assert len(asked) >= 60
         assert {question.shape for question in asked} == set(corpus.SHAPES)
         assert all(1 < len(question.text.split()) <= 15 for question in asked)
@@ -179,14 +178,14 @@ class TestCorpus:
     def test_vectors_have_length_one_and_clusters(self):
         import numpy as np
 
-        made = corpus.vectors(0, 500)
+        made = corpus.invent_vectors(0, 500)
         assert made.shape == (500, corpus.DIMENSIONS)
         assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
         near = np.sort(made @ made.T, axis=1)[:, -2]
         assert np.median(near) > 0.4  # (a neighbour in the same cluster; strangers are near 0)
 
     def test_relations_point_backwards(self):
-        made = corpus.relations(0, 100)
+        made = corpus.invent_relations(0, 100)
         assert made
         assert all(relation.to_id < relation.from_id for relation in made)
 

@@ -24,7 +24,7 @@ from foreword.compose.quoting import heading_and_text
 from foreword.compose.templates import TEMPLATES, format_memory
 from foreword.edges.service.responder import Responder
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import default_provider, default_reader, default_token_space
+from foreword.engine.defaults import default_embedding_provider, default_reader, default_token_space
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.prompt import inject_context
@@ -99,7 +99,7 @@ def open_engine(
     if READER in without:
         settings = replace(settings, reader="none")
     reader = default_reader(settings) if REPLACEMENTS in without else None
-    encoder = provider or default_provider(settings)
+    encoder = provider or default_embedding_provider(settings)
     return ContextEngine(
         embedding_provider=cast("EmbeddingProvider", OneByOne(encoder)) if encoder else None,
         settings=settings,
@@ -260,7 +260,7 @@ class CodingHistory(History):
         else:
             self._begin_if_new(ask.session)
             text = self._send_prompt(ask.session, ask.text)
-        return Answer(ask.id, text, split_into_pieces(text), bool(text) and self._was_alerted(ask))
+        return Answer(ask.id, text, split_text_to_remember(text), bool(text) and self._was_alerted(ask))
 
     def _begin_if_new(self, session: str) -> None:
         """Begin a session that has no start event in the scenario; the answer to its start is dropped."""
@@ -314,7 +314,7 @@ _HISTORIES: Mapping[str, Callable[[Scenario, ContextEngine, FixedClock, Path], H
 }
 
 
-def split_into_pieces(text: str) -> tuple[str, ...]:
+def split_text_to_remember(text: str) -> tuple[str, ...]:
     """The entries of a hook's text: one for each line that begins with a dash, and one for other text.
 
     The frame around it and the headings of its sections are not included.

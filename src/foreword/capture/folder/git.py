@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _SETTINGS = (
     "core.fsmonitor=false",
@@ -46,6 +46,14 @@ class GitFailed(ValidationError):
 def run_git(root: Path, *arguments: str) -> str:
     """The output of a git command in a folder, as one text. Raises GitFailed."""
     return b"".join(_stream_git_output(root, arguments)).decode(errors="replace").strip()
+
+
+def find_repository_folder(root: Path) -> Path:
+    """The top folder of a repository's files, or the repository's own folder if it is bare."""
+    try:
+        return Path(run_git(root, "rev-parse", "--show-toplevel"))
+    except GitFailed:
+        return Path(run_git(root, "rev-parse", "--absolute-git-dir"))
 
 
 def stream_git_fields(root: Path, *arguments: str) -> Iterator[bytes]:

@@ -31,7 +31,7 @@ def backup(call: CliCall) -> int:
     The service does so once a day of use, and before the database is changed to a newer form.
     The exit code is 1 when the workspace holds nothing.
     """
-    _refuse_for_servers(load_settings())
+    _refuse_server_store(load_settings())
     label = f"by-hand-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     with open_engine(embedding=False) as engine:
         path = cast("SqliteStore", engine.store).back_up(call.workspace, label)
@@ -58,13 +58,13 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     from foreword.store.sqlite import SqliteStore
 
     settings = load_settings()
-    _refuse_for_servers(settings)
+    _refuse_server_store(settings)
     workspace = call.workspace
     database = SqliteStore(settings.workspaces).path_of(workspace)
     known = list_backups(database)
     if not name:
         return _list_known_backups(call, known)
-    chosen = _find_backup(name, known)
+    chosen = _find_backup_path(name, known)
     with translate_errors(chosen):
         items = check_backup_and_count_items(chosen, workspace)
     question = f"Make {workspace} what {chosen.name} has ({number_with_noun(items, 'item')})?"
@@ -72,12 +72,12 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"{question} If that is meant, add --yes")
         if not click.confirm(question, err=True):
-            show.note("nothing was restored")
+            show.print_note("nothing was restored")
             return 1
     stop_service(find_home())
     with translate_errors(database):
         kept = restore_backup(database, chosen, workspace, datetime.now(UTC))
-    problems = _repair_restored(workspace)
+    problems = _repair_restored_workspace(workspace)
     facts = {
         "restored": str(chosen),
         "items": items,
@@ -87,11 +87,11 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     before = f"; what was there before is {kept.name}" if kept else ""
     call.answer(facts, f"restored: {number_with_noun(items, 'item')} from {chosen.name}{before}")
     for problem in () if call.as_json else problems:
-        show.note(problem)
+        show.print_note(problem)
     return 1 if problems else 0
 
 
-def _refuse_for_servers(settings: Settings) -> None:
+def _refuse_server_store(settings: Settings) -> None:
     """Raise ValidationError if the store is a server, whose own tools have to be used."""
     if settings.store:
         raise ValidationError(
@@ -108,13 +108,13 @@ def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
             (backup.label, show.format_date(backup.made_at), format_size(backup.bytes))
             for backup in reversed(known)
         )
-        show.grid([show.rich_text(cell) for cell in row] for row in rows)
+        show.print_grid([show.rich_text(cell) for cell in row] for row in rows)
 
     nothing = "there are no backups of this workspace yet; to make one: foreword backup"
     return call.answer_list([asdict(one) for one in reversed(known)], show_table, nothing)
 
 
-def _find_backup(name: str, known: list[Backup]) -> Path:
+def _find_backup_path(name: str, known: list[Backup]) -> Path:
     """The path of the backup with this name, or of the file; `latest` is the newest usable backup.
 
     Raises ValidationError if there is none.
@@ -131,7 +131,7 @@ def _find_backup(name: str, known: list[Backup]) -> Path:
     raise ValidationError(f"there is no backup {name!r} of this workspace; to list them: foreword restore")
 
 
-def _repair_restored(workspace: str) -> list[str]:
+def _repair_restored_workspace(workspace: str) -> list[str]:
     """The problems of the restored workspace that remain after a repair."""
     try:
         with open_engine(embedding=False) as engine:

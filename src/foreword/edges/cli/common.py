@@ -66,11 +66,11 @@ class CliCall:
     def answer(self, value: object, text: str = "", *, note: str = "") -> None:
         """Print the value as JSON if the user asked for it, else the text on stdout or the note on stderr."""
         if self.as_json:
-            show.json(value)
+            show.print_json(value)
         elif note:
-            show.note(note)
+            show.print_note(note)
         else:
-            show.text(text)
+            show.print_text(text)
 
     def answer_list(self, values: list[Any], show_values: Callable[[], None], nothing: str) -> int:
         """Print values as JSON or by `show_values`, or note that there are none; return 0, or 1 for none."""
@@ -203,7 +203,7 @@ def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
 _UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
-def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+def read_duration_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
     """A click callback that reads a duration such as 30m, 2h or 1d as seconds."""
     if value is None:
         return None
@@ -230,24 +230,24 @@ def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> 
 
     settings = load_settings() if settings is None else settings
     with ContextEngine(settings=settings if embedding else replace(settings, embedding="none")) as engine:
-        engine.settle_waiting = functools.partial(_settle_spool, engine)
+        engine.store_waiting_events = functools.partial(_drain_spool_before_forgetting, engine)
         yield engine
 
 
-def _settle_spool(engine: ContextEngine, *, drop_unreadable: bool) -> None:
-    """Store the events that wait in the spool; see `settle_spool`."""
+def _drain_spool_before_forgetting(engine: ContextEngine, *, drop_unreadable: bool) -> None:
+    """Store the events that wait in the spool; see `drain_spool_before_forgetting`."""
     folder = engine.settings.home / "spool"
     if not folder.is_dir():
         return
     # These load what answers hooks, which commands rarely need.
     from foreword.edges.service.responder import Responder
-    from foreword.edges.service.spool import settle_spool
+    from foreword.edges.service.spool import drain_spool_before_forgetting
 
     with contextlib.closing(Responder(engine)) as responder:
-        settle_spool(folder, responder.capture, drop_unreadable=drop_unreadable)
+        drain_spool_before_forgetting(folder, responder.capture, drop_unreadable=drop_unreadable)
 
 
-def without_encoder(engine: ContextEngine) -> ContextEngine:
+def reopen_without_encoder(engine: ContextEngine) -> ContextEngine:
     """An engine on the same store that makes no vectors in the background.
 
     `make_vectors` makes them afterwards, with a progress bar.
@@ -265,7 +265,9 @@ def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
     happens next.
     """
     try:
-        with show.progress_bar("making vectors", max(count_missing_vectors(engine, workspace), 1)) as count:
+        with show.progress_bar(
+            "making vectors", max(count_missing_vectors_and_codes(engine, workspace), 1)
+        ) as count:
             return engine.embed_pending(workspace, count)
     except EmbeddingError as error:
         if not later:
@@ -273,7 +275,7 @@ def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
         raise EmbeddingError(f"stored, and words find it; {later}, because now: {error}") from error
 
 
-def count_missing_vectors(engine: ContextEngine, workspace: str) -> int:
+def count_missing_vectors_and_codes(engine: ContextEngine, workspace: str) -> int:
     """The number of missing vectors of items and token codes of talk; 0 without an encoder."""
     from foreword.engine.embedder import TALK
 

@@ -68,7 +68,7 @@ _LIMIT, _LIMIT_A_SOURCE = 10, 20
 @lane_option
 @click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
 @click.option("--related", type=int, metavar="DEPTH", help="Also tell what is related, so many steps away.")
-def context(
+def print_context(
     call: CliCall, query: str, recipe: str | None, dry_run: bool, **option_values: OptionValue
 ) -> int:
     """Print the text an agent would get.
@@ -95,7 +95,7 @@ def context(
     )
     with open_engine() as engine:
         result = _build_with_recipe(engine, query, call.workspace, options, record=not dry_run)
-    return _print_context(call, result, recorded=not dry_run)
+    return _print_context_result(call, result, recorded=not dry_run)
 
 
 def _refuse_unused_options(recipe: str | None, option_values: Mapping[str, object]) -> None:
@@ -224,7 +224,7 @@ def assemble_document(
         assembler = make_assembler(engine, call.workspace, **how)
         document = assemble(assembler, read_text_argument(query), types, record=not dry_run, **chosen)
     result = _make_context_result(document.markdown, document.token_count, document.receipt, "assembled")
-    return _print_context(call, result, recorded=not dry_run)
+    return _print_context_result(call, result, recorded=not dry_run)
 
 
 @command(
@@ -267,15 +267,15 @@ def premortem(
         failure = redacted_failure(tests, error_text, ran, files)
         document = get_premortem(assembler, domain, failure=failure, record=not dry_run, **chosen)
     result = _make_context_result(document.markdown, document.token_count, document.receipt, "premortem")
-    return _print_context(call, result, recorded=not dry_run)
+    return _print_context_result(call, result, recorded=not dry_run)
 
 
-def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> int:
+def _print_context_result(call: CliCall, result: ContextResult, *, recorded: bool) -> int:
     """Print a context exactly as an agent would get it; return the exit code."""
     text, receipt = result.context, result.receipt
     excess = max(0, receipt.tokens - receipt.budget)
     if call.as_json:
-        show.json(
+        show.print_json(
             {
                 "context": text,
                 "tokens": result.token_count,
@@ -292,7 +292,7 @@ def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> i
         if text and not text.endswith("\n") and sys.stdout.isatty():
             click.echo(err=True)  # so that a terminal's prompt gets a line to itself
         what = number_with_noun(len(receipt.injected_entries), "item") if text else "nothing to inject"
-        show.note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
+        show.print_note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
     return 0 if text else 1
 
 

@@ -22,10 +22,10 @@ from foreword.edges.cli.common import (
     load_settings,
     make_vectors,
     open_engine,
-    without_encoder,
+    reopen_without_encoder,
 )
-from foreword.engine.receipt_story import describe_receipt, format_share
-from foreword.text.numbers import number_with_noun
+from foreword.engine.receipt_story import describe_receipt
+from foreword.text.numbers import format_percent, number_with_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,9 +55,9 @@ def demo(call: CliCall, keep: Path | None) -> None:
         facts = _store_sample(engine, workspace)
         if call.as_json:
             answers = [_context_as_json(*answer) for answer in _build_sample_contexts(engine, workspace)]
-            show.json({"workspace": workspace, **facts, "answers": answers})
+            show.print_json({"workspace": workspace, **facts, "answers": answers})
             return
-        show.text(
+        show.print_text(
             f"{number_with_noun(facts['items'], 'item')} and "
             f"{number_with_noun(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
@@ -66,7 +66,7 @@ def demo(call: CliCall, keep: Path | None) -> None:
         for number, answer in enumerate(_build_sample_contexts(engine, workspace), 1):
             story = describe_receipt(answer[1].receipt, partial(engine.store.get, workspace))
             _show_context_for_question(number, *answer, story)
-    show.text(_describe_next_steps(keep, workspace))
+    show.print_text(_describe_next_steps(keep, workspace))
 
 
 def sample_as_json_lines() -> list[str]:
@@ -82,7 +82,7 @@ def _read_sample_lines(name: str) -> list[str]:
 def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     """Store the sample and make its vectors; return counts and times."""
     started = time.perf_counter()
-    without_encoder(engine).import_lines(sample_as_json_lines(), workspace)
+    reopen_without_encoder(engine).import_lines(sample_as_json_lines(), workspace)
     stored = time.perf_counter()
     vectors = make_vectors(engine, workspace)
     counts = engine.count(workspace)
@@ -126,14 +126,14 @@ def _show_context_for_question(
     screen.print(show.rich_text(f"why: {story.summary} (receipt {receipt.id})"))
     shown = [*story.said[:_MAX_SHOWN_ITEMS], *story.near_misses[:1]]
     rows = [
-        (f"{format_share(one.score):>6}", show.rich_text(f"{_quote(one.text or '')}\n{one.sentence}"))
+        (f"{format_percent(one.score):>6}", show.rich_text(f"{_quote(one.text or '')}\n{one.sentence}"))
         for one in shown
     ]
-    show.grid(rows, style="dim")
+    show.print_grid(rows, style="dim")
 
 
 def _quote(text: str) -> str:
-    return f"“{show.shorten(text, _MAX_QUOTED)}”"
+    return f"“{show.shorten_to_line(text, _MAX_QUOTED)}”"
 
 
 def _describe_next_steps(keep: Path | None, workspace: str) -> str:

@@ -95,9 +95,9 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     ok = all(finding.ok for finding in findings) and not any(one.problems for one in diagnoses)
     if call.as_json:
         environment, workspaces = list(map(asdict, findings)), list(map(asdict, diagnoses))
-        show.json({"ok": ok, "environment": environment, "workspaces": workspaces})
+        show.print_json({"ok": ok, "environment": environment, "workspaces": workspaces})
     else:
-        show.grid(row for finding in findings for row in _format_finding_rows(finding))
+        show.print_grid(row for finding in findings for row in _format_finding_rows(finding))
         for diagnosis in diagnoses:
             _show_diagnosis(diagnosis, call)
     return 0 if ok else 1
@@ -107,7 +107,7 @@ def _list_databases(settings: Settings, store: Store, workspace: str, *, everywh
     """The databases to examine: files on this machine, or workspaces on a server."""
     if not settings.store:
         if everywhere:
-            return _find_databases(settings)
+            return _find_databases_on_disk(settings)
         return [Database(str(cast("SqliteStore", store).path_of(workspace)), workspace)]
     address = cast("PostgresStore", store).shown_url
     try:
@@ -239,7 +239,7 @@ def _check_backups(settings: Settings) -> Finding:
     return Finding("backups", f"{len(found)}, {size}, the newest of {newest}")
 
 
-def _find_databases(settings: Settings) -> list[Database]:
+def _find_databases_on_disk(settings: Settings) -> list[Database]:
     """Every database in the data folder; one that cannot be read has its error."""
     from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 
@@ -298,19 +298,23 @@ def _format_finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
 
 def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
     """Print the findings in one workspace's database, with advice."""
-    show.text(f"\nworkspace {diagnosis.workspace}\n  {diagnosis.path}")
+    show.print_text(f"\nworkspace {diagnosis.workspace}\n  {diagnosis.path}")
     if diagnosis.repaired:
-        show.text("  everything derived was made again")
+        show.print_text("  everything derived was made again")
     if diagnosis.problems:
         for problem in diagnosis.problems:
             advice = problem.advice + (call.workspace_flag if problem.advice.startswith("run:") else "")
             if diagnosis.repaired:
                 advice = _REPAIR_DID_NOT_HELP
-            show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
+            show.print_text(
+                f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else "")
+            )
     elif diagnosis.items:
-        show.text(f"  ok   {number_with_noun(diagnosis.items, 'item')}: rows, indexes and vectors agree")
+        show.print_text(
+            f"  ok   {number_with_noun(diagnosis.items, 'item')}: rows, indexes and vectors agree"
+        )
     else:
-        show.text("  ok   holds nothing yet")
+        show.print_text("  ok   holds nothing yet")
 
 
 # Stats ---------------------------------------------------------------------------------------------------
@@ -318,7 +322,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
 
 @command("stats", "foreword stats\nforeword stats --all --json")
 @click.option("--all", "everywhere", is_flag=True, help="Count every workspace.")
-def stats(call: CliCall, everywhere: bool) -> int:
+def show_stats(call: CliCall, everywhere: bool) -> int:
     """Count what a workspace holds."""
     settings = load_settings()
     damaged: list[Database] = []
@@ -331,13 +335,13 @@ def stats(call: CliCall, everywhere: bool) -> int:
         counts = {workspace: engine.count(workspace) for workspace in workspaces}
     if call.as_json:
         facts = [{"workspace": workspace, **asdict(count)} for workspace, count in counts.items()]
-        show.json(facts if everywhere else facts[0])
+        show.print_json(facts if everywhere else facts[0])
     elif counts:
         _show_counts_table(counts)
     for database in damaged:
-        show.note(f"left out: {database.error}")
+        show.print_note(f"left out: {database.error}")
     if not counts and not damaged:
-        show.note("no workspace holds anything yet")
+        show.print_note("no workspace holds anything yet")
     return 1 if damaged else 0
 
 
@@ -345,7 +349,9 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
     screen, table = show.make_console(), show.make_table()
     if screen.width < show.NARROW_COLUMNS:
         for workspace, count in counts.items():
-            show.text(f"{workspace}\n  {number_with_noun(count.items, 'item')}, {format_size(count.bytes)}")
+            show.print_text(
+                f"{workspace}\n  {number_with_noun(count.items, 'item')}, {format_size(count.bytes)}"
+            )
         return
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")

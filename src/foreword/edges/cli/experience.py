@@ -19,8 +19,8 @@ from foreword.edges.cli.common import (
     no_embed_option,
     open_engine,
     read_text_argument,
+    reopen_without_encoder,
     text_option,
-    without_encoder,
 )
 from foreword.engine.browsing import Browser
 from foreword.knowledge.axes import AXES
@@ -68,7 +68,7 @@ _domain_type, _strategy_type = click.Choice(DOMAINS), click.Choice(STRATEGIES)
 @text_option("--prediction", required=True, metavar="T", help="What will be seen if the belief is right.")
 @click.option("--session", metavar="S", help="The session it belongs to.")
 @_note_option
-def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
+def start_experience(call: CliCall, session: str | None, **fields: OptionValue) -> None:
     """Begin an experience and print its id.
 
     A session has one open at a time: resolve the last before the next. Without --session any number may be
@@ -82,7 +82,9 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
     _print_experience(call, started)
     if session is None and open_without_session > 1:
         see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"
-        show.note(f"{number_with_noun(open_without_session, 'experience')} without a session are open; {see}")
+        show.print_note(
+            f"{number_with_noun(open_without_session, 'experience')} without a session are open; {see}"
+        )
 
 
 @command("update", 'foreword experience update 3f9c2a7be1d04c58 --hypothesis "The clock is wrong"')
@@ -92,7 +94,7 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
 @text_option("--prediction", metavar="T", help="What will be seen now.")
 @click.option("--strategy", type=_strategy_type, help="How it is gone about now.")
 @_note_option
-def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
+def update_experience(call: CliCall, experience: str, **changes: OptionValue) -> None:
     """Change an open experience; another hypothesis, action or prediction is another iteration."""
     with open_engine(embedding=False) as engine:
         name = Browser(engine, call.workspace).find_item(experience).id
@@ -115,7 +117,7 @@ def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
 @text_option("--takeaway", default="", metavar="T", help="What to take from it.")
 @_note_option
 @no_embed_option
-def resolve(
+def resolve_experience(
     call: CliCall,
     experience: str,
     cause: Cause | None,
@@ -135,7 +137,7 @@ def resolve(
     if takeaway and not lesson:
         raise click.UsageError("--takeaway needs --lesson: what worked")
     with open_engine(embedding=not no_embed) as engine:
-        ended = Experiences(without_encoder(engine)).resolve(
+        ended = Experiences(reopen_without_encoder(engine)).resolve(
             call.workspace,
             Browser(engine, call.workspace).find_item(experience).id,
             root_cause=RootCause(cause, because) if cause else None,
@@ -159,7 +161,9 @@ def resolve(
 @text_option("--surprise", default="", metavar="T", help="What was not expected.")
 @click.option("--cause", type=click.Choice(CAUSES), help="What kind of reason it failed for.")
 @text_option("--because", default="", metavar="T", help="That reason, in words.")
-def amend(call: CliCall, experience: str, cause: Cause | None, because: str, **verdict: OptionValue) -> None:
+def amend_experience(
+    call: CliCall, experience: str, cause: Cause | None, because: str, **verdict: OptionValue
+) -> None:
     """Change the verdict on an experience, whoever gave it; `open` takes it back.
 
     The verdict that was is kept with the reason. One that is falsified needs its surprise and its cause.
@@ -209,17 +213,17 @@ def _print_experience(call: CliCall, experience: Experience) -> None:
     if call.as_json:
         return
     if experience.outcome is not None:
-        show.note(f"{experience.status}, {experience.tier}")
+        show.print_note(f"{experience.status}, {experience.tier}")
     elif experience.iteration_count > 1:
-        show.note(f"iteration {experience.iteration_count}")
+        show.print_note(f"iteration {experience.iteration_count}")
 
 
 def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     screen, table = show.make_console(), show.make_table(expand=True)
     if screen.width < show.NARROW_COLUMNS:
         for one in experiences:
-            show.text(f"{one.id[:12]}  {show.format_date(one.created_at)}  {one.status}")
-            show.text(f"  {show.shorten(one.goal, 3 * screen.width)}")
+            show.print_text(f"{one.id[:12]}  {show.format_date(one.created_at)}  {one.status}")
+            show.print_text(f"  {show.shorten_to_line(one.goal, 3 * screen.width)}")
         return
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
@@ -228,10 +232,10 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     table.add_column("id", no_wrap=True)
     width = max(60, 2 * (screen.width - 70))
     for one in experiences:
-        text = show.rich_text(show.shorten(one.goal, width))
-        text.append(f"\n{show.shorten(one.hypothesis, width)}", style="dim")
+        text = show.rich_text(show.shorten_to_line(one.goal, width))
+        text.append(f"\n{show.shorten_to_line(one.hypothesis, width)}", style="dim")
         if one.outcome is not None:
-            text.append(f"\n{show.shorten(one.outcome.result, width)}")
+            text.append(f"\n{show.shorten_to_line(one.outcome.result, width)}")
         if one.lacks:
             text.append(f"\nstill to be told: {', '.join(one.lacks)}", style="dim")
         status = f"{one.status}\n{one.tier}" if one.tier and one.tier != one.status else one.status
@@ -246,7 +250,14 @@ experience = command_group(
     'foreword experience start --domain testing --strategy check-assumptions --goal "…" …\n'
     'foreword experience resolve 3f9c2a7be1d04c58 confirmed --result "It passes."\n'
     "foreword experience list --status falsified",
-    (start, update, resolve, amend, list_unexplained, list_experiences),
+    (
+        start_experience,
+        update_experience,
+        resolve_experience,
+        amend_experience,
+        list_unexplained,
+        list_experiences,
+    ),
 )
 
 
@@ -262,10 +273,12 @@ def list_values(call: CliCall, axis: str | None, limit: int) -> int:
 
     with open_engine(embedding=False) as engine:
         values = Values(engine).list(call.workspace, axis, limit)
-    lines = (f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten(one.text, 500)}" for one in values)
+    lines = (
+        f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten_to_line(one.text, 500)}" for one in values
+    )
     see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
     return call.answer_list(
-        list(map(asdict, values)), lambda: show.text("\n".join(lines)), f"no value yet; {see}"
+        list(map(asdict, values)), lambda: show.print_text("\n".join(lines)), f"no value yet; {see}"
     )
 
 
@@ -279,7 +292,7 @@ def _describe_value_origin(item: Item) -> str:
 
 @command("clusters", "foreword values clusters --axis root_cause")
 @click.option("--axis", type=click.Choice(AXES), default="full", show_default=True, help="Alike in what.")
-def clusters(call: CliCall, axis: str) -> int:
+def show_clusters(call: CliCall, axis: str) -> int:
     """Show which experiences are alike on an axis, so that a value can be proposed for them."""
     from foreword.knowledge.values import MIN_EXPERIENCES, Values
 
@@ -292,16 +305,18 @@ def clusters(call: CliCall, axis: str) -> int:
         wordings = {one.id: values.suggest(workspace, one.id) for one in clustering.clusters}
     count = number_with_noun(clustering.experiences, "experience")
     if call.as_json:
-        show.json(_clustering_as_json(clustering))
+        show.print_json(_clustering_as_json(clustering))
     elif not clustering.has_enough:
-        show.note(f"{count} on the axis {axis}; clusters need {MIN_EXPERIENCES}")
+        show.print_note(f"{count} on the axis {axis}; clusters need {MIN_EXPERIENCES}")
     elif not clustering.clusters:
-        show.note(f"nothing in common on the axis {axis} among {count}")
+        show.print_note(f"nothing in common on the axis {axis} among {count}")
     for one in () if call.as_json else clustering.clusters:
-        show.text(f"{one.id}  {number_with_noun(one.size, 'experience')}, confidence {one.confidence:.2f}")
-        show.text(f"  {show.shorten(wordings[one.id], 200)}")
+        show.print_text(
+            f"{one.id}  {number_with_noun(one.size, 'experience')}, confidence {one.confidence:.2f}"
+        )
+        show.print_text(f"  {show.shorten_to_line(wordings[one.id], 200)}")
         for member in members[one.id][:_MAX_SHOWN_MEMBERS]:
-            show.text(f"  {member.id}  {show.shorten(member.goal, 100)}")
+            show.print_text(f"  {member.id}  {show.shorten_to_line(member.goal, 100)}")
     return 0 if clustering.clusters else 1
 
 
@@ -328,7 +343,7 @@ def _clustering_as_json(clustering: Clustering) -> dict[str, object]:
 @click.argument("cluster")
 @click.argument("text", required=False, default="")
 @click.option("--session", metavar="S", help="The session it was thought of in.")
-def propose(call: CliCall, cluster: str, text: str, session: str | None) -> None:
+def propose_value(call: CliCall, cluster: str, text: str, session: str | None) -> None:
     """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id.
 
     Without TEXT, the value is in the words of the member that is nearest to what all of them say. `-` reads
@@ -345,7 +360,7 @@ def propose(call: CliCall, cluster: str, text: str, session: str | None) -> None
 
 
 @command("review", "foreword values review")
-def review(call: CliCall) -> int:
+def review_values(call: CliCall) -> int:
     """Weigh every value by what experiences have shown since, and print how it stands."""
     from foreword.knowledge.values import Values
 
@@ -353,17 +368,17 @@ def review(call: CliCall) -> int:
         standings = Values(engine).review(call.workspace)
     lines = (
         f"{one.value.id}  confidence {one.confidence:.2f}, {len(one.supported_by)} for it and "
-        f"{len(one.contradicted_by)} against it since\n  {show.shorten(one.value.text, 500)}"
+        f"{len(one.contradicted_by)} against it since\n  {show.shorten_to_line(one.value.text, 500)}"
         for one in standings
     )
     rows: list[object] = [asdict(one) for one in standings]
-    return call.answer_list(rows, lambda: show.text("\n".join(lines)), "no value yet")
+    return call.answer_list(rows, lambda: show.print_text("\n".join(lines)), "no value yet")
 
 
 @command("contradict", "foreword values contradict 9c1e5d7a2b3f4e60 3f9c2a7be1d04c58")
 @click.argument("value")
 @click.argument("experience")
-def contradict(call: CliCall, value: str, experience: str) -> None:
+def contradict_value(call: CliCall, value: str, experience: str) -> None:
     """Say that EXPERIENCE contradicts VALUE, which is believed less from now on."""
     from foreword.knowledge.values import Values
 
@@ -380,5 +395,5 @@ values = command_group(
     "foreword values clusters --axis root_cause\n"
     'foreword values propose root_cause_0 "Compare the clocks before anything else."\n'
     "foreword values list",
-    (list_values, clusters, propose, review, contradict),
+    (list_values, show_clusters, propose_value, review_values, contradict_value),
 )

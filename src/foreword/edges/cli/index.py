@@ -16,11 +16,11 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
     command,
-    count_missing_vectors,
+    count_missing_vectors_and_codes,
     make_vectors,
     no_embed_option,
     open_engine,
-    without_encoder,
+    reopen_without_encoder,
 )
 from foreword.errors import EmbeddingError
 from foreword.text.numbers import number_with_noun
@@ -55,7 +55,7 @@ def _add_folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--no-wait", is_flag=True, help="Leave the vectors to the service, which makes them in the background."
 )
-def index(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: bool) -> None:
+def index_folder(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: bool) -> None:
     """Read a folder into memory: its code, its documents and its history.
 
     What git ignores, what was built or copied in, what is no text and what may hold secrets is left out. Only
@@ -67,17 +67,17 @@ def index(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: boo
     """
     workspace = _choose_workspace(call, path)
     with open_engine(embedding=not no_embed) as engine:
-        reader = without_encoder(engine) if no_wait else engine
+        reader = reopen_without_encoder(engine) if no_wait else engine
         try:
             with show.progress_bars(counts=True) as progress:
-                indexed = _index_folder(reader, path, workspace, parts, progress)
+                indexed = _index_chosen_parts(reader, path, workspace, parts, progress)
             if no_wait:
                 made = _leave_vectors_to_service(engine, workspace)
             else:
                 made = _make_vectors_now(call, engine, workspace, indexed)
         except KeyboardInterrupt:
             if not call.as_json:
-                show.note("what was read and made so far is kept; run the same command again to go on")
+                show.print_note("what was read and made so far is kept; run the same command again to go on")
             raise
     facts = {"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), **asdict(made)}
     call.answer(facts, f"{_describe_indexed(indexed)}\n{_describe_vectors(made, no_embed=no_embed)}")
@@ -105,9 +105,9 @@ def _make_vectors_now(
         made = make_vectors(engine, workspace, later="vectors will be made by a later command")
     except EmbeddingError:
         if not call.as_json:
-            show.text(_describe_indexed(indexed))
+            show.print_text(_describe_indexed(indexed))
         raise
-    return _VectorCounts(made, time.monotonic() - started, count_missing_vectors(engine, workspace))
+    return _VectorCounts(made, time.monotonic() - started, count_missing_vectors_and_codes(engine, workspace))
 
 
 def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _VectorCounts:
@@ -115,7 +115,7 @@ def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _VectorC
     from foreword.edges.service.run_folder import RunFolder
     from foreword.edges.shared.vector_requests import request_vectors
 
-    left = count_missing_vectors(engine, workspace)
+    left = count_missing_vectors_and_codes(engine, workspace)
     home = engine.settings.home
     if left:
         request_vectors(home, workspace)
@@ -132,7 +132,7 @@ def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _VectorC
     metavar="S",
     help="Seconds between.",
 )
-def watch(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool) -> None:
+def watch_folder(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool) -> None:
     """Index a folder, and again whenever something in it changes, until Ctrl-C.
 
     The same as `foreword index` every few seconds; what did not change is not read.
@@ -142,13 +142,15 @@ def watch(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool
         try:
             while True:
                 started = time.monotonic()
-                indexed = _index_folder(engine, path, workspace, parts, lambda _label, _done, _total: None)
+                indexed = _index_chosen_parts(
+                    engine, path, workspace, parts, lambda _label, _done, _total: None
+                )
                 seconds = time.monotonic() - started
                 if indexed.has_changes:
                     _print_indexed_change(call, indexed, make_vectors(engine, workspace))
                 time.sleep(max(every, 0 if indexed.has_changes else seconds * _PAUSE_FACTOR))
         except KeyboardInterrupt:  # the way to end it
-            show.note("no longer watching; what was read is kept")
+            show.print_note("no longer watching; what was read is kept")
 
 
 def _choose_workspace(call: CliCall, path: Path) -> str:
@@ -156,7 +158,7 @@ def _choose_workspace(call: CliCall, path: Path) -> str:
     return call.workspace if call.workspace_option is not None else workspace_of(path)
 
 
-def _index_folder(
+def _index_chosen_parts(
     engine: ContextEngine, path: Path, workspace: str, parts: dict[str, bool], progress: show.Progress
 ) -> Indexed:
     """Read the parts that the user chose, or all of them if none was chosen."""
@@ -209,5 +211,7 @@ def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None
     if call.as_json:
         click.echo(json.dumps({"at": now.isoformat(), **asdict(indexed), "vectors": vectors}))
     else:
-        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {number_with_noun(vectors, 'vector')} made")
+        show.print_text(
+            f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {number_with_noun(vectors, 'vector')} made"
+        )
     sys.stdout.flush()

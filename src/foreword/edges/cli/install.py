@@ -18,7 +18,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings
 from foreword.edges.install import agents, changes
 from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace
-from foreword.edges.shared.spool_files import make_reserve
+from foreword.edges.shared.spool_files import fill_spool_reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def install(
         for change in planned:
             changes.write_file_change(change)
         with contextlib.suppress(OSError):  # the service tries again, and says why it cannot
-            make_reserve(str(place.home.absolute()))
+            fill_spool_reserve(str(place.home.absolute()))
     changed = any(change.action != "unchanged" for change in planned)
     left_out = ["the memory tools were left out; for them: pip install 'foreword[server]'"]
     notes = [*(left_out if lacks_server else []), *(advice if changed else [])]
@@ -135,15 +135,15 @@ def _report_changes(call: CliCall, planned: list[Change], advice: list[str], *, 
     changed = [change for change in planned if change.action != "unchanged"]
     if call.as_json:
         files = [_change_as_json(change, dry_run=dry_run) for change in planned]
-        show.json({"changed": bool(changed), "dry_run": dry_run, "files": files, "next": advice})
+        show.print_json({"changed": bool(changed), "dry_run": dry_run, "files": files, "next": advice})
         return
     for change in changed:
         backup = f" (before: {change.backup})" if change.backup else ""
-        show.text(change.diff.rstrip("\n") if dry_run else f"{change.action}: {change.path}{backup}")
+        show.print_text(change.diff.rstrip("\n") if dry_run else f"{change.action}: {change.path}{backup}")
     if not changed:
-        show.text("nothing to change")
+        show.print_text("nothing to change")
     for line in advice if not dry_run else ():
-        show.note(line)
+        show.print_note(line)
 
 
 def _change_as_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _change_as_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
     'eval "$(foreword completion bash)"\nforeword completion fish > ~/.config/fish/completions/foreword.fish',
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
-def completion(call: CliCall, shell: str) -> int:
+def print_completion_script(call: CliCall, shell: str) -> int:
     """Print what makes a shell complete commands and options.
 
     For bash and zsh, put the first line of the example into ~/.bashrc or ~/.zshrc.

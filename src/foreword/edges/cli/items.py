@@ -17,11 +17,11 @@ from foreword.edges.cli.common import (
     no_embed_option,
     open_engine,
     read_text_argument,
+    reopen_without_encoder,
     since_option,
     until_option,
-    without_encoder,
 )
-from foreword.engine.browsing import Browser, displayable_metadata, name_relation
+from foreword.engine.browsing import Browser, describe_relation_type, displayable_metadata
 from foreword.errors import ValidationError
 from foreword.text.provenance import attribution
 from foreword.types import KINDS, TRUSTS, Filters
@@ -79,18 +79,18 @@ def list_items(
 
 def _show_page(page: Page) -> None:
     """Print the items of a page, and how many more there are."""
-    _show_items(page)
+    _show_items_table(page)
     if left := page.total - page.skip - len(page.items):
-        show.note(f"{left:,} more; see them with --skip {page.skip + len(page.items)}")
+        show.print_note(f"{left:,} more; see them with --skip {page.skip + len(page.items)}")
 
 
-def _show_items(page: Page) -> None:
+def _show_items_table(page: Page) -> None:
     """Print items in a table: the beginning of the id, the date, the kind and the text."""
     screen = show.make_console()
     if screen.width < show.NARROW_COLUMNS:
         for item in page.items:
-            show.text(f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {item.label}")
-            show.text(f"  {show.shorten(item.text, 3 * screen.width)}")
+            show.print_text(f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {item.label}")
+            show.print_text(f"  {show.shorten_to_line(item.text, 3 * screen.width)}")
         return
     table = show.make_table(expand=True)
     table.add_column("id", no_wrap=True)
@@ -98,7 +98,7 @@ def _show_items(page: Page) -> None:
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("text", ratio=1)
     for item in page.items:
-        text = show.rich_text(show.shorten(item.text, 2 * screen.width))
+        text = show.rich_text(show.shorten_to_line(item.text, 2 * screen.width))
         if successor := page.successors.get(item.id):
             text.append(f"\nreplaced by {successor[:_SHORT_ID]}", style="dim")
         date, kind = show.format_date(item.created_at), show.rich_text(item.label)
@@ -120,10 +120,10 @@ def show_item(call: CliCall, name: str) -> int:
         browser = Browser(engine, call.workspace)
         story = browser.gather_story(browser.find_item(name))
     if call.as_json:
-        show.json(asdict(story))
+        show.print_json(asdict(story))
     else:
         for line in _describe_item(story):
-            show.text(line)
+            show.print_text(line)
     return 0
 
 
@@ -147,17 +147,19 @@ def _describe_item(story: ItemStory) -> Iterator[str]:
             yield f"{name + ':':12} {value}"
     for heading, items in (("replaced by", story.after), ("replaced", story.before)):
         for one in items:
-            yield f"{heading + ':':12} {_format_reference(one)}"
+            yield f"{heading + ':':12} {_format_item_line(one)}"
     for related in story.related:
-        label = f"{show.relation_arrow(related)} {name_relation(related.relationship)}:"
-        yield f"{label:12} {_format_reference(related.memory)}"
+        label = f"{show.relation_arrow(related)} {describe_relation_type(related.relationship)}:"
+        yield f"{label:12} {_format_item_line(related.memory)}"
     for receipt in story.receipts:
-        yield f"{'receipt:':12} {receipt.id}  {show.shorten(receipt.query, 60)}"
+        yield f"{'receipt:':12} {receipt.id}  {show.shorten_to_line(receipt.query, 60)}"
 
 
-def _format_reference(item: Item) -> str:
+def _format_item_line(item: Item) -> str:
     """Another item on one line: the beginning of its id, its date and the beginning of its text."""
-    return f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {show.shorten(item.text, 90)}"
+    return (
+        f"{item.id[:_SHORT_ID]}  {show.format_date(item.created_at)}  {show.shorten_to_line(item.text, 90)}"
+    )
 
 
 # Edit ----------------------------------------------------------------------------------------------------
@@ -167,14 +169,14 @@ def _format_reference(item: Item) -> str:
 @click.argument("name", metavar="ID")
 @click.argument("text", metavar="[TEXT|-]", default="")
 @no_embed_option
-def edit(call: CliCall, name: str, text: str, no_embed: bool) -> int:
+def edit_item(call: CliCall, name: str, text: str, no_embed: bool) -> int:
     """Keep TEXT as a new version of an item, and print the new id.
 
     The old version stays remembered as what held before. Without TEXT, the item's text is opened in $EDITOR;
     `-` reads it from stdin.
     """
     with open_engine(embedding=not no_embed) as engine:
-        browser = Browser(without_encoder(engine), call.workspace)
+        browser = Browser(reopen_without_encoder(engine), call.workspace)
         item = browser.find_item(name)
         new_text = read_text_argument(text) if text else _edit_in_editor(item.text)
         if new_text == item.text:
@@ -202,7 +204,7 @@ def _edit_in_editor(text: str) -> str:
 @click.argument("to_name", metavar="ID")
 @click.option("--type", default="related_to", show_default=True, metavar="T", help="How they are related.")
 @click.option("--confidence", type=float, default=1.0, metavar="F", help="How sure that is, 0 to 1.")
-def relate(call: CliCall, from_name: str, to_name: str, type: str, confidence: float) -> int:  # noqa: A002
+def relate_items(call: CliCall, from_name: str, to_name: str, type: str, confidence: float) -> int:  # noqa: A002
     """Keep that the first item is related to the second.
 
     `search --related` and `context --related` follow relations.

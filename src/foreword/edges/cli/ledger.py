@@ -42,7 +42,7 @@ _correct_option = click.option(
 
 @command("open", "foreword open\nforeword open --close 3f9c2a7be1d04c58")
 @_close_option
-def open_ends(call: CliCall, closed_id: str | None) -> int:
+def list_or_close_open_ends(call: CliCall, closed_id: str | None) -> int:
     """List what is open: said to be left, promised, postponed or waited for, and not closed since.
 
     Newest first; what is for some day comes last. --close marks an item as closed; it stays remembered. The
@@ -79,7 +79,7 @@ def open_ends(call: CliCall, closed_id: str | None) -> int:
     show_default=True,
     help="What --add keeps.",
 )
-def decisions(
+def list_or_change_decisions(
     call: CliCall,
     closed_id: str | None,
     correction: tuple[str, str] | None,
@@ -115,7 +115,9 @@ def decisions(
 @click.argument("who")
 @_close_option
 @_correct_option
-def facts(call: CliCall, who: str, closed_id: str | None, correction: tuple[str, str] | None) -> int:
+def list_or_change_facts(
+    call: CliCall, who: str, closed_id: str | None, correction: tuple[str, str] | None
+) -> int:
     """List what is known about WHO: a person, a thing, or `me`.
 
     By attribute where one can be read (title, email, lives in…), else the statement itself; each line names
@@ -141,7 +143,7 @@ def _close_line(call: CliCall, item_id: str) -> int:
 
     with open_engine(embedding=False) as engine:
         item = Ledger(engine, call.workspace).close(item_id)
-    call.answer(asdict(item), f"closed: {show.shorten(item.text, 200)}")
+    call.answer(asdict(item), f"closed: {show.shorten_to_line(item.text, 200)}")
     return 0
 
 
@@ -153,7 +155,7 @@ def _correct_line(call: CliCall, item_id: str, text: str) -> int:
         ledger = Ledger(engine, call.workspace)
         older = ledger.find_item(item_id)
         item = ledger.correct(older.id, read_text_argument(text))
-        call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten(older.text, 200)}")
+        call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten_to_line(older.text, 200)}")
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0
 
@@ -228,7 +230,7 @@ def _history_lines(one: Decision | Fact) -> list[str]:
     against = [
         f"but {item.source.name}, {show.format_date(item.created_at)}: {item.text}" for item in one.beside
     ]
-    return [show.shorten(line, 200) for line in (*before, *against)]
+    return [show.shorten_to_line(line, 200) for line in (*before, *against)]
 
 
 def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
@@ -236,9 +238,9 @@ def _show_lines_table(lines: Sequence[tuple[Item, str, list[str]]]) -> None:
     screen, table = show.make_console(), show.make_table(expand=True)
     if screen.width < show.NARROW_COLUMNS:
         for item, words, remarks in lines:
-            show.text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
+            show.print_text(f"{item.id[:12]}  {show.format_date(item.created_at)}  {item.source.name}")
             for line in (words, *remarks):
-                show.text(f"  {show.shorten(line, 3 * screen.width)}")
+                show.print_text(f"  {show.shorten_to_line(line, 3 * screen.width)}")
         return
     table.add_column("date", no_wrap=True)
     table.add_column("source", max_width=16, overflow="fold")

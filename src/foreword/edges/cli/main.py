@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
@@ -93,16 +93,22 @@ def main() -> None:
 
 for _command in (
     *(memory.remember, memory.search, items.list_items, items.show_item),
-    *(items.edit, items.relate, memory.forget),
-    *(ledger.open_ends, ledger.decisions, ledger.facts),
-    *(context.context, context.assemble_document, context.premortem, why.why, view.view),
-    *(memory.export, memory.import_, move.move),
+    *(items.edit_item, items.relate_items, memory.forget),
+    *(ledger.list_or_close_open_ends, ledger.list_or_change_decisions, ledger.list_or_change_facts),
+    *(
+        context.print_context,
+        context.assemble_document,
+        context.premortem,
+        why.explain_receipt,
+        view.open_view,
+    ),
+    *(memory.export, memory.import_, move.move_workspaces),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
-    *(index.index, index.watch, experience.experience, experience.values),
-    *(install.install, install.uninstall, install.completion, doctor.doctor, doctor.stats),
-    *(service.serve, service.stop, service.status, service.hook, service.mcp),
-    *(proxy.proxy, team.team),
-    *(demo.demo, measure.evaluate, measure.bench),
+    *(index.index_folder, index.watch_folder, experience.experience, experience.values),
+    *(install.install, install.uninstall, install.print_completion_script, doctor.doctor, doctor.show_stats),
+    *(service.serve, service.stop, service.show_status, service.answer_one_hook, service.serve_mcp),
+    *(proxy.serve_proxy, team.team),
+    *(demo.demo, measure.measure_quality, measure.measure_speed),
 ):
     main.add_command(_command)
 
@@ -142,9 +148,9 @@ def _run_click_command(arguments: list[str]) -> int:
 
 def _report_error(error: BaseException, *, wants_json: bool) -> int:
     """Print an error as one line on stderr and return its exit code."""
-    kind, code, message = _describe_error(error)
+    tag, code, message = _describe_error(error)
     message = join_lines(remove_invisible(message))
-    line = json.dumps({"error": {"type": kind, "message": message}}) if wants_json else f"foreword: {message}"
+    line = json.dumps({"error": {"type": tag, "message": message}}) if wants_json else f"foreword: {message}"
     try:
         click.echo(line, err=True)
         sys.stdout.flush()
@@ -153,26 +159,38 @@ def _report_error(error: BaseException, *, wants_json: bool) -> int:
     return code
 
 
-def _describe_error(error: BaseException) -> tuple[str, int, str]:
-    """The tag, the exit code and the message of an error."""
+class _ErrorReport(NamedTuple):
+    """An error as a program and a person read it: its tag, the exit code of the process, and the message."""
+
+    tag: str
+    exit_code: int
+    message: str
+
+
+def _describe_error(error: BaseException) -> _ErrorReport:
+    """What the user is told of an error, and the exit code of the process."""
     match error:
         case ForewordError():
             code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
-            return getattr(error, "type", "missing_extra"), code, str(error)
+            return _ErrorReport(getattr(error, "type", "missing_extra"), code, str(error))
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "foreword"
-            return "usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help"
+            return _ErrorReport("usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help")
         case click.ClickException():
-            return "file_error", 2, error.format_message()
+            return _ErrorReport("file_error", 2, error.format_message())
         case UnicodeDecodeError():
-            return "not_utf8", 2, f"the input is not UTF-8 text (byte {error.start}: {error.reason})"
+            return _ErrorReport(
+                "not_utf8", 2, f"the input is not UTF-8 text (byte {error.start}: {error.reason})"
+            )
         case OSError():
             where = error.filename or "the input or the output"
-            return "file_error", 2, f"cannot use {where}: {error.strerror or error}"
+            return _ErrorReport("file_error", 2, f"cannot use {where}: {error.strerror or error}")
         case UnicodeError():
-            return "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
+            return _ErrorReport(
+                "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
+            )
         case _:
-            return "interrupted", 130, "interrupted"
+            return _ErrorReport("interrupted", 130, "interrupted")
 
 
 def _exit_if_threads_remain(code: int) -> None:

@@ -88,7 +88,9 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     metavar="FILE",
     help="Write the answers to the scenarios there.",
 )
-def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **options: OptionValue) -> None:
+def measure_quality(
+    call: CliCall, folders: tuple[Path, ...], everything: bool, **options: OptionValue
+) -> None:
     """Measure quality on labelled sets.
 
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
@@ -113,7 +115,9 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
         if not call.as_json:
             _show_report_tables(report)
     if call.as_json:
-        show.json([report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json())
+        show.print_json(
+            [report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json()
+        )
 
 
 def _require_measure_package(name: str) -> None:
@@ -172,7 +176,7 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
     help="With `scale`: only this store; may be repeated.",
 )
 @click.option("--fill", "only_fill", is_flag=True, help="With --data: fill, and measure another time.")
-def bench(
+def measure_speed(
     call: CliCall,
     parts: tuple[str, ...],
     sizes: tuple[int, ...],
@@ -194,7 +198,7 @@ def bench(
     with show.progress_bars(counts=data is not None) as progress:
         report = measure(parts, sizes, progress, data, stores=stores, only_fill=only_fill)
     if call.as_json:
-        show.json(report.as_json())
+        show.print_json(report.as_json())
     else:
         _show_report_tables(report)
 
@@ -210,7 +214,7 @@ def _show_report_tables(report: Report) -> None:
             shown.add_row(*(show.rich_text(_format_cell(cell)) for cell in row))
         show.make_console().print(shown)
         for note in table.notes:
-            show.text(note)
+            show.print_text(note)
 
 
 def _format_cell(cell: Cell) -> str:

@@ -23,10 +23,10 @@ from foreword.edges.cli.common import (
     no_embed_option,
     open_engine,
     read_text_argument,
+    reopen_without_encoder,
     since_option,
     text_option,
     until_option,
-    without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
 from foreword.engine.browsing import Browser, describe_what_else_is_removed
@@ -89,10 +89,10 @@ def remember(
     paragraphs, and an id is printed for each. Once the id is printed, the text survives a power cut and words
     find it; the vector by which its meaning is found is made next.
     """
-    texts = split_into_pieces(_read_text_to_remember(text, file))
-    metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
+    texts = split_text_to_remember(_read_text_to_remember(text, file))
+    metadata, workspace = dict(map(_parse_metadata_option, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
-        quiet = without_encoder(engine)
+        quiet = reopen_without_encoder(engine)
         fields["supersedes"] = supersedes and Browser(engine, workspace).find_item(supersedes).id
         items = [
             quiet.remember(one, workspace, source=Source(source, trust), metadata=metadata, **fields)
@@ -119,7 +119,7 @@ def _read_text_to_remember(text: str, file: Path | None) -> str:
     return read_text_argument(text)
 
 
-def split_into_pieces(text: str) -> list[str]:
+def split_text_to_remember(text: str) -> list[str]:
     """The text whole if it is short enough; else its pieces, cut at paragraphs, lines or words."""
     pieces = []
     if len(text) > _MAX_PIECE_CHARACTERS:  # before cutting: half a secret or private span is not recognised
@@ -134,7 +134,7 @@ def split_into_pieces(text: str) -> list[str]:
     return [*pieces, text]
 
 
-def _split_key_and_value(text: str) -> tuple[str, str]:
+def _parse_metadata_option(text: str) -> tuple[str, str]:
     """The two sides of `key=value`; raises ValidationError if it has no key."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -181,7 +181,7 @@ def search(call: CliCall, query: str, related: int | None, everything: bool, **f
     left = len(found) - len(results)
     rest = f"{left} more hardly fit; see them with --all"
     if left and (results or call.as_json):
-        show.note(rest)
+        show.print_note(rest)
     nothing = f"nothing found; {rest.replace('more ', '')}" if left else "nothing found"
     return call.answer_list(
         list(map(_search_result_as_json, results)), lambda: _show_search_results(results), nothing
@@ -209,10 +209,10 @@ def _show_search_results(results: list[SearchResult]) -> None:
     if screen.width < show.NARROW_COLUMNS:
         for result in results:
             item = result.memory
-            show.text(
+            show.print_text(
                 f"{result.score:.2f}  {item.id[:12]}  {show.format_date(item.created_at)}  {item.label}"
             )
-            show.text(f"  {show.shorten(item.text, 3 * screen.width)}")
+            show.print_text(f"  {show.shorten_to_line(item.text, 3 * screen.width)}")
         return
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
@@ -222,9 +222,9 @@ def _show_search_results(results: list[SearchResult]) -> None:
     width = max(60, 3 * (screen.width - 60))
     for result in results:
         item = result.memory
-        text = show.rich_text(show.shorten(item.text, width))
+        text = show.rich_text(show.shorten_to_line(item.text, width))
         for line in _list_result_remarks(result):
-            text.append(f"\n{show.shorten(line, width)}", style="dim")
+            text.append(f"\n{show.shorten_to_line(line, width)}", style="dim")
         kind = f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
         date = show.format_date(item.created_at)
         table.add_row(f"{result.score:.2f}", show.rich_text(kind), date, text, show.rich_text(item.id))
@@ -269,7 +269,7 @@ def forget(
         raise click.UsageError("say what to forget: ids, --query, --session or --source")
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
-        engine.settle_waiting(drop_unreadable=False)
+        engine.store_waiting_events(drop_unreadable=False)
         ids = _find_whole_ids(Browser(engine, workspace), ids)
         found = engine.find_by_words(workspace, words) if words.strip() else []
         matching = {*find_ids_to_forget(engine, workspace, ids, session, source), *(one.id for one in found)}
@@ -298,20 +298,19 @@ def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
         try:
             ids.append(browser.find_item(name).id)
         except UnknownId as error:
-            show.note(str(error))
+            show.print_note(str(error))
     return tuple(ids)
 
 
 def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
     """Print the items that would be forgotten, and what else goes with them."""
     for item in preview.items[:_MAX_LISTED_IDS]:
-        show.text(
-            f"{item.id}  {show.format_date(item.created_at)}  {item.label}  {show.shorten(item.text, 90)}"
-        )
+        text = show.shorten_to_line(item.text, 90)
+        show.print_text(f"{item.id}  {show.format_date(item.created_at)}  {item.label}  {text}")
     if len(preview.items) > _MAX_LISTED_IDS:
-        show.text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
+        show.print_text(f"and {len(preview.items) - _MAX_LISTED_IDS:,} more")
     if along := describe_what_else_is_removed(preview, ids):
-        show.text(f"with {', '.join(along)}")
+        show.print_text(f"with {', '.join(along)}")
 
 
 def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | None, *, by_query: bool) -> bool:
@@ -323,7 +322,7 @@ def _confirm_forgetting(call: CliCall, found: Sequence[Item], session: str | Non
         receipts = "" if session is None else f" and the receipts of session {session!r}"
         if click.confirm(f"Forget {number_with_noun(len(found), 'item')}{receipts} for good?", err=True):
             return True
-        show.note("nothing was forgotten")
+        show.print_note("nothing was forgotten")
     elif not by_query:
         return True  # a script named the items itself
     else:
@@ -346,8 +345,8 @@ def _report_forgotten(
     problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
     answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
     if forgotten.ids and not call.as_json:
-        show.text(f"forgotten: {number_with_noun(len(forgotten.ids), 'item')}")
-        show.text(_describe_forget_check(problems, checked=checked))
+        show.print_text(f"forgotten: {number_with_noun(len(forgotten.ids), 'item')}")
+        show.print_text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
     return 0 if forgotten.ids and not problems else 1
@@ -376,9 +375,9 @@ def export(call: CliCall, file: str) -> int:
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
         if not engine.count(workspace).items:
-            show.note(f"nothing to export: {workspace} holds nothing")
+            show.print_note(f"nothing to export: {workspace} holds nothing")
             if call.as_json:
-                show.json([])
+                show.print_json([])
             return 1
         lines = engine.export(workspace)
         if file == "-":
@@ -393,7 +392,7 @@ def export(call: CliCall, file: str) -> int:
 def _export_to_stdout(lines: Iterable[str], *, as_json: bool) -> None:
     """Write the lines to stdout unchanged, or as one JSON list."""
     if as_json:
-        show.json([json.loads(line) for line in lines])
+        show.print_json([json.loads(line) for line in lines])
         return
     clean: Callable[[str], str] = remove_invisible if sys.stdout.isatty() else str
     out = sys.stdout.buffer
@@ -451,7 +450,7 @@ def import_(call: CliCall, file: str, no_embed: bool) -> None:
     with open_engine(embedding=not no_embed) as engine:
         before = engine.count(workspace)
         with show.progress_bar("importing") as count:
-            read = without_encoder(engine).import_lines(_read_import_lines(file, count), workspace)
+            read = reopen_without_encoder(engine).import_lines(_read_import_lines(file, count), workspace)
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)
     items, relations = after.items - before.items, after.relations - before.relations

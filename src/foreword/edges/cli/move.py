@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--to", "target", required=True, metavar="STORE", help="Where to: postgres://… or local.")
 @click.option("--from", "source", default="", metavar="STORE", help="Where from, if not as the settings say.")
 @click.option("--all", "everywhere", is_flag=True, help="Every workspace, not only this one.")
-def move(call: CliCall, target: str, source: str, everywhere: bool) -> int:
+def move_workspaces(call: CliCall, target: str, source: str, everywhere: bool) -> int:
     """Copy workspaces to another store, and prove that both hold the same.
 
     Items, relations, vectors, token codes, receipts, files, and what sessions were shown. Nothing is removed
@@ -54,19 +54,21 @@ def _copy_with_progress(source: Store, target: Store, workspace: str) -> CopyPro
 def _print_proofs(call: CliCall, proofs: list[CopyProof], target: str) -> int:
     """Print what was copied; return 1 if there was nothing, or if the stores differ."""
     if call.as_json:
-        show.json([{**asdict(proof), "same": proof.is_same} for proof in proofs])
+        show.print_json([{**asdict(proof), "same": proof.is_same} for proof in proofs])
     elif not proofs:
-        show.note("there is nothing to copy")
+        show.print_note("there is nothing to copy")
     for proof in () if call.as_json else proofs:
         counts = ", ".join(
             f"{count:,} {part.replace('_', ' ')}" for part, count in proof.source.counts.items()
         )
         if proof.is_same:
-            show.text(f"{proof.workspace}: {counts}; the same in both, by count and hash")
+            show.print_text(f"{proof.workspace}: {counts}; the same in both, by count and hash")
         else:
             parts = ", ".join(part.replace("_", " ") for part in proof.differences)
-            show.text(f"{proof.workspace}: {counts}\n  BAD  {parts} differ; run it again, or look at both")
+            show.print_text(
+                f"{proof.workspace}: {counts}\n  BAD  {parts} differ; run it again, or look at both"
+            )
     if proofs and all(proof.is_same for proof in proofs) and not call.as_json:
         where = "" if target == "local" else "postgres://…"
-        show.note(f'to use it: store = "{where}" in config.toml, or FOREWORD_STORE')
+        show.print_note(f'to use it: store = "{where}" in config.toml, or FOREWORD_STORE')
     return 0 if proofs and all(proof.is_same for proof in proofs) else 1

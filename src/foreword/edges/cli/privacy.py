@@ -14,7 +14,7 @@ from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import Settings, find_home, load_settings
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, read_duration
+from foreword.edges.cli.common import CliCall, command, read_duration_option
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, StoreAway, ValidationError
 from foreword.store.tenants_to_purge import TenantsToPurge
@@ -30,7 +30,7 @@ _OUR_FOLDERS = ("workspaces", "spool", "run", "vector-requests")
 """The folders in the data folder that are Foreword's own, beside the pauses and the user's settings."""
 
 
-def _is_for_project_only(context: click.Context, project: bool) -> bool:
+def _is_pause_for_project(context: click.Context, project: bool) -> bool:
     """Whether a pause is for one project: the user says so, or names the workspace."""
     return (
         project or context.get_parameter_source("workspace_option") is click.core.ParameterSource.COMMANDLINE
@@ -41,7 +41,9 @@ def _is_for_project_only(context: click.Context, project: bool) -> bool:
 
 
 @command("pause", "foreword pause --for 2h\nforeword pause --project")
-@click.option("--for", "seconds", callback=read_duration, metavar="T", help="For so long: 30m, 2h, 1d, 1w.")
+@click.option(
+    "--for", "seconds", callback=read_duration_option, metavar="T", help="For so long: 30m, 2h, 1d, 1w."
+)
 @click.option("--project", is_flag=True, help="In this project alone, not everywhere.")
 def pause(call: CliCall, seconds: float | None, project: bool) -> int:
     """Recall and remember nothing until `foreword resume`.
@@ -50,10 +52,12 @@ def pause(call: CliCall, seconds: float | None, project: bool) -> int:
     user is told when a session begins. To look things up still works, and leaves no receipt.
     """
     home, now = find_home().absolute(), time.time()
-    workspace = call.workspace if _is_for_project_only(click.get_current_context(), project) else ""
+    workspace = call.workspace if _is_pause_for_project(click.get_current_context(), project) else ""
     new = begin_pause(home, now, None if seconds is None else now + seconds, workspace)
     where = f" in {workspace}" if workspace else " everywhere"
-    call.answer(_pause_as_json(new), f"paused{where}{_describe_end(new.until)}; to go on: foreword resume")
+    call.answer(
+        _pause_as_json(new), f"paused{where}{_describe_pause_end(new.until)}; to go on: foreword resume"
+    )
     return 0
 
 
@@ -65,15 +69,15 @@ def resume(call: CliCall, project: bool) -> int:
     The exit code is 1 when nothing was paused.
     """
     home, now = find_home().absolute(), time.time()
-    alone = _is_for_project_only(click.get_current_context(), project)
+    alone = _is_pause_for_project(click.get_current_context(), project)
     ended = end_pauses(home, now, call.workspace, *(() if alone else ("",)))
     left = running_pauses(home, now)
     facts = {"ended": list(map(_pause_as_json, ended)), "still_paused": list(map(_pause_as_json, left))}
     call.answer(facts, note="no longer paused" if ended else "nothing was paused")
     for one in () if call.as_json else left:
-        show.note(f"still paused: {one.workspace or 'everywhere'}{_describe_end(one.until)}")
+        show.print_note(f"still paused: {one.workspace or 'everywhere'}{_describe_pause_end(one.until)}")
     if not call.as_json and not left and (reason := reason_to_keep_nothing(home, call.workspace)):
-        show.note(reason)
+        show.print_note(reason)
     return 0 if ended else 1
 
 
@@ -81,7 +85,7 @@ def _pause_as_json(pause: Any) -> dict[str, Any]:  # noqa: ANN401
     return {name: value for name, value in asdict(pause).items() if name != "problem"}
 
 
-def _describe_end(until: float | None) -> str:
+def _describe_pause_end(until: float | None) -> str:
     """The words for when a pause ends; empty if it has no end."""
     return "" if until is None else f" until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}"
 
@@ -109,23 +113,23 @@ def purge(call: CliCall, yes: bool) -> int:
         if call.as_json or not sys.stdin.isatty():
             raise click.UsageError(f"this would remove {what} for good; if that is meant, add --yes")
         if not click.confirm(f"Remove {what} for good: everything, of every project?", err=True):
-            show.note("nothing was removed")
+            show.print_note("nothing was removed")
             return 1
     stop_service(home)
     try:
         settings = load_settings()
     except ValidationError:
         settings = Settings(home=home)
-    notes = list(_purge_with_vectors(settings))
+    notes = list(_purge_files_and_vectors(settings))
     call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
     if settings.store:
         notes.append("what the server in the setting store keeps is still there; its operator removes that")
     for note in notes:
-        show.note(note)
+        show.print_note(note)
     return 0
 
 
-def _purge_with_vectors(settings: Settings) -> Iterator[str]:
+def _purge_files_and_vectors(settings: Settings) -> Iterator[str]:
     """Remove Foreword's files, and from the vector server what belongs to them; gives notes for the user.
 
     What the server has to remove is noted before the databases go: they alone know its name there.

@@ -52,7 +52,7 @@ from foreword.options import MAX_NAME_CHARACTERS
     help="The longest silence of the API that is waited for.",
 )
 @click.option("--no-capture", is_flag=True, help="Recall, but remember nothing new.")
-def proxy(
+def serve_proxy(
     call: CliCall,
     upstream: str,
     port: int,
@@ -75,7 +75,7 @@ def proxy(
         from foreword.edges.proxy.application import ProxyOptions
         from foreword.edges.proxy.asker import Asker
         from foreword.edges.proxy.upstream import Upstream
-        from foreword.edges.service.loopback import listen, make_server
+        from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
         importlib.import_module("uvicorn")
     except ImportError:
@@ -85,7 +85,7 @@ def proxy(
     options = ProxyOptions(Asker(call.workspace, user=user), budget, deadline_ms, window)
     server = Upstream(upstream, timeout)
     try:
-        socket = listen(port)
+        socket = listen_on_loopback(port)
     except OSError as error:
         advice = "choose another with --port, 0 for any"
         raise ForewordError(f"port {port} cannot be used ({error.strerror}); {advice}") from error
@@ -96,5 +96,5 @@ def proxy(
         note = f"{facts['url']} stands before {server.url}; requests that name nobody {whose}"
         call.answer(facts, note=f"{note}; Ctrl-C ends this")
         application = build_proxy(engine, server, options, bound, capture=not no_capture)
-        make_server(application).run(sockets=[listening])
+        make_uvicorn_server(application).run(sockets=[listening])
     return 0

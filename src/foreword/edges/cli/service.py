@@ -98,7 +98,7 @@ def serve(
 
         code = main(ServiceOptions(port, idle_minutes), settings=settings)
         if code == 1:
-            show.note("another process serves this data folder already; see: foreword status")
+            show.print_note("another process serves this data folder already; see: foreword status")
         return code
     start, status = ensure_service(settings, "--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
     verb = "serving" if start else "serving already"
@@ -134,7 +134,7 @@ def _serve_team(settings: Settings, port: int, team: dict[str, OptionValue]) -> 
         TeamOptions(team["host"], port or 8443, team["cert"], team["key"], team["drain"]),
         functools.partial(build_team_api, limits=limits),
         settings,
-        lambda address: show.note(f"serving the team on {address}; stop it with Ctrl-C or SIGTERM"),
+        lambda address: show.print_note(f"serving the team on {address}; stop it with Ctrl-C or SIGTERM"),
     )
 
 
@@ -183,7 +183,7 @@ def stop_service(home: Path) -> int | None:
 
 
 @command("status", "foreword status\nforeword status --json")
-def status(call: CliCall) -> int:
+def show_status(call: CliCall) -> int:
     """Say how the service is, and what still waits.
 
     The exit code is 1 when no service is running, or when it does not answer.
@@ -196,22 +196,22 @@ def status(call: CliCall) -> int:
             facts |= {"running": True, **_ask_service_status(settings)}
         except (OSError, NoAnswer) as error:
             facts |= {"pid": pid, "error": f"process {pid} does not answer: {error}"}
-    facts["pending_vectors"] = _count_pending_vectors(settings)
+    facts["pending_vectors"] = _count_missing_vectors_by_workspace(settings)
     facts["keeps_nothing"] = reason_to_keep_nothing(settings.home, call.workspace)
     if call.as_json:
-        show.json(facts)
+        show.print_json(facts)
     else:
         _show_service_status(facts)
     return 0 if facts["running"] else 1
 
 
-def _count_pending_vectors(settings: Settings) -> dict[str, int]:
+def _count_missing_vectors_by_workspace(settings: Settings) -> dict[str, int]:
     """The number of items without a vector in each workspace that has any; none if they cannot be read."""
     try:
         with open_engine(settings, embedding=False) as engine:
             counts = {name: engine.count(name) for name in engine.store.workspaces()}
     except StorageError as error:
-        show.note(str(error))
+        show.print_note(str(error))
         return {}
     pending = {name: count.items - count.vectors.get("semantic", 0) for name, count in counts.items()}
     return {name: number for name, number in pending.items() if number > 0}
@@ -220,26 +220,26 @@ def _count_pending_vectors(settings: Settings) -> dict[str, int]:
 def _show_service_status(facts: dict[str, Any]) -> None:
     if facts["running"]:
         spool, port, megabytes = facts["spool"], facts["http_port"], facts["resident_bytes"] / 1e6
-        show.text(f"process {facts['pid']}, version {facts['version']}, serving {facts['home']}")
+        show.print_text(f"process {facts['pid']}, version {facts['version']}, serving {facts['home']}")
         uptime = f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB"
-        show.text(f"{uptime}, {facts['in_flight']} in flight")
-        show.text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
-        show.text(
+        show.print_text(f"{uptime}, {facts['in_flight']} in flight")
+        show.print_text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
+        show.print_text(
             f"spool: {number_with_noun(spool['files'], 'event')}, {number_with_noun(spool['bytes'], 'byte')}"
         )
         for event, each in facts["events"].items():
             times = f"p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms"
-            show.text(f"{event}: {each['count']:,} asked, {times}")
+            show.print_text(f"{event}: {each['count']:,} asked, {times}")
         names = ("refused", "late", "failed", "strangers", "malformed")
         if failures := [f"{facts[name]:,} {name}" for name in names if facts[name]]:
-            show.text(", ".join(failures))
+            show.print_text(", ".join(failures))
     else:
         none = "no service is running; a hook will start one, and so does: foreword serve"
-        show.note(facts.get("error", none))
+        show.print_note(facts.get("error", none))
     if facts["keeps_nothing"]:
-        show.text(facts["keeps_nothing"])
+        show.print_text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
-        show.text(f"{workspace}: {number_with_noun(number, 'item')} without a vector")
+        show.print_text(f"{workspace}: {number_with_noun(number, 'item')} without a vector")
 
 
 # Hook ----------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
 @click.option("--agent", default="-", metavar="A", help="claude-code, codex, gemini, opencode, or another.")
 @click.option("--deadline-ms", type=click.FloatRange(1), default=2000.0, show_default=True, metavar="MS")
 @click.option("--direct", is_flag=True, help="Answer in this process, without the service.")
-def hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool) -> int:
+def answer_one_hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool) -> int:
     """Answer one hook event by hand, as an agent would be answered.
 
     The event is JSON on stdin. Prints the answer, if there is one; what happened is said on stderr. An agent
@@ -278,11 +278,11 @@ def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: st
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
         content = json.loads(answer) if answer else None
-        show.json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
+        show.print_json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
     length = number_with_noun(len(answer.decode()), "character") if answer else "nothing to say"
-    show.note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
+    show.print_note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
 
 
 def _parse_event_json(payload: bytes) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float)
 
 def check_service(settings: Settings) -> Finding:
     """A finding about whether the service answers an event; the event leaves nothing in memory."""
-    if not hook_fallback.is_running(str(settings.home.absolute())):
+    if not hook_fallback.is_service_running(str(settings.home.absolute())):
         return Finding("service", "not running; the next hook starts it")
     began = time.monotonic()
     try:
@@ -344,7 +344,7 @@ def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, dea
 @command("mcp", "claude mcp add foreword -- foreword mcp\nforeword mcp --http --port 8765")
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
 @click.option("--port", type=port_type, default=0, metavar="N", help="With --http; 0 is any free one.")
-def mcp(call: CliCall, http: bool, port: int) -> int:
+def serve_mcp(call: CliCall, http: bool, port: int) -> int:
     """Serve memory to an agent that speaks the Model Context Protocol.
 
     An agent starts this itself and talks to it on stdin and stdout. With --http it serves HTTP on 127.0.0.1
@@ -370,7 +370,9 @@ def _serve_mcp_on_stdio(settings: Settings, workspace: str) -> None:
     from foreword.edges.mcp import server
 
     if sys.stdin.isatty():
-        show.note("an agent is expected on stdin, not a person; see: foreword mcp --help (Ctrl-D ends this)")
+        show.print_note(
+            "an agent is expected on stdin, not a person; see: foreword mcp --help (Ctrl-D ends this)"
+        )
     with contextlib.ExitStack() as stack:
         server(_open_engine_lazily(settings, stack), workspace).run("stdio")
 
@@ -392,16 +394,16 @@ def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Call
 def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: int) -> None:
     """Serve MCP on 127.0.0.1 until it is stopped; print the address and the token's file first."""
     from foreword.edges.service.__main__ import build_application
-    from foreword.edges.service.loopback import listen, make_server
+    from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
     make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
     token = folder.read_or_create_token()
-    with listen(port) as listening, open_engine(settings) as engine:
+    with listen_on_loopback(port) as listening, open_engine(settings) as engine:
         bound_port = listening.getsockname()[1]
         facts = {"url": f"http://127.0.0.1:{bound_port}/mcp", "token_file": str(folder.token_file)}
         app = build_application(
             engine, token=token, port=bound_port, status=lambda: facts, workspace=workspace
         )
         call.answer(facts, note=f"MCP at {facts['url']}; the token is in {facts['token_file']}")
-        make_server(app).run(sockets=[listening])
+        make_uvicorn_server(app).run(sockets=[listening])

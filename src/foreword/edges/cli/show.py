@@ -32,17 +32,17 @@ NARROW_COLUMNS = 60
 """In a terminal narrower than this, lines are printed instead of a table."""
 
 
-def json(value: object) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON on stdout; dates in ISO 8601."""
     click.echo(dumps(value, indent=2, default=lambda x: x.isoformat() if isinstance(x, datetime) else str(x)))
 
 
-def text(line: str) -> None:
+def print_text(line: str) -> None:
     """Print text for a person on stdout."""
     click.echo(remove_invisible(line))
 
 
-def note(line: str) -> None:
+def print_note(line: str) -> None:
     """Print a remark on stderr, since it is not part of the answer."""
     click.echo(f"foreword: {remove_invisible(line)}", err=True)
 
@@ -69,7 +69,7 @@ def make_table(**options: Any) -> Table:  # noqa: ANN401  (rich has options of m
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, **options)
 
 
-def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
+def print_grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
     """Print rows in columns, without a head or lines."""
     from rich.table import Table
 
@@ -79,7 +79,7 @@ def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
     make_console().print(columns)
 
 
-def shorten(text: str, width: int) -> str:
+def shorten_to_line(text: str, width: int) -> str:
     """The text on one line of at most `width` characters, with an ellipsis if it was cut."""
     return shorten_line(remove_invisible(text), width)
 

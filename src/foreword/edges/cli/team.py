@@ -9,7 +9,13 @@ import click
 
 from foreword.config import find_home
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, command_group, make_date_option_reader, read_duration
+from foreword.edges.cli.common import (
+    CliCall,
+    command,
+    command_group,
+    make_date_option_reader,
+    read_duration_option,
+)
 from foreword.edges.http.team.audit import Audit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
 from foreword.text.numbers import number_with_noun
@@ -31,8 +37,12 @@ if TYPE_CHECKING:
     help="A workspace, or a pattern with *; may be repeated.",
 )
 @click.option("--right", type=click.Choice(RIGHTS), default="write", show_default=True)
-@click.option("--for", "seconds", callback=read_duration, metavar="T", help="Until when: 12h, 90d; for ever.")
-def add(call: CliCall, name: str, patterns: tuple[str, ...], right: Right, seconds: float | None) -> int:
+@click.option(
+    "--for", "seconds", callback=read_duration_option, metavar="T", help="Until when: 12h, 90d; for ever."
+)
+def add_member(
+    call: CliCall, name: str, patterns: tuple[str, ...], right: Right, seconds: float | None
+) -> int:
     """Make a token for a member, and print it: it is shown this once."""
     from datetime import UTC, datetime, timedelta
 
@@ -56,12 +66,12 @@ def list_members(call: CliCall) -> int:
 def _show_members(members: list[Member]) -> None:
     for one in members:
         state = f"revoked {one.revoked[:10]}" if one.revoked else f"until {one.expires[:10] or 'revoked'}"
-        show.text(f"{one.id}  {one.name}  {one.right}  {', '.join(one.workspaces)}  {state}")
+        show.print_text(f"{one.id}  {one.name}  {one.right}  {', '.join(one.workspaces)}  {state}")
 
 
 @command("revoke", "foreword team revoke mara\nforeword team revoke 3f9a0c1b2d4e")
 @click.argument("who", metavar="NAME|ID")
-def revoke(call: CliCall, who: str) -> int:
+def revoke_member(call: CliCall, who: str) -> int:
     """Refuse a token, or all of a member's, from the next request on."""
     gone = Members(find_home().absolute()).revoke(who)
     text = f"{number_with_noun(len(gone), 'token')} of {gone[0].name} revoked"
@@ -77,7 +87,7 @@ def revoke(call: CliCall, who: str) -> int:
     help="Not before: a date, or an age such as 3d.",
 )
 @click.option("--member", metavar="M", help="Of this member alone.")
-def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
+def show_audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     """Say who read and wrote what, oldest first; never what was asked or answered."""
     lines = [
         line for line in Audit(find_home().absolute()).read(since) if member in (None, line.get("member"))
@@ -87,7 +97,7 @@ def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
         for line in lines:
             where = f"  {line['workspace']}" if line.get("workspace") else ""
             what = f"{line['member']}  {line['action']}  {line['status']}{where}"
-            show.text(f"{line['at'][:19]}  {what}  {line['ms']} ms")
+            show.print_text(f"{line['at'][:19]}  {what}  {line['ms']} ms")
 
     return call.answer_list(lines, show_lines, "nothing was asked")
 
@@ -96,5 +106,5 @@ team = command_group(
     "team",
     "Say who may use a team's service, and see who has.",
     "foreword team add mara --workspaces 'git.example.org/acme/*'\nforeword team audit --since 1d",
-    [add, list_members, revoke, audit],
+    [add_member, list_members, revoke_member, show_audit],
 )

@@ -37,7 +37,7 @@ _REDIRECT_NAME = "view.html"
 @command("view", "foreword view\nforeword view prompts\nforeword view 4be1f02c99aa --no-browser")
 @click.argument("place", metavar="[PART|RECEIPT]", default="now")
 @click.option("--no-browser", is_flag=True, help="Say where the page is, and open nothing.")
-def view(call: CliCall, place: str, no_browser: bool) -> int:
+def open_view(call: CliCall, place: str, no_browser: bool) -> int:
     """Open the page that shows what is remembered, and why it was said.
 
     PART is now, prompts, try, memory or health; anything else is the id of a receipt. The page is served on
@@ -53,15 +53,15 @@ def view(call: CliCall, place: str, no_browser: bool) -> int:
     except ImportError:
         raise MissingExtra("view", "server") from None
     ensure_service(settings)
-    address = _find_address(settings, call.workspace, place)
+    address = _find_page_address(settings, call.workspace, place)
     is_open = not no_browser and not call.as_json and _open_browser(settings, address)
     call.answer({"address": address, "opened": is_open}, address)
     if not is_open and not no_browser and not call.as_json:
-        show.note("no browser was found; open the address above in one on this machine")
+        show.print_note("no browser was found; open the address above in one on this machine")
     return 0
 
 
-def _find_address(settings: Settings, workspace: str, place: str) -> str:
+def _find_page_address(settings: Settings, workspace: str, place: str) -> str:
     """The address of a part of the page or of a receipt, with the page's key."""
     plain, _, key = _ask_for_page_address(settings).partition("#")
     part = place if place in _PARTS else f"prompts/{quote(place, safe='')}"

@@ -12,7 +12,8 @@ import click
 
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, open_engine
-from foreword.engine.receipt_story import describe_note, describe_receipt, format_share
+from foreword.engine.receipt_story import describe_note, describe_receipt
+from foreword.text.numbers import format_percent
 from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ _FLOOR_MARK, _FULL, _EMPTY = "╎", "█", "·"
     help="Write it as one HTML file that needs nothing else; - is stdout.",
 )
 @click.option("--pathmap", is_flag=True, help="Show a conversation's prompt as a map from paths to values.")
-def why(call: CliCall, receipt_id: str, everything: bool, html_file: str | None, pathmap: bool) -> int:
+def explain_receipt(
+    call: CliCall, receipt_id: str, everything: bool, html_file: str | None, pathmap: bool
+) -> int:
     """Say what was injected, what nearly was, what was not, and why.
 
     RECEIPT is the id that `context` told, or the beginning of it; without one, the newest is explained. The
@@ -55,9 +58,9 @@ def why(call: CliCall, receipt_id: str, everything: bool, html_file: str | None,
     if pathmap:
         return _show_path_map(call, receipt)
     if html_file is not None:
-        return _write_html(call, story, html_file)
+        return _write_receipt_html(call, story, html_file)
     if call.as_json:
-        show.json(_story_as_json(story))
+        show.print_json(_story_as_json(story))
     else:
         _show_story(story, everything=everything)
     return 0
@@ -76,7 +79,7 @@ def _report_missing_receipt(call: CliCall, receipt_id: str) -> int:
 def _show_path_map(call: CliCall, receipt: Receipt) -> int:
     """Print a receipt's map from paths to values, which only prompts of a conversation have."""
     if receipt.view is None:
-        show.note(
+        show.print_note(
             f"the receipt {receipt.id} has no path map: only prompts of a conversation have one, "
             "and it goes when something of the workspace is forgotten"
         )
@@ -86,11 +89,11 @@ def _show_path_map(call: CliCall, receipt: Receipt) -> int:
     return 0
 
 
-def _write_html(call: CliCall, story: ReceiptStory, name: str) -> int:
+def _write_receipt_html(call: CliCall, story: ReceiptStory, name: str) -> int:
     """Write a receipt as one HTML file; return the exit code."""
-    from foreword.edges.view.receipts import receipt_page
+    from foreword.edges.view.receipts import render_receipt_file
 
-    page = receipt_page(story)
+    page = render_receipt_file(story)
     if name == "-":
         click.echo(page, nl=False)
         return 0
@@ -125,19 +128,19 @@ def _story_as_json(story: ReceiptStory) -> dict[str, object]:
 
 def _show_story(story: ReceiptStory, *, everything: bool) -> None:
     """Print a receipt: what was injected, the near misses, and what else was left out."""
-    _show_head(story)
+    _show_receipt_head(story)
     _show_candidates("Said", story.said, story)
     others = story.others if everything else story.others[: _MAX_LEFT_OUT_SHOWN - len(story.near_misses)]
     _show_candidates("Nearly said", story.near_misses, story)
     _show_candidates("Left out", others, story)
     hidden = len(story.others) - len(others)
     if hidden:
-        show.text(f"\n{hidden} more were left out; see them with --all")
+        show.print_text(f"\n{hidden} more were left out; see them with --all")
     for note in story.receipt.notes:
-        show.text(f"note: {describe_note(note.part, note.message)}")
+        show.print_text(f"note: {describe_note(note.part, note.message)}")
 
 
-def _show_head(story: ReceiptStory) -> None:
+def _show_receipt_head(story: ReceiptStory) -> None:
     """Print the question, the summary, the receipt's id and the time that each stage took."""
     receipt, screen = story.receipt, show.make_console()
     when = receipt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -146,7 +149,7 @@ def _show_head(story: ReceiptStory) -> None:
         f"{name} {milliseconds:.0f}" for name, milliseconds in story.stages if milliseconds >= _MIN_STAGE_MS
     ]
     screen.print(
-        show.rich_text(show.shorten(receipt.query, 500) or f"({receipt.recipe}: no question)", "bold")
+        show.rich_text(show.shorten_to_line(receipt.query, 500) or f"({receipt.recipe}: no question)", "bold")
     )
     screen.print(show.rich_text(story.summary))
     screen.print(show.rich_text(f"{receipt.recipe}, {when}{session}, receipt {receipt.id}", "dim"))
@@ -165,17 +168,20 @@ def _show_candidates(title: str, stories: Sequence[CandidateStory], story: Recei
     screen.print(show.rich_text(title, "bold"))
     bar_width = max(8, min(24, screen.width // 3))
     for one in stories:
-        line = show.rich_text(f"{format_share(one.score):>6}  ")
-        line.append(_draw_bar(one.score, story.floor, bar_width), style="green" if one.is_said else "yellow")
+        line = show.rich_text(f"{format_percent(one.score):>6}  ")
+        line.append(
+            _draw_probability_bar(one.score, story.floor, bar_width),
+            style="green" if one.is_said else "yellow",
+        )
         line.append(f"  {one.entry.item_id}", style="dim")
         screen.print(line)
-        text = "(forgotten)" if one.text is None else show.shorten(one.text, 4 * screen.width)
+        text = "(forgotten)" if one.text is None else show.shorten_to_line(one.text, 4 * screen.width)
         indent = min(8, screen.width // 10)
         screen.print(Padding(show.rich_text(text), (0, 0, 0, indent)))
         screen.print(Padding(show.rich_text(one.sentence, "dim"), (0, 0, 0, indent)))
 
 
-def _draw_bar(score: float, floor: float | None, width: int) -> str:
+def _draw_probability_bar(score: float, floor: float | None, width: int) -> str:
     """A bar whose length is the square root of a probability, as on the page, with a mark at the floor."""
     filled = round(min(1.0, max(0.0, score)) ** 0.5 * width)
     cells = [_FULL] * filled + [_EMPTY] * (width - filled)

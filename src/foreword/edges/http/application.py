@@ -94,7 +94,8 @@ def build_guarded_api(
     for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     routes = [
-        Route(path, AddressGuard(_serve_path(one, threads, permit), *one)) for path, one in paths.items()
+        Route(path, AddressGuard(_make_path_application(one, threads, permit), *one))
+        for path, one in paths.items()
     ]
     if mcp is not None:
         routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # no sessions, so neither GET nor DELETE
@@ -124,7 +125,7 @@ def build_guarded_api(
     return app
 
 
-def _serve_path(
+def _make_path_application(
     methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter, permit: Permit | None
 ) -> ASGIApp:
     """The endpoints of one path as an ASGI application."""

@@ -89,7 +89,7 @@ class Endpoint:
     seconds: Callable[[EndpointCall], float] = lambda _: _SECONDS
 
     @property
-    def statuses(self) -> tuple[int, ...]:
+    def error_statuses(self) -> tuple[int, ...]:
         """Every status but 200 that this endpoint can answer with."""
         always = {400, 403, 421}
         token = set() if self.path in OPEN_PATHS else {401}
@@ -106,7 +106,7 @@ def list_endpoints(
     """All endpoints, apart from MCP and the page."""
     table = [
         *_list_asking_endpoints(engine),
-        *_list_reading_endpoints(engine),
+        *_list_endpoints_of_stored_things(engine),
         Endpoint(
             "status", "GET", "/v1/status", "Say how the service is.",
             lambda _: dict(status()), wire.ObjectAnswer, fails=(503,),
@@ -127,7 +127,7 @@ def list_endpoints(
                 lambda _: {"address": address}, wire.ViewAnswer,
             )
         )  # fmt: skip
-    document = functools.cache(lambda: openapi_document(table, port))
+    document = functools.cache(lambda: build_openapi_document(table, port))
     table.append(
         Endpoint("openapi", "GET", "/openapi.json", "This document.", lambda _: document(), wire.ObjectAnswer)
     )
@@ -174,7 +174,7 @@ def _list_asking_endpoints(engine: ContextEngine) -> list[Endpoint]:
     ]  # fmt: skip
 
 
-def _list_reading_endpoints(engine: ContextEngine) -> list[Endpoint]:
+def _list_endpoints_of_stored_things(engine: ContextEngine) -> list[Endpoint]:
     """The endpoints for what is stored, by its id or as a whole."""
     handlers, stored = _EngineHandlers(engine), (503,)
     return [
@@ -288,7 +288,7 @@ class _EngineHandlers:
 # The OpenAPI document ------------------------------------------------------------------------------------
 
 
-def openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]:
+def build_openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]:
     """The whole API, as OpenAPI 3.1."""
     schemas, definitions = models_json_schema(_list_schema_models(endpoints), ref_template=_REFS)
     paths: dict[str, dict[str, Any]] = {}
@@ -358,6 +358,7 @@ def _describe_responses(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str
         answer = {"application/json": {"schema": schemas[endpoint.answer, "serialization"]}}
     failure = {"application/json": {"schema": schemas[wire.ErrorAnswer, "serialization"]}}
     refusals = {
-        str(status): {"description": _MEANINGS[status], "content": failure} for status in endpoint.statuses
+        str(status): {"description": _MEANINGS[status], "content": failure}
+        for status in endpoint.error_statuses
     }
     return {"200": {"description": "The answer.", "content": answer}, **refusals}

@@ -112,23 +112,27 @@ class Guard:
         """The refusal of a request, or None if it may pass."""
         if _single_header_value(scope, b"host").lower() not in self._hosts:
             return _WRONG_HOST
-        is_shell = bool(self._page_key) and _is_under(scope["path"], SHELL_PATH)
-        if not self._is_own_page(scope) and not (is_shell and _is_navigation(scope)):
+        is_shell = bool(self._page_key) and _is_path_under(scope["path"], SHELL_PATH)
+        if not self._has_own_or_no_origin(scope) and not (is_shell and _is_navigation(scope)):
             return _WRONG_ORIGIN
         if b"websocket" in _joined_header_values(scope, b"upgrade"):
             return _WEBSOCKET
-        return None if scope["path"] in OPEN_PATHS or is_shell or self._has_token(scope) else _NO_TOKEN
+        return (
+            None
+            if scope["path"] in OPEN_PATHS or is_shell or self._has_token_or_page_key(scope)
+            else _NO_TOKEN
+        )
 
-    def _is_own_page(self, scope: Scope) -> bool:
+    def _has_own_or_no_origin(self, scope: Scope) -> bool:
         """Whether no page of another site can have sent this, by the two headers that browsers set."""
         if _joined_header_values(scope, b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
         has_origin = bool(_header_values(scope, b"origin"))
         return not has_origin or _single_header_value(scope, b"origin").lower() in self._origins
 
-    def _has_token(self, scope: Scope) -> bool:
+    def _has_token_or_page_key(self, scope: Scope) -> bool:
         given = read_bearer_token(scope).encode("latin-1")
-        is_part = bool(self._page_key) and _is_under(scope["path"], PARTS_PATH)
+        is_part = bool(self._page_key) and _is_path_under(scope["path"], PARTS_PATH)
         if is_part and hmac.compare_digest(given, self._page_key):
             return True
         return hmac.compare_digest(given, self._token)
@@ -165,7 +169,7 @@ def read_bearer_token(scope: Scope) -> str:
     return sent.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
 
-def _is_under(path: str, folder: str) -> bool:
+def _is_path_under(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
@@ -254,5 +258,5 @@ class ProxyGuard(Guard):
         else:
             await super().__call__(scope, receive, send)
 
-    def _has_token(self, scope: Scope) -> bool:  # noqa: ARG002
+    def _has_token_or_page_key(self, scope: Scope) -> bool:  # noqa: ARG002
         return True

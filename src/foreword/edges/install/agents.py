@@ -114,7 +114,7 @@ class InstallPlace:
         return [self.python, "-I", "-m", "foreword", *words]
 
     @property
-    def variables(self) -> dict[str, str]:
+    def command_environment(self) -> dict[str, str]:
         """The environment that a Foreword command needs to find its data."""
         return {"FOREWORD_HOME": str(self.home.absolute())}
 
@@ -153,7 +153,7 @@ def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
 def _mcp_server_entry(place: InstallPlace, **first: str) -> dict[str, Any]:
     """The entry of our MCP server in an agent's settings; `first` are keys to put before the usual ones."""
     command, *arguments = place.foreword_command("mcp")
-    return {**first, "command": command, "args": arguments, "env": place.variables}
+    return {**first, "command": command, "args": arguments, "env": place.command_environment}
 
 
 def _claude_code_targets(place: InstallPlace) -> list[TargetFile]:
@@ -205,7 +205,7 @@ def _opencode_targets(place: InstallPlace) -> list[TargetFile]:
     server = {
         "type": "local",
         "command": place.foreword_command("mcp"),
-        "environment": place.variables,
+        "environment": place.command_environment,
         "enabled": True,
     }
     commands = {event: place.hook_command_words(OPENCODE, event) for event in _OPENCODE_EVENTS}
@@ -259,7 +259,7 @@ def find_plugin_folder(place: InstallPlace) -> Path | None:
 
 def plugin_targets(place: InstallPlace, folder: Path) -> list[TargetFile]:
     """Every file of Claude Code's plugin: the folder is a marketplace with this one plugin."""
-    variables = (f"{name}={shlex.quote(value)}" for name, value in place.variables.items())
+    variables = (f"{name}={shlex.quote(value)}" for name, value in place.command_environment.items())
     command = " ".join([*variables, shlex.join(place.foreword_command())])
     version = foreword.__version__
     manifest = {"name": "foreword", "version": version, "description": _ABOUT}

@@ -55,7 +55,7 @@ class EncodedText:
         windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
         return cls(text.replace("\r\n", "\n") if windows else text, has_mark, "\r\n" if windows else "\n")
 
-    def encode(self, text: str) -> bytes:
+    def encode_same_way(self, text: str) -> bytes:
         """Another text, encoded in the same way."""
         text = text if self.newline == "\n" else text.replace("\n", self.newline)
         return ((_BYTE_ORDER_MARK if self.has_mark else "") + text).encode()
@@ -111,7 +111,9 @@ class JsonFile:
     def add_parts(self, text: str, parts: Parts) -> str:
         """The text with our groups at the end of their lists, and our members at the end of their objects."""
         for path, new in parts.items():
-            write = settings_text.append_json if path[0] == "hooks" else settings_text.put_json
+            write = (
+                settings_text.append_json_element if path[0] == "hooks" else settings_text.insert_json_value
+            )
             text = write(text, path, new, comments=self.comments)
         return text
 
@@ -120,10 +122,10 @@ class JsonFile:
         while hooks := list(_locate_our_hooks(self._read_settings(text))):
             event, group, hook = hooks[-1]
             path = ("hooks", event, group, "hooks", hook)
-            text = settings_text.delete_json(text, path, comments=self.comments)
+            text = settings_text.delete_json_value(text, path, comments=self.comments)
         for member in self.members:
             if settings_text.value_at(self._read_settings(text), member) is not None:
-                text = settings_text.delete_json(text, member, comments=self.comments)
+                text = settings_text.delete_json_value(text, member, comments=self.comments)
         return text
 
     def _read_settings(self, text: str) -> dict[str, Any]:
@@ -162,12 +164,12 @@ class TomlFile:
     def add_parts(self, text: str, parts: Parts) -> str:
         """The text with our table at its end."""
         for new in parts.values():
-            text = settings_text.put_table(text, self.table, new)
+            text = settings_text.add_toml_table(text, self.table, new)
         return text
 
     def remove_our_parts(self, text: str) -> str:
         """The text without our table and the tables below it."""
-        return settings_text.delete_table(text, self.table) if self.find_our_parts(text) else text
+        return settings_text.delete_toml_table(text, self.table) if self.find_our_parts(text) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,7 @@ def plan_installation(target: TargetFile) -> Change:
         if parts == wanted:
             return Change(target.path, before, before)
         without_ours, _ = _text_before_installation(target, old, parts)
-        after = old.encode(target.add_parts(without_ours or "", wanted))
+        after = old.encode_same_way(target.add_parts(without_ours or "", wanted))
     backup = _new_backup_path(target.path) if before is not None and not parts else None
     return Change(target.path, before, after, backup=backup)
 
@@ -264,7 +266,7 @@ def plan_removal(target: TargetFile) -> Change:
         if not parts:
             return Change(target.path, before, before)
         rest, restored = _text_before_installation(target, old, parts)
-    return Change(target.path, before, None if rest is None else old.encode(rest), restored=restored)
+    return Change(target.path, before, None if rest is None else old.encode_same_way(rest), restored=restored)
 
 
 def find_installed_parts(target: TargetFile) -> Parts:
@@ -288,9 +290,9 @@ def _text_before_installation(
     """The text before our installation, and the backup it comes from; None if the file is all ours."""
     if not parts:
         return old.text, None
-    for backup in list_backups(target.path):
+    for backup in list_settings_backups(target.path):
         text = read_text(backup).text
-        if old.encode(target.add_parts(text, parts)) == old.encode(old.text):
+        if old.encode_same_way(target.add_parts(text, parts)) == old.encode_same_way(old.text):
             return text, backup
     if target.add_parts("", parts) == old.text:
         return None, None
@@ -304,7 +306,7 @@ def _merge_part(path: tuple[str, ...], old: Json, new: Json) -> Json:
     return new
 
 
-def list_backups(path: Path) -> list[Path]:
+def list_settings_backups(path: Path) -> list[Path]:
     """The backups that were made of a file before it was first changed, the newest first."""
     prefix = path.name + _BACKUP_MARK
     files = path.parent.iterdir() if path.parent.is_dir() else ()
@@ -330,16 +332,16 @@ def write_file_change(change: Change) -> None:
             f"{change.path} has just been changed by another program; run the command again"
         )
     if change.backup is not None:
-        _replace_file(change.backup, change.before or b"", owner_of=change.path)
+        _replace_settings_file(change.backup, change.before or b"", owner_of=change.path)
     if change.after is None:
         change.path.unlink()
     else:
-        _replace_file(change.path, change.after)
+        _replace_settings_file(change.path, change.after)
     if change.restored is not None:
         change.restored.unlink(missing_ok=True)
 
 
-def _replace_file(path: Path, data: bytes, *, owner_of: Path | None = None) -> None:
+def _replace_settings_file(path: Path, data: bytes, *, owner_of: Path | None = None) -> None:
     """Replace a file in one step. A new file is private, and gets the owner of `owner_of`."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

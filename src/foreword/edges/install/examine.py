@@ -119,7 +119,7 @@ def _find_file_problems(
             if part != target.wanted[path]:
                 yield f"{target.path} is not the plugin of this Foreword"
         elif isinstance(part, dict):
-            yield from _find_server_problems(part)
+            yield from _find_mcp_server_problems(part)
 
 
 def _find_hook_problems(event: str, group: Json, place: InstallPlace, timeout_unit: float) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _find_hook_problems(event: str, group: Json, place: InstallPlace, timeout_un
             yield f"the timeout of {event}, {timeout:g} {unit}, does not fit its deadline, {deadline:g} ms"
 
 
-def _find_server_problems(server: dict[str, Json]) -> Iterator[str]:
+def _find_mcp_server_problems(server: dict[str, Json]) -> Iterator[str]:
     """The problems of the entry of our MCP server, each in words."""
     command = server.get("command")
     program = command[0] if isinstance(command, list) and command else command

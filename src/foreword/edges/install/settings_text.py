@@ -76,7 +76,7 @@ def _blank_out_matches(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _parse_tree(strict: str) -> _JsonNode:
+def _parse_json_positions(strict: str) -> _JsonNode:
     """The positions of all values in a text that is known to be JSON."""
     try:
         return _parse_node(strict, 0, None, None)
@@ -121,11 +121,11 @@ def _find_child(node: _JsonNode, key: str | int) -> _JsonNode | None:
 # Writing JSON --------------------------------------------------------------------------------------------
 
 
-def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
+def insert_json_value(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
     """The text with a new value at a path that has none; missing objects on the path are created."""
     text = text if text.strip() else "{}\n"
     strict = _to_strict_json(text, comments=comments)
-    node = _parse_tree(strict)
+    node = _parse_json_positions(strict)
     for depth, key in enumerate(path):
         child = _find_child(node, key)
         if child is None:
@@ -136,21 +136,23 @@ def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str
     raise ValidationError(f"{'.'.join(map(str, path))} is there already")
 
 
-def append_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
+def append_json_element(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
     """The text with a new last element in the list at a path; a missing list is created."""
     if value_at(read_json(text, comments=comments), path) is None:
-        return put_json(text, path, [new], comments=comments)
+        return insert_json_value(text, path, [new], comments=comments)
     strict = _to_strict_json(text, comments=comments)
-    return _text_with_added_child(text, strict, _find_node_at_path(_parse_tree(strict), path), None, new)
+    return _text_with_added_child(
+        text, strict, _find_node_at_path(_parse_json_positions(strict), path), None, new
+    )
 
 
-def delete_json(text: str, path: Path, *, comments: bool = False) -> str:
+def delete_json_value(text: str, path: Path, *, comments: bool = False) -> str:
     """The text without the value at a path, and without the objects and lists that this leaves empty."""
     strict = _to_strict_json(text, comments=comments)
-    parent = _find_node_at_path(_parse_tree(strict), path[:-1])
+    parent = _find_node_at_path(_parse_json_positions(strict), path[:-1])
     if len(parent.children) == 1:
         if len(path) > 1:
-            return delete_json(text, path[:-1], comments=comments)
+            return delete_json_value(text, path[:-1], comments=comments)
         return text[: parent.opens + 1] + text[parent.end - 1 :]
     child = _find_node_at_path(parent, path[-1:])
     before = len(text[: child.start].rstrip())
@@ -237,7 +239,7 @@ def read_toml(text: str) -> dict[str, Any]:
         raise ValidationError(str(error)) from error
 
 
-def put_table(text: str, table: Table, new: dict[str, Any]) -> str:
+def add_toml_table(text: str, table: Table, new: dict[str, Any]) -> str:
     """The text with a new table at its end."""
     lines = (f"{_format_toml_key(key)} = {_format_toml_value(value)}\n" for key, value in new.items())
     block = f"[{'.'.join(table)}]\n" + "".join(lines)
@@ -250,7 +252,7 @@ def put_table(text: str, table: Table, new: dict[str, Any]) -> str:
     return changed
 
 
-def delete_table(text: str, table: Table) -> str:
+def delete_toml_table(text: str, table: Table) -> str:
     """The text without a table and the tables below it."""
     parent, name = table
     old = read_toml(text)

@@ -140,12 +140,12 @@ def gap_node(
     runtime. The update has `gap_outcome` and, if something changed, `injected_context`, or `handoff_context`
     when work is being handed over; the state's schema needs these keys (`GapState` has them).
     """
-    memories = Memories(engine, workspace)
+    memories = EngineMemories(engine, workspace)
 
     async def fill(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
         return await fill_gap(state, memory, config)
 
-    return make_node("gap", memories, fill, (INJECTED_CONTEXT, GAP_OUTCOME))
+    return make_graph_node("gap", memories, fill, (INJECTED_CONTEXT, GAP_OUTCOME))
 
 
 async def fill_gap(state: object, memory: EngineMemory, config: InjectionConfig | None) -> dict[str, Any]:
@@ -157,10 +157,10 @@ async def fill_gap(state: object, memory: EngineMemory, config: InjectionConfig 
     except Exception as error:  # noqa: BLE001  (a graph must not fail for want of context)
         _log.warning("a gap was not filled", workspace=memory.workspace, problem=str(error))
         return {GAP_OUTCOME: describe_outcome("none", started, problem=str(error) or type(error).__name__)}
-    return {**update, GAP_OUTCOME: describe_result(result, started)}
+    return {**update, GAP_OUTCOME: describe_gap_result(result, started)}
 
 
-def describe_result(result: InjectionResult | None, started: float) -> dict[str, Any]:
+def describe_gap_result(result: InjectionResult | None, started: float) -> dict[str, Any]:
     """The outcome of a search for a gap, as values for the state."""
     if result is None:
         return describe_outcome("none", started)
@@ -198,7 +198,7 @@ def describe_outcome(
     }
 
 
-class Memories:
+class EngineMemories:
     """The memories of the workspaces that runs belong to; those used last stay open."""
 
     def __init__(self, engine: ContextEngine, workspace: Workspace) -> None:
@@ -207,11 +207,11 @@ class Memories:
         self._memory_by_workspace: OrderedDict[str, EngineMemory] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of_run(self) -> EngineMemory:
+    def memory_of_run(self) -> EngineMemory:
         """The memory of the current run; ValidationError if the run does not name its workspace."""
-        return self.of_workspace(self.scope.resolve())
+        return self.memory_of_workspace(self.scope.workspace_of_current_run())
 
-    def of_workspace(self, workspace: str) -> EngineMemory:
+    def memory_of_workspace(self, workspace: str) -> EngineMemory:
         """The memory of a workspace."""
         with self._lock:
             memory = self._memory_by_workspace.get(workspace) or EngineMemory(self._engine, workspace)
@@ -244,26 +244,26 @@ class _CheckedNode(RunnableLambda[Any, dict[str, Any]]):
         return []
 
 
-def make_node(
+def make_graph_node(
     name: str,
-    memories: Memories,
+    memories: EngineMemories,
     work: Callable[[Any, EngineMemory], Coroutine[Any, Any, dict[str, Any]]],
     keys: tuple[str, ...],
 ) -> Runnable[Any, dict[str, Any]]:
     """A node that calls `work` with a state and the memory of its run, in blocking and async graphs."""
 
     async def run_async(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
-        return await work(state, memories.of_run())
+        return await work(state, memories.memory_of_run())
 
     def run_blocking(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
-        return wait_for(work(state, memories.of_run()))
+        return run_and_wait(work(state, memories.memory_of_run()))
 
     node = _CheckedNode(run_blocking, afunc=run_async, name=name)
     node.keys = keys
     return node
 
 
-def wait_for(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+def run_and_wait(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
     """What some work of the current run returns, for callers that do not await."""
     with ThreadPoolExecutor(1) as thread:  # the caller's thread may already run an event loop
         return thread.submit(copy_context().run, asyncio.run, work).result()

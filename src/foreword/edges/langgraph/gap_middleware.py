@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap, wait_for
+from foreword.edges.langgraph.gap import GAP_OUTCOME, EngineMemories, GapState, fill_gap, run_and_wait
 from foreword.recipes.gap.payload import GIVEN_AT, contexts_in_payload
 from foreword.recipes.gap.stages import payload_text
 from foreword.recipes.gap.state import get_value
@@ -47,20 +47,20 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
         self, engine: ContextEngine, workspace: Workspace, config: InjectionConfig | None = None
     ) -> None:
         super().__init__()
-        self._memories = Memories(engine, workspace)
+        self._memories = EngineMemories(engine, workspace)
         self._config = config
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (LangChain's)
         """Fill the gap that the model's answer shows, if any, and have the model called again."""
-        update = wait_for(fill_gap(state, self._memories.of_run(), self._config))
-        return _call_again_if_filled(state, update)
+        update = run_and_wait(fill_gap(state, self._memories.memory_of_run(), self._config))
+        return _add_jump_to_model_if_filled(state, update)
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (as above)
         """The same, awaited."""
-        update = await fill_gap(state, self._memories.of_run(), self._config)
-        return _call_again_if_filled(state, update)
+        update = await fill_gap(state, self._memories.memory_of_run(), self._config)
+        return _add_jump_to_model_if_filled(state, update)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -77,7 +77,7 @@ class GapMiddleware(AgentMiddleware[Any, Any, Any]):
         return await handler(_insert_injected_contexts(request))
 
 
-def _call_again_if_filled(state: object, update: dict[str, Any]) -> dict[str, Any]:
+def _add_jump_to_model_if_filled(state: object, update: dict[str, Any]) -> dict[str, Any]:
     """The update, with a jump to the model if context was added and the model's answer was its last."""
     messages = get_value(state, "messages") or ()
     last = messages[-1] if messages else None
@@ -96,14 +96,14 @@ def _insert_injected_contexts(request: ModelRequest[Any]) -> ModelRequest[Any]:
     if not contexts:
         return request
     messages = list(request.messages)
-    by_place = sorted(contexts, key=_place_in_messages)
-    groups = [(place, list(group)) for place, group in groupby(by_place, key=_place_in_messages)]
+    by_place = sorted(contexts, key=_find_place_in_messages)
+    groups = [(place, list(group)) for place, group in groupby(by_place, key=_find_place_in_messages)]
     for place, group in reversed(groups):  # the last first, so that earlier places do not move
         _insert_as_user_message(messages, place, payload_text(group))
     return request.override(messages=messages)
 
 
-def _place_in_messages(context: Mapping[str, Any]) -> int:
+def _find_place_in_messages(context: Mapping[str, Any]) -> int:
     metadata = context.get("metadata") or {}
     place = metadata.get(GIVEN_AT)
     return place if isinstance(place, int) else 0

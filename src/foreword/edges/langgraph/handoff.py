@@ -19,10 +19,10 @@ from langgraph.types import Command
 
 from foreword.edges.langgraph.gap import (
     GAP_OUTCOME,
-    Memories,
+    EngineMemories,
     describe_outcome,
-    make_node,
-    wait_for,
+    make_graph_node,
+    run_and_wait,
 )
 from foreword.log import get_logger
 from foreword.recipes.gap.handoff import prepare_handoff
@@ -60,11 +60,13 @@ def handoff_node(
     """
 
     async def prepare_context(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
-        return await _prepare_update(
+        return await _make_handoff_update(
             state, memory, config, receiver=receiver, required_context=required_context
         )
 
-    return make_node("handoff", Memories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME))
+    return make_graph_node(
+        "handoff", EngineMemories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME)
+    )
 
 
 def handoff_tool(
@@ -82,7 +84,7 @@ def handoff_tool(
     For agents in a supervisor's or a swarm's graph. The sender says in `task` what is to be done; the context
     for it is put into `handoff_context`, a key that the outer graph's state needs (`GapState`).
     """
-    memories = Memories(engine, workspace)
+    memories = EngineMemories(engine, workspace)
     tool_name = name or "hand_over_to_" + _NOT_IN_TOOL_NAMES.sub("_", agent)
 
     def answer(task: str, tool_call_id: str) -> ToolMessage:
@@ -93,24 +95,24 @@ def handoff_tool(
         state: Annotated[Any, InjectedState],  # noqa: ANN401  (anybody's state)
         tool_call_id: Annotated[str, InjectedToolCallId],
     ) -> Command[Any]:
-        memory = memories.of_run()
-        update = await _prepare_update(
+        memory = memories.memory_of_run()
+        update = await _make_handoff_update(
             state, memory, config, receiver=agent, task=task, required_context=required_context
         )
-        return _make_command(agent, state, answer(task, tool_call_id), update)
+        return _make_handoff_command(agent, state, answer(task, tool_call_id), update)
 
     def hand_over_and_wait(
         task: str,
         state: Annotated[Any, InjectedState],  # noqa: ANN401  (anybody's state)
         tool_call_id: Annotated[str, InjectedToolCallId],
     ) -> Command[Any]:
-        memory = memories.of_run()
-        update = wait_for(
-            _prepare_update(
+        memory = memories.memory_of_run()
+        update = run_and_wait(
+            _make_handoff_update(
                 state, memory, config, receiver=agent, task=task, required_context=required_context
             )
         )
-        return _make_command(agent, state, answer(task, tool_call_id), update)
+        return _make_handoff_command(agent, state, answer(task, tool_call_id), update)
 
     return StructuredTool.from_function(
         func=hand_over_and_wait,
@@ -120,7 +122,7 @@ def handoff_tool(
     )
 
 
-async def _prepare_update(
+async def _make_handoff_update(
     state: Any,  # noqa: ANN401  (anybody's state)
     memory: EngineMemory,
     config: InjectionConfig | None,
@@ -150,7 +152,9 @@ def _describe_handoff(result: HandoffResult, started: float) -> dict[str, Any]:
     return {**outcome, "receiver": result.receiver, "missing": list(result.missing)}
 
 
-def _make_command(agent: str, state: object, answer: ToolMessage, update: Mapping[str, Any]) -> Command[Any]:
+def _make_handoff_command(
+    agent: str, state: object, answer: ToolMessage, update: Mapping[str, Any]
+) -> Command[Any]:
     """The command that continues with the agent in the outer graph, with the messages so far.
 
     Calls that the sender made beside the hand-off are taken away: nothing will answer them any more, and

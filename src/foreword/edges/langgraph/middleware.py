@@ -87,13 +87,13 @@ class ContextMiddleware(AgentMiddleware):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Call the model with the contexts, then store the turns if `capture` is set."""
-        workspace, session = self._scope.resolve(), _find_session_id(request.messages)
+        workspace, session = self._scope.workspace_of_current_run(), _find_session_id(request.messages)
         still_valid: dict[str, MessageContext] = {}
         try:
             found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)
             contexts = found.result(self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (an agent must not fail for want of context)
-            contexts = _contexts_after_failure(workspace, still_valid, error)
+            contexts = _fall_back_to_valid_contexts(workspace, still_valid, error)
         response = handler(_add_contexts_to_request(request, contexts))
         self._capture_turns(request.messages, response, workspace, session)
         return response
@@ -104,13 +104,13 @@ class ContextMiddleware(AgentMiddleware):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same, without keeping the event loop waiting."""
-        workspace, session = self._scope.resolve(), _find_session_id(request.messages)
+        workspace, session = self._scope.workspace_of_current_run(), _find_session_id(request.messages)
         still_valid: dict[str, MessageContext] = {}
         try:
             found = _start_in_thread(self._find_contexts, request.messages, workspace, session, still_valid)
             contexts = await asyncio.wait_for(asyncio.wrap_future(found), self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (as above)
-            contexts = _contexts_after_failure(workspace, still_valid, error)
+            contexts = _fall_back_to_valid_contexts(workspace, still_valid, error)
         response = await handler(_add_contexts_to_request(request, contexts))
         await asyncio.to_thread(self._capture_turns, request.messages, response, workspace, session)
         return response
@@ -120,15 +120,15 @@ class ContextMiddleware(AgentMiddleware):
 
         If the workspace depends on the run, `workspace` must be named.
         """
-        contexts = list(self._contexts.get_cached(self._check_workspace_name(workspace), thread).values())
+        contexts = list(self._contexts.get_cached(self._require_workspace_name(workspace), thread).values())
         return contexts[-1].receipt_id if contexts else ""
 
     def tokens(self, thread: str, workspace: str | None = None) -> int:
         """How many tokens of context a call for this thread has, for all its messages together."""
-        contexts = self._contexts.get_cached(self._check_workspace_name(workspace), thread)
+        contexts = self._contexts.get_cached(self._require_workspace_name(workspace), thread)
         return sum(context.tokens for context in contexts.values())
 
-    def _check_workspace_name(self, workspace: str | None) -> str:
+    def _require_workspace_name(self, workspace: str | None) -> str:
         """The named workspace, or the one of every run; ValidationError if the run decides."""
         name = workspace or self._scope.fixed_workspace
         if name is None:
@@ -245,7 +245,7 @@ class ContextMiddleware(AgentMiddleware):
         return ids
 
 
-def _contexts_after_failure(
+def _fall_back_to_valid_contexts(
     workspace: str, still_valid: Mapping[str, MessageContext], error: Exception
 ) -> Mapping[str, MessageContext]:
     """Log the failure; returns the contexts of earlier messages that are known to be valid."""

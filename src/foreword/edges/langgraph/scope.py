@@ -49,7 +49,7 @@ class WorkspaceScope:
         """The template or the function's name, for messages."""
         return self._template or getattr(self._function, "__qualname__", "a function")
 
-    def resolve(self) -> str:
+    def workspace_of_current_run(self) -> str:
         """The workspace of the current run; ValidationError if the run lacks a value for it."""
         if self.fixed_workspace is not None:
             return self.fixed_workspace
@@ -60,9 +60,9 @@ class WorkspaceScope:
                 f"the workspace {self.description!r} depends on the run, and no graph is running here; "
                 "name the workspace, or take store.for_run(…) of a store"
             ) from None
-        return self.resolve_for(config, _current_runtime())
+        return self.workspace_of_run(config, _current_runtime())
 
-    def resolve_for(self, config: Mapping[str, Any], runtime: object = None) -> str:
+    def workspace_of_run(self, config: Mapping[str, Any], runtime: object = None) -> str:
         """The workspace of a run with this config and runtime; ValidationError if they lack a value."""
         if self._function is not None:
             return self._ask_function_for_workspace(config, runtime)
@@ -98,7 +98,7 @@ class WorkspaceScope:
         if not value:
             raise ValidationError(
                 f"the workspace {self._template!r} needs {field!r}, and this run has none; pass it in "
-                f'invoke(…, config={{"configurable": {_show_how_to_pass(field)}}}) or in context='
+                f'invoke(…, config={{"configurable": {_format_example_mapping(field)}}}) or in context='
             )
         if found[1:] and found[0] != found[1]:
             raise ValidationError(
@@ -147,7 +147,7 @@ def _current_runtime() -> object:
         return None
 
 
-def _show_how_to_pass(field: str) -> str:
+def _format_example_mapping(field: str) -> str:
     """A mapping with a value at a dotted path, as it is written in Python."""
     shown = "…"
     for name in reversed(field.split(".")):

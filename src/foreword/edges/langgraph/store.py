@@ -32,10 +32,10 @@ from foreword.edges.langgraph.values import (
     Lease,
     check_filter_names,
     check_stored_value,
-    filters_if_unchanged,
-    item_source,
+    filters_for_unchanged,
     lease_id,
     make_items_for_value,
+    source_of_value_items,
     value_id,
 )
 from foreword.errors import ValidationError
@@ -106,13 +106,13 @@ class ForewordStore(BaseStore):
     @property
     def workspace(self) -> str:
         """The workspace that holds the values; ValidationError if it depends on the run outside of one."""
-        return self._scope.resolve() + ("" if self._shared else _SUFFIX)
+        return self._scope.workspace_of_current_run() + ("" if self._shared else _SUFFIX)
 
     def for_run(self, **values: object) -> ForewordStore:
         """The store of a run with these values, for use outside of a run: `for_run(user_id="mara")`."""
         return ForewordStore(
             self._engine,
-            _escape_braces(self._scope.resolve_for({"configurable": values})),
+            _escape_braces(self._scope.workspace_of_run({"configurable": values})),
             fields=self._fields,
             ttl=self.ttl_config,
             score=self._score,
@@ -175,7 +175,7 @@ class ForewordStore(BaseStore):
 
     def _sweep_workspace(self, workspace: str) -> int:
         expired = self._find_expired(StoredValues(self._engine, workspace))
-        filters = [one for entry in expired for one in filters_if_unchanged(entry)]
+        filters = [one for entry in expired for one in filters_for_unchanged(entry)]
         gone = (
             self._engine.store.batch([Delete(workspace, filters=one) for one in filters]) if filters else []
         )
@@ -206,7 +206,7 @@ class ForewordStore(BaseStore):
             return None
         found = next(iter(entry.values()))
         self._renew_leases(values.workspace, [found], refresh=op.refresh_ttl)
-        return GraphItem(**_graph_item_fields(found))
+        return GraphItem(**_fields_for_graph_item(found))
 
     def _search_values(self, values: StoredValues, op: SearchOp) -> list[SearchItem]:
         check_filter_names(op.filter)
@@ -216,11 +216,11 @@ class ForewordStore(BaseStore):
             scored = list(values.search(op.query, prefix, op.filter, wanted, self._score))
         if len(scored) < wanted:  # values that the question did not find fill the rest
             found = {entry.item.id for entry, _ in scored}
-            others = (entry for entry in values.walk(prefix, wanted) if entry.item.id not in found)
+            others = (entry for entry in values.iterate_values(prefix, wanted) if entry.item.id not in found)
             scored += [(entry, None) for entry in take_matching(others, op.filter, wanted - len(scored))]
         page = scored[op.offset : wanted]
         self._renew_leases(values.workspace, [entry for entry, _ in page], refresh=op.refresh_ttl)
-        return [SearchItem(**_graph_item_fields(entry), score=score) for entry, score in page]
+        return [SearchItem(**_fields_for_graph_item(entry), score=score) for entry, score in page]
 
     def _renew_leases(self, workspace: str, entries: Sequence[StoredValue], *, refresh: bool) -> None:
         """If `refresh` is set, restart the leases of values that were read."""
@@ -239,7 +239,7 @@ class ForewordStore(BaseStore):
             return
         workspace, now = values.workspace, self._engine.clock()
         ids = [value_id(op.namespace, op.key) for op in ops]
-        before = values.get_even_expired(ids)
+        before = values.get_even_if_expired(ids)
         created = {name: value.created_at for name, value in before.items() if not value.is_expired(now)}
         items: list[Item] = []
         for op, name in zip(ops, ids, strict=True):
@@ -247,7 +247,10 @@ class ForewordStore(BaseStore):
         count = self._engine.tokenizer.count
         gone = [Delete(workspace, (*ids, *map(lease_id, ids)))]
         with_fields = [name for name, value in before.items() if value.fields]
-        gone += [Delete(workspace, filters=Filters(source=item_source(name).name)) for name in with_fields]
+        gone += [
+            Delete(workspace, filters=Filters(source=source_of_value_items(name).name))
+            for name in with_fields
+        ]
         put = Put(workspace, tuple(replace(item, tokens=count(item.text)) for item in items))
         self._engine.store.batch([*gone, put] if items else gone)
         if self._shared and items:
@@ -309,7 +312,7 @@ def _check_namespaces(op: Op) -> Op:
 def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
     conditions = op.match_conditions or ()
     names = values.list_namespaces(_longest_literal_prefix(conditions))
-    matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
+    matching = (name for name in names if all(_namespace_matches(name, one) for one in conditions))
     return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
 
 
@@ -320,7 +323,7 @@ def _longest_literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, 
     return max(literal, key=len, default=())
 
 
-def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+def _namespace_matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     """Whether a namespace begins, or ends, with a condition's path; `*` matches any label."""
     path = tuple(condition.path)
     if len(namespace) < len(path) or condition.match_type not in ("prefix", "suffix"):
@@ -330,7 +333,7 @@ def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) ->
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-def _graph_item_fields(entry: StoredValue) -> dict[str, Any]:
+def _fields_for_graph_item(entry: StoredValue) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,

@@ -18,12 +18,12 @@ from foreword.edges.langgraph.values import (
     VALUE,
     Lease,
     StoredValue,
+    filters_for_prefix,
     find_value_id,
     lease_id,
     matches_filter,
     may_have_lease,
-    namespace_from_name,
-    prefix_filters,
+    namespace_from_conversation,
 )
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
@@ -65,16 +65,16 @@ class StoredValues:
         """The values with these ids that have not expired, by id."""
         now = self._engine.clock()
         return {
-            name: value for name, value in self.get_even_expired(ids).items() if not value.is_expired(now)
+            name: value for name, value in self.get_even_if_expired(ids).items() if not value.is_expired(now)
         }
 
-    def get_even_expired(self, ids: Sequence[str]) -> dict[str, StoredValue]:
+    def get_even_if_expired(self, ids: Sequence[str]) -> dict[str, StoredValue]:
         """The values with these ids, expired or not, by id."""
         found = self._store.get(self.workspace, *ids, *map(lease_id, ids)) if ids else ()
         pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
         return {item.id: StoredValue.from_items(item, lease) for item, lease in pairs if item is not None}
 
-    def walk(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[StoredValue]:
+    def iterate_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[StoredValue]:
         """Every value under a prefix that has not expired, read in pages of about this size."""
         for name, items in self._walk_namespaces(prefix, max(1, min(page, PAGE))):
             yield from self._read_unexpired_values(items)
@@ -87,19 +87,19 @@ class StoredValues:
         while True:
             after = names[-1] if names else ""
             page = self._store.run(
-                ListConversations(self.workspace, prefix_filters(prefix, VALUE), after, PAGE)
+                ListConversations(self.workspace, filters_for_prefix(prefix, VALUE), after, PAGE)
             )
             names += page
             if len(page) < PAGE:
                 break
         empty = self._fully_expired_namespaces(prefix)
-        return sorted(namespace_from_name(name) for name in names if name not in empty)
+        return sorted(namespace_from_conversation(name) for name in names if name not in empty)
 
     def find_expired(self) -> list[StoredValue]:
         """The values that have expired."""
         ids = [item.id.removesuffix(lease_id("")) for item in self._expired_leases(())]
         now = self._engine.clock()
-        return [value for value in self.get_even_expired(ids).values() if value.is_expired(now)]
+        return [value for value in self.get_even_if_expired(ids).values() if value.is_expired(now)]
 
     def search(
         self,
@@ -122,7 +122,7 @@ class StoredValues:
             depth = min(depth, most)
             find = self._find_by_relevance if score == "relevance" else self._find_by_cosine
             hits = find(query, prefix, depth)
-            passing = self._best_of_each_value(hits, prefix, conditions, score)
+            passing = self._best_hit_of_each_value(hits, prefix, conditions, score)
             if len(passing) >= min_count or len(hits) < depth or depth == most:
                 return passing
             depth *= DEPTH_FACTOR
@@ -141,7 +141,7 @@ class StoredValues:
         after, count = "", FIRST_NAMESPACES
         while True:
             names = self._store.run(
-                ListConversations(self.workspace, prefix_filters(prefix, VALUE), after, count)
+                ListConversations(self.workspace, filters_for_prefix(prefix, VALUE), after, count)
             )
             filters = [Filters(types=(VALUE,), conversation=name) for name in names]
             pages = (
@@ -170,7 +170,7 @@ class StoredValues:
 
     def _expired_leases(self, prefix: Sequence[str]) -> list[Item]:
         """The expired leases under a prefix; all leases are read, which are few if few values expire."""
-        filters = prefix_filters(prefix, LEASE) if prefix else Filters(kinds=("memory",), types=(LEASE,))
+        filters = filters_for_prefix(prefix, LEASE) if prefix else Filters(kinds=("memory",), types=(LEASE,))
         now = self._engine.clock()
         leases = self._store.scan(self.workspace, filters)
         return [item for item in leases if Lease.from_item(item).expires_at <= now]
@@ -190,7 +190,7 @@ class StoredValues:
         """The items that all spaces together find under a prefix, each with its probability of relevance."""
         options = SearchOptions(limit=depth, memory_types=(VALUE, FIELD))
         draft = self._engine.draft(query, self.workspace, options, "search", 0)
-        asked = replace(draft.query, filters=prefix_filters(prefix, VALUE, FIELD))
+        asked = replace(draft.query, filters=filters_for_prefix(prefix, VALUE, FIELD))
         draft = pipeline.run(replace(draft, query=asked), pipeline.SEARCH)
         return [(result.memory, result.score) for result in draft.results]
 
@@ -201,13 +201,13 @@ class StoredValues:
             return []
         probe = VectorProbe(_SPACE, encoder.digest, tuple(vector))
         found = self._store.search(
-            Search(self.workspace, (probe,), prefix_filters(prefix, VALUE, FIELD), depth)
+            Search(self.workspace, (probe,), filters_for_prefix(prefix, VALUE, FIELD), depth)
         )
         return [
             (found.items[name], cosine) for name, cosine in found.lists.get(_SPACE, ()) if name in found.items
         ]
 
-    def _best_of_each_value(
+    def _best_hit_of_each_value(
         self,
         hits: Sequence[tuple[Item, float]],
         prefix: Sequence[str],

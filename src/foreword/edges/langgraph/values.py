@@ -112,7 +112,7 @@ class StoredValue:
     @property
     def sort_key(self) -> tuple[str, datetime]:
         """A sort key: by namespace, then by the time of its put."""
-        return namespace_name(self.namespace), self.item.created_at
+        return namespace_to_conversation(self.namespace), self.item.created_at
 
 
 def value_id(namespace: tuple[str, ...], key: str) -> str:
@@ -136,31 +136,31 @@ def find_value_id(item: Item) -> str:
     return str(item.metadata.get("of") or item.id)
 
 
-def item_source(identity: str) -> Source:
+def source_of_value_items(identity: str) -> Source:
     """The source of an item: an agent, with a name that only the items of one value have."""
     return Source(f"langgraph:{identity}", "agent")
 
 
-def filters_if_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
+def filters_for_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
     """Two filters, which only this value and only its lease pass, if it was not put again since."""
-    names = (item_source(entry.item.id).name, item_source(lease_id(entry.item.id)).name)
+    names = (source_of_value_items(entry.item.id).name, source_of_value_items(lease_id(entry.item.id)).name)
     value, lease = (Filters(source=name, until=entry.item.created_at) for name in names)
     return value, lease
 
 
-def namespace_name(namespace: Sequence[str]) -> str:
+def namespace_to_conversation(namespace: Sequence[str]) -> str:
     """A namespace as the name of a conversation; the names of namespaces below it begin with this name."""
     return json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
 
 
-def namespace_from_name(name: str) -> tuple[str, ...]:
-    """The namespace for a conversation's name, the inverse of `namespace_name`."""
+def namespace_from_conversation(name: str) -> tuple[str, ...]:
+    """The namespace for a conversation's name, the inverse of `namespace_to_conversation`."""
     return tuple(json.loads(f"{name}]"))
 
 
-def prefix_filters(prefix: Sequence[str], *types: str) -> Filters:
+def filters_for_prefix(prefix: Sequence[str], *types: str) -> Filters:
     """Filters that exactly the items of these types under a prefix pass."""
-    return Filters(types=types, conversation_prefix=namespace_name(prefix))
+    return Filters(types=types, conversation_prefix=namespace_to_conversation(prefix))
 
 
 def check_stored_value(value: object) -> dict[str, Any]:
@@ -223,11 +223,12 @@ def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | Non
     A name with dots is a path (`author.name`, `tags.0`), unless a field has exactly that name.
     """
     return all(
-        _matches_condition(_find_field(value, name), wanted) for name, wanted in (conditions or {}).items()
+        _matches_condition(_get_field_at_path(value, name), wanted)
+        for name, wanted in (conditions or {}).items()
     )
 
 
-def _find_field(value: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
+def _get_field_at_path(value: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
     """The field of a value with this name or at this path; None if there is none."""
     if name in value or "." not in name:
         return value.get(name)
@@ -258,9 +259,9 @@ def _make_item(
             workspace="",
             id=identity,
             type=label,
-            conversation=namespace_name(namespace),
+            conversation=namespace_to_conversation(namespace),
             created_at=now,
-            source=item_source(source or identity),
+            source=source_of_value_items(source or identity),
             metadata=metadata,
         )
     )

@@ -107,7 +107,7 @@ class MemoryTools(EngineTools):
         """Read one memory whole: its text, a page at a time, and what it is related to."""
         where = self.choose_workspace(workspace)
         item = get_item(self.engine(), where, id)
-        return wire.describe_page(item, offset, self.engine().store.expand(where, [id], 1)[id])
+        return wire.describe_memory_page(item, offset, self.engine().store.expand(where, [id], 1)[id])
 
     def context_build(
         self,
@@ -196,7 +196,7 @@ class MemoryTools(EngineTools):
         """  # noqa: D205  (the first sentence is what agents are shown, and it is as long as it has to be)
         where, engine = self.choose_workspace(workspace), self.engine()
         older = get_item(engine, where, supersedes) if supersedes else None
-        statement, note = clean_statement(text)
+        statement, note = clean_statement_and_tell_cuts(text)
         fields: dict[str, Any] = {
             "type": redact(type),
             "about": about,
@@ -285,7 +285,7 @@ def describe_refused_correction(engine: "ContextEngine", workspace: str, older: 
     return "kept beside it, replacing nothing: only the user can replace the user's own word"
 
 
-def clean_statement(text: str) -> tuple[str, str]:
+def clean_statement_and_tell_cuts(text: str) -> tuple[str, str]:
     """The text without secrets and without contexts that Foreword injected, and a note of what was cut."""
     own = remove_frames(text)
     if not own.strip() and text.strip():

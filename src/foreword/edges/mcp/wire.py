@@ -304,24 +304,24 @@ def describe_matches(workspace: str, results: list[SearchResult], note: str = ""
 
 def describe_open_end(end: OpenEnd) -> LedgerLine:
     """A line of the ledger for something that is open."""
-    return _describe_line(end.item, end.text, "task")
+    return _describe_ledger_line(end.item, end.text, "task")
 
 
 def describe_decision(decision: decisions.Decision) -> LedgerLine:
     """A line of the ledger for a decision."""
-    return _describe_line(
+    return _describe_ledger_line(
         decision.item, decision.text, decision.kind, before=decision.before, beside=decision.beside
     )
 
 
 def describe_fact(fact: Fact) -> LedgerLine:
     """A line of the ledger for a fact."""
-    return _describe_line(
+    return _describe_ledger_line(
         fact.item, fact.text, "fact", fact.attribute, fact.value, before=fact.before, beside=fact.beside
     )
 
 
-def _describe_line(
+def _describe_ledger_line(
     item: Item,
     text: str,
     line: str,
@@ -336,18 +336,18 @@ def _describe_line(
         line=line,
         attribute=escape_entry(attribute),
         value=escape_entry(value),
-        before=[_describe_replaced(one) for one in before[:_MAX_RELATED]],
-        beside=[_describe_replaced(one) for one in beside[:_MAX_RELATED]],
+        before=[_describe_replaced_item(one) for one in before[:_MAX_RELATED]],
+        beside=[_describe_replaced_item(one) for one in beside[:_MAX_RELATED]],
         **memory.model_dump(),
     )
 
 
-def _describe_replaced(item: Item) -> Replaced:
+def _describe_replaced_item(item: Item) -> Replaced:
     source = escape_entry(item.source.name)
-    return Replaced(id=item.id, text=shorten(item.text), created_at=item.created_at, source=source)
+    return Replaced(id=item.id, text=shorten_escaped(item.text), created_at=item.created_at, source=source)
 
 
-def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -> Whole:
+def describe_memory_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -> Whole:
     """One page of a memory, with its metadata and related memories."""
     text = escape_lines(item.text)
     after = offset + PAGE_CHARACTERS
@@ -361,7 +361,9 @@ def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -
         metadata=_escape_item_metadata(item),
         related=[
             Related(
-                id=one.memory.id, relation=escape_entry(one.relationship.type), text=shorten(one.memory.text)
+                id=one.memory.id,
+                relation=escape_entry(one.relationship.type),
+                text=shorten_escaped(one.memory.text),
             )
             for one in related[:_MAX_RELATED]
         ],
@@ -378,7 +380,7 @@ def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
             detail=escape_entry(entry.detail),
             score=round(entry.score, 4),
             tokens=entry.tokens,
-            text=shorten(texts.get(entry.item_id, "(forgotten)")),
+            text=shorten_escaped(texts.get(entry.item_id, "(forgotten)")),
         )
         for entry in receipt.entries
     ]
@@ -404,7 +406,7 @@ def describe_notes(receipt: Receipt) -> list[str]:
     return [escape_entry(f"{note.part}: {note.message}") for note in receipt.notes]
 
 
-def shorten(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
+def shorten_escaped(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
     """The beginning of a text, escaped, on one line."""
     line = escape_entry(text)
     return line if len(line) <= characters else line[: characters - 1] + "…"
@@ -436,7 +438,7 @@ def describe_attempt(experience: Experience) -> Attempt:
         session=experience.session,
         created_at=experience.created_at,
         lacks=list(experience.lacks),
-        **{name: shorten(text, _ATTEMPT_CHARACTERS) for name, text in texts.items()},
+        **{name: shorten_escaped(text, _ATTEMPT_CHARACTERS) for name, text in texts.items()},
     )
 
 

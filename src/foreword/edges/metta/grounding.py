@@ -60,7 +60,7 @@ def register(
         "&preferences": lambda: system.user_preferences or UserPreferences(),
         "&personality": lambda: system.agent_personality,
     }.items():
-        metta.register_token(name, lambda _, get_value=value: _to_grounded_atom(get_value()))
+        metta.register_token(name, lambda _, get_value=value: _value_to_grounded_atom(get_value()))
     metta.run(_LEVELS)
 
 
@@ -70,19 +70,19 @@ def register(
 def _execute_predicate(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
     """Call a predicate with the values of these atoms; returns its answer, or an `Error` atom."""
     try:
-        answer = work(*map(_to_python, atoms))
+        answer = work(*map(_atom_to_python, atoms))
     except ForewordError as error:
         problem = str(error)
     except (AttributeError, TypeError, ValueError) as error:
         problem = f"{name} is {declared}; give it such values ({error})"
     else:
-        return [_to_grounded_atom(answer) if name in _ONE_VALUE else _to_atom(answer)]
+        return [_value_to_grounded_atom(answer) if name in _ONE_VALUE else _value_to_atom(answer)]
     hyperon = import_hyperon()
     call = hyperon.E(hyperon.S(name), *atoms)
     return [hyperon.E(hyperon.S("Error"), call, hyperon.ValueAtom(problem))]
 
 
-def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
+def _atom_to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
     """The Python value of an atom: an expression is a list, `(Just x)` is x, `Nothing` is None."""
     from hyperon.atoms import ExpressionAtom, GroundedAtom, NoReduceError
 
@@ -91,24 +91,24 @@ def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands 
     if isinstance(atom, ExpressionAtom):
         children = atom.get_children()
         if len(children) == 2 and str(children[0]) == "Just":
-            return _to_python(children[1])
-        return [_to_python(child) for child in children]
+            return _atom_to_python(children[1])
+        return [_atom_to_python(child) for child in children]
     if str(atom) == "Nothing":
         return None
     raise NoReduceError  # a variable or a name without a value: MeTTa leaves the call unevaluated
 
 
-def _to_atom(value: object) -> Atom:
+def _value_to_atom(value: object) -> Atom:
     """The atom of a Python value: a sequence is an expression, a level is a symbol."""
     hyperon = import_hyperon()
     if isinstance(value, list | tuple):
-        return hyperon.E(*map(_to_atom, value))
+        return hyperon.E(*map(_value_to_atom, value))
     if isinstance(value, CompressionLevel):
         return hyperon.S(value.name.capitalize())
-    return _to_grounded_atom(value)
+    return _value_to_grounded_atom(value)
 
 
-def _to_grounded_atom(value: object) -> Atom:
+def _value_to_grounded_atom(value: object) -> Atom:
     """An atom that holds the Python value itself, with the name of its type."""
     return import_hyperon().ValueAtom(value, _metta_type_name(value))
 
@@ -127,7 +127,7 @@ def format_atom(atom: Atom) -> str:
     from hyperon.atoms import AtomType, GroundedAtom
 
     is_text = isinstance(atom, GroundedAtom) and atom.get_grounded_type() == AtomType.STRING
-    return str(_to_python(atom) if is_text else atom)
+    return str(_atom_to_python(atom) if is_text else atom)
 
 
 def import_hyperon() -> Any:  # noqa: ANN401  (the module has no types)

@@ -10,7 +10,7 @@ from foreword.edges.proxy.application import ProxyApplication, ProxyOptions
 from foreword.edges.proxy.asker import Asker
 from foreword.edges.proxy.memory import ProxyMemory
 from foreword.edges.proxy.upstream import Upstream
-from foreword.edges.service.loopback import listen, make_server
+from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def main(url: str) -> int:
     from foreword.engine.context_engine import ContextEngine
     from foreword.workspace import workspace_of
 
-    with listen() as listening, ContextEngine() as engine:
+    with listen_on_loopback() as listening, ContextEngine() as engine:
         port = listening.getsockname()[1]
         options = ProxyOptions(Asker(workspace_of(Path.cwd())))
         sys.stderr.write(f"http://127.0.0.1:{port}/v1\n")
-        make_server(build_proxy(engine, Upstream(url), options, port)).run(sockets=[listening])
+        make_uvicorn_server(build_proxy(engine, Upstream(url), options, port)).run(sockets=[listening])
     return 0
 
 

@@ -105,7 +105,7 @@ class StreamedAnswer:
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
-                self._read_event(line[5:].strip())
+                self._read_server_sent_event(line[5:].strip())
         return self._has_ended
 
     def turns(self) -> Sequence[Turn]:
@@ -118,7 +118,7 @@ class StreamedAnswer:
         message = {"role": "assistant", "content": "".join(self._text), "tool_calls": calls}
         return openai_turns([message])
 
-    def _read_event(self, data: bytes) -> None:
+    def _read_server_sent_event(self, data: bytes) -> None:
         if data == b"[DONE]":
             self._has_ended = self._has_ended or bool(self._text or self._calls)
             return
@@ -127,9 +127,9 @@ class StreamedAnswer:
         except (ValueError, RecursionError):
             return
         if isinstance(event, Mapping):
-            self._process_event(event)
+            self._add_event(event)
 
-    def _process_event(self, event: Mapping[str, Any]) -> None:
+    def _add_event(self, event: Mapping[str, Any]) -> None:
         if self._api is CHAT:
             self._add_chat_chunk(event)
         elif self._api is ANTHROPIC:
@@ -148,7 +148,9 @@ class StreamedAnswer:
                 for call in _mappings_in_list(delta.get("tool_calls")):
                     function = call.get("function")
                     given = function if isinstance(function, Mapping) else {}
-                    self._add_to_call(call.get("index", 0), call.get("id"), given, given.get("arguments"))
+                    self._extend_tool_call(
+                        call.get("index", 0), call.get("id"), given, given.get("arguments")
+                    )
             if choice.get("finish_reason"):
                 self._has_ended = True
 
@@ -158,14 +160,14 @@ class StreamedAnswer:
             self._has_ended = True
         block = event.get("content_block")
         if kind == "content_block_start" and isinstance(block, Mapping) and block.get("type") == "tool_use":
-            self._add_to_call(place, block.get("id"), block, "")
+            self._extend_tool_call(place, block.get("id"), block, "")
         delta = event.get("delta")
         if kind == "content_block_delta" and isinstance(delta, Mapping):
             self._text.append(str(delta.get("text") or ""))
             if place in self._calls:
-                self._add_to_call(place, None, {}, delta.get("partial_json"))
+                self._extend_tool_call(place, None, {}, delta.get("partial_json"))
 
-    def _add_to_call(
+    def _extend_tool_call(
         self, place: object, call_id: object, function: Mapping[str, Any], arguments: object
     ) -> None:
         call = self._calls.setdefault(place, {"id": "", "name": "", "arguments": ""})

@@ -34,7 +34,7 @@ class Api:
     text_type: str
     read_turns: Callable[[Any], list[Turn]]
 
-    def turns(self, body: Body) -> list[Turn]:
+    def read_request_turns(self, body: Body) -> list[Turn]:
         """The turns of a request, without the application's own instructions."""
         messages = body.get(self.field)
         if not isinstance(messages, list) and (self is not RESPONSES or not isinstance(messages, str)):

@@ -19,7 +19,7 @@ import httpx2
 
 from foreword.edges.proxy.answers import make_answer_reader
 from foreword.edges.proxy.apis import find_api
-from foreword.edges.proxy.asker import derive_session, read_asker
+from foreword.edges.proxy.asker import read_asker, with_derived_session
 from foreword.edges.proxy.memory import FoundContext
 from foreword.edges.proxy.upstream import make_answer_headers, select_request_headers
 from foreword.edges.proxy.window import room_for_context
@@ -119,7 +119,7 @@ class ProxyApplication:
     # Requests that may get a context
 
     async def _answer_with_context(self, client: _Client, api: Api, body: bytes) -> None:
-        exchange, note = await self._read_exchange(client, api, body)
+        exchange, note = await self._read_exchange_or_note(client, api, body)
         found = await self._find_context(exchange) if exchange else FoundContext(note=note)
         sent = _add_context_to_body(exchange, found.text) if exchange and found.text else None
         answered = await self._ask_with_retry(client, sent or body, body)
@@ -134,10 +134,12 @@ class ProxyApplication:
         finally:
             await response.aclose()
 
-    async def _read_exchange(self, client: _Client, api: Api, body: bytes) -> tuple[_Exchange | None, str]:
+    async def _read_exchange_or_note(
+        self, client: _Client, api: Api, body: bytes
+    ) -> tuple[_Exchange | None, str]:
         """The request as an exchange, or None and a note why it cannot be read."""
         try:
-            headers, defaults = client.named_headers(), self._options.defaults
+            headers, defaults = client.headers_by_name(), self._options.defaults
             return await self._run_in_thread(_read_exchange, headers, api, body, defaults), ""
         except Exception as error:  # noqa: BLE001  (the request goes on as it came)
             return None, _log_failure("a request was passed on as it came", error)
@@ -163,7 +165,7 @@ class ProxyApplication:
             self._tokenizer,
             self._options.window,
         )
-        return self._memory.find(exchange.asker, exchange.turns, room)
+        return self._memory.find_context(exchange.asker, exchange.turns, room)
 
     async def _ask_with_retry(
         self, client: _Client, body_with_context: bytes, body: bytes
@@ -182,15 +184,19 @@ class ProxyApplication:
         self, client: _Client, headers: Headers, body: bytes | AsyncIterator[bytes]
     ) -> httpx2.Response | None:
         """The answer of the API; None if there is none, after the application got an error."""
-        address = self._upstream.address(client.path, client.query)
+        address = self._upstream.build_url(client.path, client.query)
         try:
             return await self._upstream.send(client.method, address, headers, body)
         except httpx2.TimeoutException as error:
             _log.warning("the upstream is silent", problem=type(error).__name__)
-            await client.refuse(504, "upstream_timeout", f"{self._upstream.url} gave no answer in time")
+            await client.respond_with_error(
+                504, "upstream_timeout", f"{self._upstream.url} gave no answer in time"
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             _log.warning("the upstream cannot be reached", problem=type(error).__name__)
-            await client.refuse(502, "upstream_unreachable", f"{self._upstream.url} cannot be reached")
+            await client.respond_with_error(
+                502, "upstream_unreachable", f"{self._upstream.url} cannot be reached"
+            )
         return None
 
     async def _relay_and_remember(
@@ -224,15 +230,15 @@ class ProxyApplication:
             _log.warning("the upstream broke off an answer", problem=type(error).__name__)
             return  # without an end, so that the application sees that the answer broke off
         read_piece(b"")
-        await client.end()
+        await client.end_response()
 
     # Remembering
 
     def _remember_soon(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
         """Store the request's new turns and its answer in the background."""
-        if not exchange.asker.is_known or not answer:
+        if not exchange.asker.has_session or not answer:
             return
-        asker = derive_session(exchange.asker, [*exchange.turns, *answer])
+        asker = with_derived_session(exchange.asker, [*exchange.turns, *answer])
         task = asyncio.create_task(self._remember(asker, exchange.turns, answer))
         self._remember_tasks[task] = asker
         task.add_done_callback(self._remember_tasks.pop)
@@ -280,7 +286,7 @@ def _read_exchange(headers: dict[str, list[str]], api: Api, body: bytes, default
     read = json.loads(body)
     if not isinstance(read, dict):
         raise TypeError("the body is no JSON object")
-    turns = api.turns(read)
+    turns = api.read_request_turns(read)
     return _Exchange(api, read, turns, read_asker(headers, api, read, turns, defaults))
 
 
@@ -314,7 +320,7 @@ class _Client:
         self._read_pieces: list[bytes] = []
         self._body_read = asyncio.Event()
 
-    def named_headers(self) -> dict[str, list[str]]:
+    def headers_by_name(self) -> dict[str, list[str]]:
         """The headers by name, in lower case, each with all its values."""
         named: dict[str, list[str]] = {}
         for name, value in self.headers:
@@ -374,11 +380,11 @@ class _Client:
         """Send a piece of the body."""
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
-    async def end(self) -> None:
+    async def end_response(self) -> None:
         """Send the end of the body."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def refuse(self, status: int, kind: str, message: str) -> None:
+    async def respond_with_error(self, status: int, kind: str, message: str) -> None:
         """Answer with an error of our own, in the form that the APIs use."""
         body = json.dumps({"error": {"type": kind, "message": message}}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

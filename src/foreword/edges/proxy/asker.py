@@ -43,7 +43,7 @@ class Asker:
     is_session_derived: bool = False
 
     @property
-    def is_known(self) -> bool:
+    def has_session(self) -> bool:
         """Whether the conversation is known, so that its turns may be stored and recalled."""
         return bool(self.session)
 
@@ -69,10 +69,10 @@ def read_asker(
     chosen = check_workspace(workspace) if workspace else defaults.workspace
     if session:
         return Asker(chosen, session, user)
-    return derive_session(Asker(chosen, "", user, is_session_derived=bool(user)), turns)
+    return with_derived_session(Asker(chosen, "", user, is_session_derived=bool(user)), turns)
 
 
-def derive_session(asker: Asker, turns: Sequence[Turn]) -> Asker:
+def with_derived_session(asker: Asker, turns: Sequence[Turn]) -> Asker:
     """The asker with the conversation that begins as these turns do, if the request does not name it.
 
     It goes by the user, their first message and the answer to that. Before it is answered, a conversation has

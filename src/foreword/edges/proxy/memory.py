@@ -65,7 +65,7 @@ class ProxyMemory:
         """Load the models, so that the first request need not wait for them."""
         warm_up_engine(self._engine)
 
-    def find(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
+    def find_context(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
         """The context for the user's last message, in at most `room` tokens; errors are raised."""
         if reason := reason_to_keep_nothing(self._engine.settings.home, asker.workspace):
             raise StorePaused(reason)
@@ -74,8 +74,10 @@ class ProxyMemory:
             return FoundContext(note="there is no message of a user")
         if room < _MIN_ROOM:
             return FoundContext(note="the request leaves no room for context in the model's window")
-        said = clean_turns(turns)
-        question = replace(turns[place], raw_text=clean_text(turns[place].text), user=asker.user, parts=())
+        said = clean_turns_for_storing(turns)
+        question = replace(
+            turns[place], raw_text=clean_for_storing(turns[place].text), user=asker.user, parts=()
+        )
         key = _question_key(asker, turns[: place + 1])
         if place < len(turns) - 1 and (found := self._get_cached(key)) and found.text:
             return found
@@ -86,16 +88,16 @@ class ProxyMemory:
 
     def remember(self, asker: Asker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
         """Store the new turns of a request, and its answer; nothing if the request names nobody."""
-        if not asker.is_known or not self._capture:
+        if not asker.has_session or not self._capture:
             return
         session = self._open_session(asker)
-        said = find_new_turns(session.state.turns, clean_turns(turns))
+        said = find_new_turns(session.state.turns, clean_turns_for_storing(turns))
         last = max((at for at, turn in enumerate(said) if turn.role == "user"), default=-1)
         said = [
             replace(turn, user=asker.user) if at == last and turn.name else turn
             for at, turn in enumerate(said)
         ]
-        if both := [*said, *clean_turns(answer)]:
+        if both := [*said, *clean_turns_for_storing(answer)]:
             session.add_all(both)
 
     def _open_session(self, asker: Asker) -> Session:
@@ -132,15 +134,19 @@ def _question_key(asker: Asker, turns: Sequence[Turn]) -> QuestionKey:
     return asker.workspace, session, asker.user, hash(tuple(map(turn_key, turns)))
 
 
-def clean_turns(turns: Sequence[Turn]) -> list[Turn]:
+def clean_turns_for_storing(turns: Sequence[Turn]) -> list[Turn]:
     """The turns as they are stored: without secrets, without our contexts, with marks for images."""
-    cleaned = (replace(turn, raw_text=clean_text(turn.text), parts=()) for turn in turns)
+    cleaned = (replace(turn, raw_text=clean_for_storing(turn.text), parts=()) for turn in turns)
     return [turn for turn in cleaned if turn.text.strip() or turn.tool_calls]
 
 
-def clean_text(text: str) -> str:
+def clean_for_storing(text: str) -> str:
     """A text as it is stored; always the same for the same text, so that a turn is recognised again."""
-    clean = (_clean_text_cached if len(text) <= _MAX_CACHED_CHARACTERS else _clean_text)(text)
+    clean = (
+        _remove_frames_and_secrets_cached
+        if len(text) <= _MAX_CACHED_CHARACTERS
+        else _remove_frames_and_secrets
+    )(text)
     if len(clean) <= _MAX_TURN_CHARACTERS:
         return clean
     half = _MAX_TURN_CHARACTERS // 2
@@ -148,8 +154,8 @@ def clean_text(text: str) -> str:
     return f"{clean[:half]} [… {left_out:,} characters left out …] {clean[-half:]}"
 
 
-def _clean_text(text: str) -> str:
+def _remove_frames_and_secrets(text: str) -> str:
     return redact(remove_frames(text))
 
 
-_clean_text_cached = functools.lru_cache(4096)(_clean_text)
+_remove_frames_and_secrets_cached = functools.lru_cache(4096)(_remove_frames_and_secrets)

@@ -41,7 +41,7 @@ class Upstream:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
 
-    def address(self, path: str, query: str) -> str:
+    def build_url(self, path: str, query: str) -> str:
         """The URL for a request to this path; the base URL's own path, if any, replaces `/v1`."""
         if self._has_path and (path == _PREFIX or path.startswith(_PREFIX + "/")):
             path = path.removeprefix(_PREFIX)

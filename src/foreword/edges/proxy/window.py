@@ -48,7 +48,7 @@ def room_for_context(
     answer = api.max_answer_tokens(body) or min(_DEFAULT_ANSWER_TOKENS, size // 4)
     images = sum(count_image_tokens(turn.parts) for turn in turns)
     left = size - answer - images - _TOKENS_A_MESSAGE * len(turns)
-    words = "\n".join(_list_texts(body))
+    words = "\n".join(_list_texts_for_model(body))
     if left - len(words) // _CHARACTERS_A_TOKEN >= max_tokens:
         return max_tokens
     return max(0, min(max_tokens, left - tokenizer.count(words)))
@@ -60,12 +60,16 @@ def find_model_window(model: str) -> int:
     return next((size for start, size in WINDOWS if name.startswith(start)), DEFAULT_WINDOW)
 
 
-def _list_texts(value: Any, name: str = "") -> list[str]:  # noqa: ANN401  (JSON is whatever it is)
+def _list_texts_for_model(value: Any, name: str = "") -> list[str]:  # noqa: ANN401  (JSON is whatever it is)
     """All texts of a request that the model reads, without images."""
     if isinstance(value, str):
         return [] if name in ("url", "data", "image_url") else [value]
     if isinstance(value, dict):
         schema = [json.dumps(value["tools"], default=str)] if "tools" in value else []
-        rest = (_list_texts(inner, str(key)) for key, inner in value.items() if key != "tools")
+        rest = (_list_texts_for_model(inner, str(key)) for key, inner in value.items() if key != "tools")
         return [*schema, *(text for texts in rest for text in texts)]
-    return [text for inner in value for text in _list_texts(inner, name)] if isinstance(value, list) else []
+    return (
+        [text for inner in value for text in _list_texts_for_model(inner, name)]
+        if isinstance(value, list)
+        else []
+    )

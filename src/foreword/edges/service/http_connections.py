@@ -18,7 +18,7 @@ MAX_CONNECTIONS = 200
 _MAX_IDLE = 150
 
 
-class CrowdedProtocol(H11Protocol):
+class IdleLimitingProtocol(H11Protocol):
     """A connection that closes the oldest idle one when it comes and too many are idle."""
 
     came_at = 0.0
@@ -26,7 +26,7 @@ class CrowdedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept this connection, and close the oldest idle one if too many are idle."""
         self.came_at = time.monotonic()
-        others = [cast("CrowdedProtocol", other) for other in self.connections]
+        others = [cast("IdleLimitingProtocol", other) for other in self.connections]
         idle = [other for other in others if other.is_idle]
         if len(idle) >= _MAX_IDLE:
             oldest = min(idle, key=lambda other: other.came_at)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from foreword.edges.hook_client import SESSION_STARTS, SPOOL_SECONDS, STORED_EVENTS
 from foreword.edges.service.measures import find_event_name
 from foreword.edges.service.responder import Reply
-from foreword.edges.service.spool import parse_time
+from foreword.edges.service.spool import parse_event_time
 from foreword.edges.shared.hook_fallback import says_context_was_emptied
 from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
 from foreword.log import get_logger
@@ -133,7 +133,7 @@ class Intake:
         self._running_tasks[task] = request.length
         task.add_done_callback(self._running_tasks.pop)
         if job.must_be_stored and not await _finishes_by(job.settled_event.wait(), job.spool_deadline):
-            await self._spool(job)
+            await self._put_into_spool(job)
             if job.spool_file:
                 if not task.done():
                     self.spooled_in_work.add(job.spool_file)
@@ -177,13 +177,13 @@ class Intake:
         try:
             clean = await loop.run_in_executor(self._answer_threads, self._clean_and_answer, job)
             await loop.run_in_executor(
-                self._store_threads, self._responder.capture, clean, parse_time(job.request.at)
+                self._store_threads, self._responder.capture, clean, parse_event_time(job.request.at)
             )
         except Exception as error:  # noqa: BLE001  (whatever it was, the event must not be lost)
             self._measures.count_trouble("failed")
             _log.warning("an event could not be stored", error=f"{type(error).__name__}: {error}")
             if job.must_be_stored and not job.spool_file:
-                await self._spool(job)
+                await self._put_into_spool(job)
         else:
             self._measures.count_request(job.event, (time.monotonic() - job.began) * 1000)
             if job.spool_file:
@@ -202,34 +202,34 @@ class Intake:
         payload = job.payload
         if job.must_be_stored:
             with contextlib.suppress(ValueError, RecursionError):  # not JSON: nothing in it can be used
-                payload = self._responder.clean(payload)
+                payload = self._responder.redact_payload(payload)
         left = job.request.expires - time.monotonic()
         if left > 0:
-            self._answer(job, payload, left)
+            self._answer_job(job, payload, left)
         return payload
 
-    def _answer(self, job: EventJob, payload: bytes, seconds: float) -> None:
+    def _answer_job(self, job: EventJob, payload: bytes, seconds: float) -> None:
         """Set the job's reply; an empty one if answering fails."""
         reply = Reply()
         try:
-            reply = self._responder.answer(payload, parse_time(job.request.at), seconds * 1000)
+            reply = self._responder.answer(payload, parse_event_time(job.request.at), seconds * 1000)
         except Exception as error:  # noqa: BLE001  (a bug in an answer must not cost the event)
             self._measures.count_trouble("failed")
             _log.warning("an event could not be answered", error=f"{type(error).__name__}: {error}")
         job.reply_future.get_loop().call_soon_threadsafe(_set_reply_unless_done, job.reply_future, reply)
 
-    def _write_clean_event(self, job: EventJob) -> tuple[str, str]:
+    def _write_event_to_spool(self, job: EventJob) -> tuple[str, str]:
         """Write an event to the spool, without its secrets; returns the file, and a notice or ""."""
-        return write_to_spool(self._home, job.request.at, self._responder.clean(job.payload))
+        return write_to_spool(self._home, job.request.at, self._responder.redact_payload(job.payload))
 
-    async def _spool(self, job: EventJob) -> None:
+    async def _put_into_spool(self, job: EventJob) -> None:
         """Put an event into the spool, once; if that fails, log it and add a notice for the user."""
         loop = asyncio.get_running_loop()
         try:
             async with job.spool_lock:  # an event can become late and fail at the same moment
                 if not job.spool_file:
                     job.spool_file, job.notice = await loop.run_in_executor(
-                        self._spool_threads, self._write_clean_event, job
+                        self._spool_threads, self._write_event_to_spool, job
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             job.notice = describe_lost_event(self._home, error)

@@ -39,7 +39,7 @@ SERVER_SETTINGS: dict[str, Any] = {
 """What every server of ours tells uvicorn: no access log, no WebSockets, no trust in proxies."""
 
 
-class Loopback:
+class LoopbackServer:
     """HTTP on 127.0.0.1 while the service runs."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Loopback:
             return
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         self.port = listening.getsockname()[1]
-        self._run.announce(self.port)
+        self._run.write_http_address(self.port)
         stopped = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
@@ -87,7 +87,7 @@ class Loopback:
 
     def _build_server_and_socket(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
         """The server of the ASGI application, and the socket that it is to listen on."""
-        listening = listen(self._wanted_port, self._run.last_port())
+        listening = listen_on_loopback(self._wanted_port, self._run.read_last_port())
         port = listening.getsockname()[1]
         try:
             application = self._build_application(
@@ -97,7 +97,7 @@ class Loopback:
                 status=self._status,
                 metrics=lambda: prometheus_text(self._status()),
             )
-            server = make_server(self._wrap_to_count_requests(application))
+            server = make_uvicorn_server(self._wrap_to_count_requests(application))
         except BaseException:
             listening.close()
             raise
@@ -123,24 +123,24 @@ class Loopback:
         return track_requests
 
 
-def listen(port: int = 0, last: int = 0) -> socket.socket:
-    """A listening socket on 127.0.0.1 only; port 0 is the last one if that is free, else any."""
+def listen_on_loopback(port: int = 0, last_port: int = 0) -> socket.socket:
+    """A listening socket on 127.0.0.1 only; port 0 means the last port if that is free, else any."""
     if not port:
         with contextlib.suppress(OSError, OverflowError):
-            return socket.create_server(("127.0.0.1", last))
+            return socket.create_server(("127.0.0.1", last_port))
     return socket.create_server(("127.0.0.1", port))
 
 
-def make_server(application: Callable[..., Any]) -> uvicorn.Server:
+def make_uvicorn_server(application: Callable[..., Any]) -> uvicorn.Server:
     """A uvicorn server with limited connections, without an access log, WebSockets or trust in proxies."""
     import uvicorn
 
-    from foreword.edges.service.http_connections import MAX_CONNECTIONS, CrowdedProtocol
+    from foreword.edges.service.http_connections import MAX_CONNECTIONS, IdleLimitingProtocol
 
     return uvicorn.Server(
         uvicorn.Config(
             application,
-            http=CrowdedProtocol,
+            http=IdleLimitingProtocol,
             **SERVER_SETTINGS,
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=5,

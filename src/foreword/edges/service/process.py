@@ -27,10 +27,10 @@ import foreword
 from foreword import config
 from foreword.edges.service import measures, spool
 from foreword.edges.service.intake import Intake
-from foreword.edges.service.loopback import Loopback
+from foreword.edges.service.loopback import LoopbackServer
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
-from foreword.edges.shared.spool_files import make_reserve
+from foreword.edges.shared.spool_files import fill_spool_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
 from foreword.edges.shared.vector_requests import take_vector_requests
 from foreword.edges.shared.warm_up import warm_up_engine
@@ -96,7 +96,7 @@ def run_service(
     os.umask(0o077)
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        set_up_log(run.log, settings.log_level)
+        set_up_log_file(run.log, settings.log_level)
         os.chdir(run.folder)  # so that no folder of the agent that started us stays in use
         return asyncio.run(Service(options, settings, run, build_responder, build_application).serve())
     except ForewordError as error:
@@ -104,13 +104,13 @@ def run_service(
         raise
     finally:
         run.remove_socket_and_address()
-        run.release()
+        run.release_lock()
 
 
 def _acquire_or_await_lock(run: RunFolder) -> bool:
     """Take the lock, waiting for a process that is about to release it; False if another service keeps it."""
     until = time.monotonic() + _LOCK_SECONDS
-    while not run.acquire():
+    while not run.acquire_lock():
         if run.socket.exists() or time.monotonic() > until:
             return False
         time.sleep(0.05)
@@ -139,7 +139,7 @@ class Service:
         self._package = _package_stamp()
         self._warned_of_full_disk = False
         self._loopback = (
-            Loopback(options.port, run, build_application, self.status) if build_application else None
+            LoopbackServer(options.port, run, build_application, self.status) if build_application else None
         )
         answers = {"status": lambda: json.dumps(self.status()).encode()}
         self._socket = SocketServer(self._measures, answers, self._warm)
@@ -170,10 +170,10 @@ class Service:
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             intake = Intake(self._settings.home, self._measures, responder)
-            engine.settle_waiting = partial(
-                spool.settle_spool, self._spool, responder.capture, intake.spooled_in_work
+            engine.store_waiting_events = partial(
+                spool.drain_spool_before_forgetting, self._spool, responder.capture, intake.spooled_in_work
             )
-            await self._socket.start(self._run.listen(), intake)
+            await self._socket.start(self._run.listen_on_socket(), intake)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: the log has advice)
             _log.error("the service cannot run: %s", error)
             record_start_failure(str(self._settings.home), str(error))
@@ -249,8 +249,8 @@ class Service:
     def _drain_spool(self, responder: Responder, intake: Intake) -> None:
         """Store the events that wait in the spool, and refill its reserve; a disk that fails is logged."""
         try:
-            spool.drain(self._spool, responder.capture, intake.spooled_in_work)
-            if not make_reserve(str(self._settings.home)) and not self._warned_of_full_disk:
+            spool.drain_spool(self._spool, responder.capture, intake.spooled_in_work)
+            if not fill_spool_reserve(str(self._settings.home)) and not self._warned_of_full_disk:
                 self._warned_of_full_disk = True
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")
         except OSError as error:
@@ -311,7 +311,7 @@ class RedactingFilter(logging.Filter):
         return True
 
 
-def set_up_log(path: Path, level: str) -> None:
+def set_up_log_file(path: Path, level: str) -> None:
     """Log Foreword's messages from `info` on, and warnings of its libraries, to a private, rotated file.
 
     ForewordError if that file cannot be written.

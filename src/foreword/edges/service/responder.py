@@ -22,7 +22,7 @@ from foreword.edges.service.run_folder import find_receipt_address
 from foreword.edges.service.team_companion import TeamCompanion
 from foreword.edges.service.team_link import make_team_link
 from foreword.edges.shared.spool_files import write_to_spool
-from foreword.engine.defaults import connect_summariser
+from foreword.engine.defaults import make_chat_summariser
 from foreword.errors import StorageError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
@@ -59,12 +59,12 @@ class Responder:
         self._announces_recalls = engine.settings.recall_notice
         self._secrets = SessionSecrets()
         self._gate = EventGate(engine.settings.home, workspace_of)
-        own = Companion(engine, connect_summariser(engine.settings))
+        own = Companion(engine, make_chat_summariser(engine.settings))
         link = make_team_link(engine.settings)
         self._team = None if link is None else TeamCompanion(engine, link, own)
         self._companion = self._team or own
 
-    def clean(self, payload: bytes) -> bytes:
+    def redact_payload(self, payload: bytes) -> bytes:
         """The event without its secrets and those that its session has shown, fit for the disk.
 
         Raises ValueError or RecursionError if it is not JSON.
@@ -156,7 +156,7 @@ class Responder:
         try:
             self.capture(payload, at)
         except StorageError as error:
-            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", self.clean(payload))
+            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", self.redact_payload(payload))
             _log.warning("an event waits in the spool", problem=str(error), file=file)
         self.note_delivered(reply)
 

@@ -17,7 +17,7 @@ import stat
 from pathlib import Path
 
 from foreword.edges.hook_client import SOCKET_NAME
-from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running
+from foreword.edges.shared.hook_fallback import LOCK_NAME, is_service_running
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import describe_lock_failure
 from foreword.errors import ForewordError
@@ -44,7 +44,7 @@ class RunFolder:
 
     # The lock
 
-    def acquire(self) -> bool:
+    def acquire_lock(self) -> bool:
         """Take the lock, and write the id of this process into its file; False if another process has it.
 
         ForewordError if the file system has no locks.
@@ -72,7 +72,7 @@ class RunFolder:
                 return os.path.samestat(os.fstat(self._lock), (self.folder / LOCK_NAME).stat())
         return False
 
-    def release(self) -> None:
+    def release_lock(self) -> None:
         """Release the lock. The file stays: removing it would let two processes lock two files."""
         if self._lock is not None:
             os.ftruncate(self._lock, 0)
@@ -81,14 +81,14 @@ class RunFolder:
 
     def running_pid(self) -> int | None:
         """The id of the process that serves this home; None if there is none, 0 if it is not written yet."""
-        if not is_running(str(self.home)):
+        if not is_service_running(str(self.home)):
             return None
         number = (self.folder / LOCK_NAME).read_text().strip()
         return int(number) if number.isdigit() else 0
 
     # The socket
 
-    def listen(self) -> socket.socket:
+    def listen_on_socket(self) -> socket.socket:
         """A new listening socket in the folder; one that a dead service left there is replaced."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_foreign_owner(self.socket)
@@ -131,7 +131,7 @@ class RunFolder:
         _write_private_file(self.token_file, token + "\n")
         return token
 
-    def announce(self, port: int) -> None:
+    def write_http_address(self, port: int) -> None:
         """Write the port of HTTP, and where the token is, to the file that clients read."""
         temporary = self.http_file.with_suffix(".tmp")
         temporary.unlink(missing_ok=True)
@@ -140,7 +140,7 @@ class RunFolder:
         self._port_file.unlink(missing_ok=True)
         _write_private_file(self._port_file, f"{port}\n")
 
-    def last_port(self) -> int:
+    def read_last_port(self) -> int:
         """The port on which HTTP was last served; 0 if that is not known."""
         with contextlib.suppress(OSError, ValueError):
             return int(self._port_file.read_text())

@@ -16,9 +16,9 @@ import os
 import time
 from typing import TYPE_CHECKING, cast
 
-from foreword.edges.hook_client import KEPT_LINE, MAX_EVENT_BYTES, PROTOCOL, SHOWN_LINE, peer_user
+from foreword.edges.hook_client import KEPT_LINE, MAX_EVENT_BYTES, PROTOCOL, SHOWN_LINE, find_peer_user_id
 from foreword.edges.service.intake import Request
-from foreword.edges.service.spool import parse_time
+from foreword.edges.service.spool import parse_event_time
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def parse_request_line(line: bytes) -> Request:
     word, deadline, at, agent, length = line.decode().rstrip("\n").split(" ")
     if word.encode() != PROTOCOL or not agent or not length.isdecimal():
         raise ValueError("not our protocol")
-    parse_time(at)
+    parse_event_time(at)
     if int(length) > MAX_EVENT_BYTES:
         raise ValueError(f"{length} bytes are too many")
     wait = min(max(float(deadline), 0.0), _MAX_DEADLINE_MS)
@@ -104,7 +104,7 @@ class SocketServer:
 
     async def _read_and_answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Read a request and answer it; return without an answer if it is refused."""
-        if peer_user(writer.get_extra_info("socket")) not in (None, os.geteuid()):
+        if find_peer_user_id(writer.get_extra_info("socket")) not in (None, os.geteuid()):
             self._measures.count_trouble("strangers")
             _log.warning("another user tried to ask this service; it was not answered")
             return

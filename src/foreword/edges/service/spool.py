@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.agent import read_first_label
 from foreword.capture.event_json import FOLDER_FIELDS
-from foreword.edges.shared.spool_files import list_overflow
+from foreword.edges.shared.spool_files import list_oldest_to_drop
 from foreword.errors import StorageError
 from foreword.log import get_logger
 
@@ -45,7 +45,7 @@ class DrainResult:
     waiting: int = 0
 
 
-def parse_time(text: str) -> datetime:
+def parse_event_time(text: str) -> datetime:
     """The time that a hook wrote, in seconds since 1970; ValueError if it is not one."""
     try:
         return datetime.fromtimestamp(float(text), UTC)
@@ -62,7 +62,7 @@ def measure_spool(folder: Path) -> dict[str, int]:
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 
-def drain(
+def drain_spool(
     folder: Path, store: Callable[[bytes, datetime], None], in_work: Container[str] = ()
 ) -> DrainResult:
     """Store every event that waits, oldest first; after a failure, later events of the same folder wait on.
@@ -100,7 +100,7 @@ def drain(
     return DrainResult(stored, bad, dropped, len(_list_event_files(folder)))
 
 
-def settle_spool(
+def drain_spool_before_forgetting(
     folder: Path,
     store: Callable[[bytes, datetime], None],
     in_work: Container[str] = (),
@@ -112,7 +112,7 @@ def settle_spool(
     Events that could not be read cannot be searched for what is to be forgotten: they may be dropped whole.
     """
     try:
-        drain(folder, store, in_work)
+        drain_spool(folder, store, in_work)
         if drop_unreadable and (folder / "bad").is_dir():
             shutil.rmtree(folder / "bad")
     except OSError as error:
@@ -129,7 +129,7 @@ def _list_event_files(folder: Path) -> list[Path]:
 
 def _read_event_file(path: Path) -> tuple[bytes, datetime, str]:
     """An event, its time and the project folder it comes from; ValueError if no hook wrote the file."""
-    at = parse_time(path.name.partition("-")[0])
+    at = parse_event_time(path.name.partition("-")[0])
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         payload = file.read()
     event = json.loads(payload)
@@ -150,7 +150,7 @@ def _move_to_bad_folder(path: Path, error: Exception) -> None:
 
 def _drop_overflowing_events(folder: Path) -> int:
     """Delete the oldest events if there are too many; returns how many."""
-    names = list_overflow(str(folder))
+    names = list_oldest_to_drop(str(folder))
     for name in names:
         (folder / name).unlink(missing_ok=True)
         _log.warning("the spool is full; its oldest event was dropped", file=name)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.edges.service.team_link import TeamAway, TeamMembership, TeamRefusal, find_team_workspace_name
+from foreword.edges.service.team_link import CachedMembership, TeamAway, TeamRefusal, find_team_workspace_name
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.engine.jsonl import parse_exported_lines
 from foreword.errors import ForewordError
@@ -58,7 +58,7 @@ class TeamCompanion:
         self._engine = engine
         self._link = link
         self._local_companion = local_companion
-        self._membership = TeamMembership(link, engine.settings.home)
+        self._membership = CachedMembership(link, engine.settings.home)
         self._copies = Companion(engine, find_workspace=str)
         self._names: dict[str, tuple[float, str]] = {}
         self._last_used: dict[str, float] = {}
@@ -69,7 +69,7 @@ class TeamCompanion:
         """The context for an event: the team's answer, or one from the copy if none comes in time."""
         ends = time.monotonic() + (_DEFAULT_SECONDS if deadline_ms is None else deadline_ms / 1000)
         try:
-            workspace = self._team_workspace(event)
+            workspace = self._find_team_workspace(event)
         except ForewordError as error:
             _log.warning("nothing was said", problem=str(error))
             return Saying()
@@ -92,7 +92,7 @@ class TeamCompanion:
 
     def keep(self, event: AgentEvent) -> None:
         """Store the event, on this machine or at the team's service; TeamAway if that does not answer."""
-        workspace = self._team_workspace(event)
+        workspace = self._find_team_workspace(event)
         if not workspace:
             self._local_companion.keep(event)
         elif self._membership.read().may_write:
@@ -121,7 +121,7 @@ class TeamCompanion:
 
     # Which workspace
 
-    def _team_workspace(self, event: AgentEvent) -> str:
+    def _find_team_workspace(self, event: AgentEvent) -> str:
         """The name of the event's workspace in the team; empty if the event stays on this machine."""
         now = time.monotonic()
         at, name = self._names.get(event.folder, (0.0, ""))
@@ -155,7 +155,7 @@ class TeamCompanion:
 
     def _remove_forbidden_copies(self) -> None:
         """Delete the copies that the token does not allow, also those that an earlier process has made."""
-        copied = self._read_copied()
+        copied = self._read_copied_workspaces()
         if not copied:
             return
         try:
@@ -173,16 +173,16 @@ class TeamCompanion:
     def _remove_copy(self, workspace: str, reason: str) -> None:
         _log.warning("a copy is removed", workspace=workspace, problem=reason)
         self._engine.store.batch([Delete(workspace, filters=Filters())])
-        self._write_copied(self._read_copied() - {workspace})
+        self._write_copied_workspaces(self._read_copied_workspaces() - {workspace})
 
-    def _read_copied(self) -> set[str]:
+    def _read_copied_workspaces(self) -> set[str]:
         """The workspaces of which this machine has a copy."""
         try:
             return set(json.loads(self._copied_file.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return set()
 
-    def _write_copied(self, workspaces: set[str]) -> None:
+    def _write_copied_workspaces(self, workspaces: set[str]) -> None:
         make_private_folder(str(self._engine.settings.home), "run")
         unfinished = self._copied_file.with_suffix(".tmp")
         unfinished.write_text(json.dumps(sorted(workspaces)), encoding="utf-8")
@@ -190,8 +190,8 @@ class TeamCompanion:
 
     def _refresh_copy(self, workspace: str) -> None:
         """Store what the copy of one workspace lacks, and delete what the team's service no longer has."""
-        if workspace not in (copied := self._read_copied()):
-            self._write_copied(copied | {workspace})
+        if workspace not in (copied := self._read_copied_workspaces()):
+            self._write_copied_workspaces(copied | {workspace})
         for _ in range(_MAX_PAGES):
             known = [item.id for item in self._engine.store.scan(workspace)]
             answer = self._link.call("/v1/mirror", {"workspace": workspace, "known": known})

@@ -105,7 +105,7 @@ class TeamLink:
         for attempt in (1, 2):
             connection, is_new = self._take_connection()
             try:
-                status, answer = self._exchange(connection, path, body, until)
+                status, answer = self._send_and_receive(connection, path, body, until)
                 break
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
@@ -127,7 +127,7 @@ class TeamLink:
         except ValueError as error:
             raise TeamAway("what answers at team_url is not Foreword") from error
 
-    def _exchange(
+    def _send_and_receive(
         self, connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any] | None, until: float
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; OSError or HTTPException if none comes in time."""
@@ -157,7 +157,7 @@ class TeamLink:
         return http.client.HTTPSConnection(host, port, context=self._tls), True
 
 
-class TeamMembership:
+class CachedMembership:
     """What the token allows: asked every few minutes, with the last answer in a file for when none comes."""
 
     def __init__(self, link: TeamLink, home: Path) -> None:
@@ -215,10 +215,10 @@ def find_team_workspace_name(folder: Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         _log.warning("the remote of a folder cannot be read", folder=str(folder), error=str(error))
         return ""
-    return shorten_remote(found.stdout.strip())
+    return remote_as_workspace_name(found.stdout.strip())
 
 
-def shorten_remote(address: str) -> str:
+def remote_as_workspace_name(address: str) -> str:
     """A remote's address without scheme, user, port and `.git`; empty if it is only a path."""
     if "://" in address:
         parts = urlsplit(address)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import foreword
 from foreword.edges.service.loopback import SERVER_SETTINGS
 from foreword.edges.service.measures import resident_bytes
-from foreword.edges.service.process import set_up_log
+from foreword.edges.service.process import set_up_log_file
 from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import ValidationError
 
@@ -60,9 +60,9 @@ def run_team_service(
     announce: Callable[[str], None],
 ) -> int:
     """Serve a team until stopped; returns 0. `announce` gets the address once the service listens."""
-    _check_options(options)
+    _check_certificate_options(options)
     os.umask(0o077)
-    set_up_log(_make_log_path(settings), settings.log_level)
+    set_up_log_file(_make_log_path(settings), settings.log_level)
     return asyncio.run(_TeamService(options, build_application, settings, announce).serve())
 
 
@@ -71,7 +71,7 @@ def _make_log_path(settings: Settings) -> Path:
     return settings.home / "team" / "service.log"
 
 
-def _check_options(options: TeamOptions) -> None:
+def _check_certificate_options(options: TeamOptions) -> None:
     """Raise ValidationError if the certificate cannot be used, or is missing where others can listen in."""
     if (options.certificate is None) != (options.key is None):
         raise ValidationError("give both --cert and --key, or neither")
@@ -117,10 +117,10 @@ class _TeamService:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        with contextlib.closing(await asyncio.to_thread(self._open_engine)) as engine:
+        with contextlib.closing(await asyncio.to_thread(self._open_warm_engine)) as engine:
             listening = _listen(self._options.host, self._options.port)
             server = self._build_server(engine, listening.getsockname()[1])
-            loop.add_signal_handler(signal.SIGHUP, self._read_certificate_again, server)
+            loop.add_signal_handler(signal.SIGHUP, self._reload_certificate, server)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             self._ready = True
             self._announce(self._format_address(listening))
@@ -130,11 +130,11 @@ class _TeamService:
             stopping.cancel()
             if not serving.done():
                 await asyncio.sleep(self._options.drain_seconds)
-                await _finish(server, serving)
+                await _shut_down_server(server, serving)
             await serving
         return 0
 
-    def _open_engine(self) -> ContextEngine:
+    def _open_warm_engine(self) -> ContextEngine:
         from foreword.engine.context_engine import ContextEngine
 
         engine = ContextEngine(settings=self._settings)
@@ -160,12 +160,12 @@ class _TeamService:
         cast("Any", server).capture_signals = contextlib.nullcontext  # our own handlers let it drain first
         return server
 
-    def _read_certificate_again(self, server: uvicorn.Server) -> None:
+    def _reload_certificate(self, server: uvicorn.Server) -> None:
         """Use a renewed certificate for new connections; one that cannot be used is logged and left alone."""
         if server.config.ssl is None:
             return
         try:
-            _check_options(self._options)
+            _check_certificate_options(self._options)
         except ValidationError as error:
             _log.error("the certificate was not read again: %s", error)
             return
@@ -188,7 +188,7 @@ class _TeamService:
         return f"{scheme}://{host}:{listening.getsockname()[1]}"
 
 
-async def _finish(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+async def _shut_down_server(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
     """Let requests end, then drop what is left: over TLS, idle clients do not close their connections."""
     server.should_exit = True
     was_idle = False

@@ -41,7 +41,7 @@ def find_ids_to_forget(
     engine: ContextEngine, workspace: str, ids: Sequence[str], session: str | None, source: str | None
 ) -> tuple[str, ...]:
     """The ids of the items that `engine.forget` would remove if it were called with the same arguments."""
-    engine.settle_waiting(drop_unreadable=False)
+    engine.store_waiting_events(drop_unreadable=False)
     found = {item.id: None for item in engine.store.get(workspace, *ids) if item is not None}
     if session is not None or source is not None:
         fitting = Filters(session=session, source=source)

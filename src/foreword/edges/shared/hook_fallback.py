@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from foreword.edges.shared.private_files import append_to_log, make_private_folder
+from foreword.edges.shared.private_files import append_to_hook_log, make_private_folder
 from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
 from foreword.edges.shared.trouble import (
     find_why_no_service_can_run,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOCK_NAME, STARTING_NAME = "service.lock", "starting"
 __all__ = [
     "find_why_no_service_can_run",
-    "handle_unanswered",
+    "handle_unanswered_event",
     "read_start_failure",
     "start_and_watch_service",
 ]  # what the client calls
@@ -41,7 +41,9 @@ _START_EVERY_SECONDS = 3.0
 _WATCH_SECONDS, _LOOK_EVERY_SECONDS = 3.0, 0.02
 
 
-def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]) -> None:
+def handle_unanswered_event(
+    hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]
+) -> None:
     """Put the event into the spool if it must be stored, log why, and start the service if none runs.
 
     `report` is called as soon as the event is on the disk, with the message for the agent's user.
@@ -63,8 +65,8 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
     )
     notice = f"Foreword is off: {trouble}. For more: foreword doctor" if trouble else notice
     report(json.dumps({"systemMessage": notice}).encode() if notice else b"")
-    append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
-    if not is_running(hook.home):
+    append_to_hook_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
+    if not is_service_running(hook.home):
         start_and_watch_service(hook.home, hook.python)
 
 
@@ -87,7 +89,7 @@ def says_context_was_emptied(payload: bytes) -> bool:
 # The service ---------------------------------------------------------------------------------------------
 
 
-def is_running(home: str) -> bool:
+def is_service_running(home: str) -> bool:
     """Whether a service holds the lock of this home, even if it does not answer."""
     import fcntl  # (not on every system; where it is missing, this is not called)
 
@@ -114,7 +116,7 @@ def start_and_watch_service(home: str, python: str) -> None:
     """
     began = time.time()
     process = start_service(home, python)
-    while process and not is_running(home) and time.time() < began + _WATCH_SECONDS:
+    while process and not is_service_running(home) and time.time() < began + _WATCH_SECONDS:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)

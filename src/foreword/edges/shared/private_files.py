@@ -17,7 +17,7 @@ LOG_NAME = "hook.log"
 _MAX_LOG_BYTES = 100_000
 
 
-def append_to_log(home: str, line: str) -> None:
+def append_to_hook_log(home: str, line: str) -> None:
     """Add a line to the hooks' log, which is emptied when it is long; if the disk fails, do nothing."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with suppress(OSError):

@@ -15,7 +15,7 @@ import os
 import time
 from contextlib import suppress
 
-from foreword.edges.shared.private_files import append_to_log, flush_folder_to_disk, make_private_folder
+from foreword.edges.shared.private_files import append_to_hook_log, flush_folder_to_disk, make_private_folder
 
 MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
 RESERVE = {65_536: 32, 1_000_000: 6}
@@ -45,11 +45,11 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
         return "", ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
-    dropped = list_overflow(folder, len(safe))
+    dropped = list_oldest_to_drop(folder, len(safe))
     for name in dropped:
         with suppress(FileNotFoundError):  # another process may have deleted it
             os.unlink(os.path.join(folder, name))
-        append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
+        append_to_hook_log(home, f"the spool is full; its oldest event was dropped: {name}")
     try:
         file, notice = _write_event_file(home, folder, at, safe)
     except OSError as error:
@@ -126,7 +126,7 @@ def redact_payload(payload: bytes) -> bytes:
     return json.dumps(redact_event_json(parse_event_json(payload))).encode()
 
 
-def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
+def list_oldest_to_drop(folder: str, new_bytes: int = 0) -> list[str]:
     """The files of the oldest events that must be deleted to make room for a new one of so many bytes."""
     sizes: dict[str, int] = {}
     for name in os.listdir(folder):
@@ -159,7 +159,7 @@ def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
 # The reserve ---------------------------------------------------------------------------------------------
 
 
-def make_reserve(home: str) -> bool:
+def fill_spool_reserve(home: str) -> bool:
     """Create the missing files of the reserve if the disk has ample room; returns whether it is complete."""
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
     _remove_half_made_files(folder)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from foreword.edges.shared.private_files import append_to_log, make_private_folder
+from foreword.edges.shared.private_files import append_to_hook_log, make_private_folder
 
 TROUBLE_NAME = "trouble"
 _MAX_CHARACTERS = 600
@@ -79,7 +79,7 @@ def describe_lock_failure(path: str, error: OSError) -> str:
 def record_start_failure(home: str, why: str) -> None:
     """Record why the service could not run, in a line for hooks and `doctor`, and in the hooks' log."""
     line = " ".join(why.split())[:_MAX_CHARACTERS]
-    append_to_log(home, f"the service cannot run: {line}")
+    append_to_hook_log(home, f"the service cannot run: {line}")
     with suppress(OSError):
         path = os.path.join(make_private_folder(home, "run"), TROUBLE_NAME)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -33,35 +33,35 @@ class Outcome:
 
 def _correct_item(visit: Visit) -> Outcome:
     """Store a new statement in the place of an item of the ledger."""
-    visit.ledger.correct(visit.text_field("id"), visit.text_field("text"))
+    visit.ledger.correct(visit.body_text("id"), visit.body_text("text"))
     return Outcome("Kept. What it replaced stays in its history.")
 
 
 def _edit_item(visit: Visit) -> Outcome:
     """Store a new version of an item, and go to it."""
-    new = visit.browser.edit(visit.browser.find_item(visit.text_field("id")), visit.text_field("text"))
+    new = visit.browser.edit(visit.browser.find_item(visit.body_text("id")), visit.body_text("text"))
     return Outcome("Kept as a new version.", go=visit.link("memory", new.id))
 
 
 def _confirm_item(visit: Visit) -> Outcome:
     """Mark an item as confirmed by the user."""
-    visit.browser.confirm(visit.browser.find_item(visit.text_field("id")))
+    visit.browser.confirm(visit.browser.find_item(visit.body_text("id")))
     return Outcome("Confirmed.")
 
 
 def _close_item(visit: Visit) -> Outcome:
     """Take an item off the ledger's lists."""
-    visit.ledger.close(visit.text_field("id"))
+    visit.ledger.close(visit.body_text("id"))
     return Outcome("Off the list. It stays remembered.")
 
 
 def _begin_pause(visit: Visit) -> Outcome:
     """Pause for the seconds that the form names, or until resumed, here or everywhere."""
-    now, seconds = time.time(), visit.text_field("seconds")
+    now, seconds = time.time(), visit.body_text("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
     begin_pause(visit.backend.home, now, until, _workspace_to_pause(visit))
     return Outcome(
-        "Paused." if visit.text_field("where") == "everywhere" else "Nothing of this project is kept now."
+        "Paused." if visit.body_text("where") == "everywhere" else "Nothing of this project is kept now."
     )
 
 
@@ -73,7 +73,7 @@ def _end_pause(visit: Visit) -> Outcome:
 
 def _workspace_to_pause(visit: Visit) -> str:
     """The workspace that a pause is for; empty for all of them."""
-    return "" if visit.text_field("where") == "everywhere" else visit.workspace
+    return "" if visit.body_text("where") == "everywhere" else visit.workspace
 
 
 def render_edit_form(visit: Visit) -> Markup:
@@ -100,7 +100,7 @@ def render_edit_form(visit: Visit) -> Markup:
 # Forgetting ------------------------------------------------------------------------------------------------
 
 
-def _read_ids(text: str) -> tuple[str, ...]:
+def _parse_ids(text: str) -> tuple[str, ...]:
     """The ids in a comma-separated list; raises ValidationError if there are none or too many."""
     ids = tuple(dict.fromkeys(filter(None, text.split(","))))
     if not 0 < len(ids) <= _MAX_IDS:
@@ -110,12 +110,12 @@ def _read_ids(text: str) -> tuple[str, ...]:
 
 def render_forget_preview(visit: Visit) -> Markup:
     """A list of what would be removed if some items were forgotten, and the button that does it."""
-    ids = _read_ids(visit.query.get("ids", ""))
+    ids = _parse_ids(visit.query.get("ids", ""))
     preview = visit.browser.preview_forget(*ids)
     if not preview.items:
         raise UnknownId("it is gone already")
     shown = preview.items[:_MAX_SHOWN]
-    successors = visit.browser.find_successors(shown)
+    successors = visit.browser.find_successor_ids(shown)
     rows = [item_row(visit, item, is_replaced=item.id in successors) for item in shown]
     along = [*describe_what_else_is_removed(preview, ids), "its vectors, its words in every index"]
     return join(
@@ -139,7 +139,7 @@ def render_forget_preview(visit: Visit) -> Markup:
 
 def _forget_items(visit: Visit) -> Outcome:
     """Forget items, and show whether the check found anything left of them."""
-    ids = _read_ids(visit.text_field("ids"))
+    ids = _parse_ids(visit.body_text("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
     what = f"{number_with_noun(count, 'item')} forgotten"

@@ -59,7 +59,7 @@ _STATUSES = {UnknownId: 404, ValidationError: 400, StorageError: 503}
 _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
     "now": now.render_now,
     "prompts": prompts.render_prompts,
-    "prompts/newest": prompts.render_newest_id,
+    "prompts/newest": prompts.render_newest_receipt_id,
     "try": trial.render_trial,
     "memory": memory.render_memory,
     "health": health.render_health,
@@ -105,9 +105,11 @@ class PageApplication:
         posted = isinstance(body, dict) and bool(body)
         try:
             if path == "frame":
-                return HTMLResponse(_workspace_choice(self._backend, query.get("w", "")))
+                return HTMLResponse(_render_workspace_choice(self._backend, query.get("w", "")))
             if path.startswith("r/"):
-                return HTMLResponse(prompts.render_redirect(self._backend, unquote(path.removeprefix("r/"))))
+                return HTMLResponse(
+                    prompts.render_receipt_redirect(self._backend, unquote(path.removeprefix("r/")))
+                )
             workspace = check_workspace((body.get("w") if posted else None) or query.get("w", ""))
             visit = Visit(self._backend, workspace, query, body if posted else {})
             if path.startswith("do/"):
@@ -115,7 +117,7 @@ class PageApplication:
             return HTMLResponse(_render_part(visit, path))
         except ForewordError as error:
             status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 502)
-            return HTMLResponse(_error_part(str(error)), status)
+            return HTMLResponse(_render_error_part(str(error)), status)
         except Exception as error:
             _log.warning("a part of the page failed", part=path, error=type(error).__name__)
             raise
@@ -151,7 +153,7 @@ def _perform_action(visit: Visit, name: str) -> Response:
     return JSONResponse({"message": outcome.message, "go": outcome.go, "html": outcome.html})
 
 
-def _workspace_choice(backend: PageBackend, workspace: str) -> Markup:
+def _render_workspace_choice(backend: PageBackend, workspace: str) -> Markup:
     """The list to choose a workspace from; the current one is in it even if it holds nothing yet."""
     known = backend.engine.store.workspaces()
     listed = sorted({*known, *([workspace] if workspace else [])})
@@ -161,7 +163,7 @@ def _workspace_choice(backend: PageBackend, workspace: str) -> Markup:
     return join(el("label", "Project", for_="w"), el("select", *options, id="w", dir="auto"))
 
 
-def _error_part(message: str) -> Markup:
+def _render_error_part(message: str) -> Markup:
     return join(
         el("h1", "This did not work", tabindex="-1"),
         element_with_user_text(message, "p", class_="notice", role="alert"),

@@ -15,7 +15,7 @@ from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import act_form, empty_note, facts_list, page_heading, section, time_element
-from foreword.edges.view.plots import day_columns, fill_days, plot_line_over_days
+from foreword.edges.view.plots import fill_days, plot_day_columns, plot_line_over_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
 from foreword.store.sqlite import SqliteStore
@@ -83,16 +83,16 @@ def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     total, slowest = (grown[-1][1] if grown else 0), max(speed.values(), default=0.0)
     plots = [
         ("Growth", plot_line_over_days(grown, f"{total:,.0f} items", "How many items there are, by day")),
-        ("Added", day_columns(added, "items")),
-        ("Prompts", day_columns(fill_days(asked), "prompts")),
+        ("Added", plot_day_columns(added, "items")),
+        ("Prompts", plot_day_columns(fill_days(asked), "prompts")),
         (
             "Speed",
             plot_line_over_days(
                 fill_days(speed), f"{slowest:,.0f} ms", "The median time of a prompt, by day"
             ),
         ),
-        ("Silence", day_columns(fill_days(silence), "% in silence")),
-        ("Use", day_columns(fill_days(used), "tokens said")),
+        ("Silence", plot_day_columns(fill_days(silence), "% in silence")),
+        ("Use", plot_day_columns(fill_days(used), "tokens said")),
     ]
     shown = [el("figure", el("figcaption", title), plot) for title, plot in plots if plot is not None]
     return section(

@@ -13,16 +13,23 @@ from foreword.edges.view.pieces import (
     item_actions,
     item_row,
     kind_badge,
-    limit_skip,
+    limit_skip_to_last_page,
     page_heading,
     pager,
     section,
-    shorten,
+    shorten_for_page,
     time_element,
 )
-from foreword.edges.view.plots import WIDE, are_many_days, day_columns, fill_days, fill_months, relation_graph
-from foreword.edges.view.receipts import load_stories
-from foreword.engine.browsing import CONFIRMED, displayable_metadata, name_relation, when_confirmed
+from foreword.edges.view.plots import (
+    WIDE,
+    are_too_many_days_to_plot,
+    fill_days,
+    plot_day_columns,
+    relation_graph,
+    sum_by_month,
+)
+from foreword.edges.view.receipts import load_receipt_stories
+from foreword.engine.browsing import CONFIRMED, describe_relation_type, displayable_metadata, when_confirmed
 from foreword.store.browsing import CountBy
 from foreword.text.numbers import number_with_noun
 from foreword.text.provenance import attribution
@@ -47,14 +54,14 @@ _MAX_TIMELINE_DAYS = 4000
 def render_memory(visit: Visit) -> Markup:
     """The part `memory`: the items that pass the filters, with a form and a timeline."""
     fields = {name: visit.query.get(name, "").strip() for name in _FIELDS}
-    filters, skip = _read_filters(fields), visit.number("skip")
+    filters, skip = _parse_filters(fields), visit.query_number("skip")
     holds, browser = _HOLDS.get(fields["state"]), visit.browser
     if fields["q"]:
         page = browser.search_items(fields["q"], filters, holds=holds)
     else:
         page = browser.list_items(filters, skip, _STEP, holds=holds)
         if page.total and not page.items:
-            skip = limit_skip(skip, page.total, _STEP)
+            skip = limit_skip_to_last_page(skip, page.total, _STEP)
             page = browser.list_items(filters, skip, _STEP, holds=holds)
     shown = page.items[:100]
     rows = [item_row(visit, item, is_replaced=item.id in page.successors) for item in shown]
@@ -62,8 +69,8 @@ def render_memory(visit: Visit) -> Markup:
     query = {name: value or None for name, value in fields.items()}
     return join(
         page_heading("Memory", f"{number_with_noun(page.total, 'item')}, {found}."),
-        _filter_form(visit, fields),
-        None if fields["q"] else _timeline(visit, filters, fields),
+        _render_filter_form(visit, fields),
+        None if fields["q"] else _render_timeline(visit, filters, fields),
         el("ul", *rows, class_="rows")
         if rows
         else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
@@ -71,12 +78,12 @@ def render_memory(visit: Visit) -> Markup:
     )
 
 
-def _read_filters(fields: dict[str, str]) -> Filters:
+def _parse_filters(fields: dict[str, str]) -> Filters:
     """The filters that the fields of the form mean; values that are unknown are ignored."""
     kinds = (fields["kind"],) if fields["kind"] in get_args(Kind) else ()
     types = (fields["kind"],) if fields["kind"] and not kinds else ()
     trust: Trust | None = fields["trust"] if fields["trust"] in get_args(Trust) else None  # type: ignore[assignment]
-    since, until = _read_day(fields["since"]), _read_day(fields["until"])
+    since, until = _parse_day(fields["since"]), _parse_day(fields["until"])
     return Filters(
         kinds=kinds,
         types=types,
@@ -88,7 +95,7 @@ def _read_filters(fields: dict[str, str]) -> Filters:
     )
 
 
-def _read_day(text: str) -> datetime | None:
+def _parse_day(text: str) -> datetime | None:
     """The beginning of a day, in UTC; None if the text is not a date."""
     try:
         return datetime.combine(date.fromisoformat(text), time.min, UTC)
@@ -96,7 +103,7 @@ def _read_day(text: str) -> datetime | None:
         return None
 
 
-def _filter_form(visit: Visit, fields: dict[str, str]) -> Markup:
+def _render_filter_form(visit: Visit, fields: dict[str, str]) -> Markup:
     """The form with the search field and the filters."""
     count = visit.engine.store.batch(
         [CountBy(visit.workspace, by, limit=_MAX_CHOICES) for by in ("kind", "type", "source", "session")]
@@ -149,25 +156,27 @@ def _filter_form(visit: Visit, fields: dict[str, str]) -> Markup:
 
 def _select_control(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
     known = dict.fromkeys([*values, *([chosen] if chosen else [])])
-    options = [el("option", shorten(value, 48), value=value, selected=value == chosen) for value in known]
+    options = [
+        el("option", shorten_for_page(value, 48), value=value, selected=value == chosen) for value in known
+    ]
     control = el("select", el("option", "all", value=""), *options, id=f"f-{name}", name=name)
     return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
 
 
 def _day_field(label: str, name: str, value: str) -> Markup:
-    day = value if _read_day(value) else None
+    day = value if _parse_day(value) else None
     control = el("input", type="date", id=f"f-{name}", name=name, value=day)
     return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
 
 
-def _timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup | None:
+def _render_timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup | None:
     """The number of items of each day as columns, each with a link to its day; None for a single day.
 
     Where that would be too many columns, there is one for each month.
     """
     counts = visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=_MAX_TIMELINE_DAYS))
-    by_month = are_many_days(counts)
-    columns = fill_months(counts) if by_month else fill_days(counts)
+    by_month = are_too_many_days_to_plot(counts)
+    columns = sum_by_month(counts) if by_month else fill_days(counts)
     if len(columns) < 2:
         return None
     others = {name: value or None for name, value in fields.items() if name not in ("since", "until")}
@@ -176,15 +185,15 @@ def _timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup 
             "memory",
             **others,
             since=first.isoformat(),
-            until=(_last_of_month(first) if by_month else first).isoformat(),
+            until=(_last_day_of_month(first) if by_month else first).isoformat(),
         )
         for first, _ in columns
     }
-    picture = day_columns(columns, "items", links, WIDE, by_month=by_month)
+    picture = plot_day_columns(columns, "items", links, WIDE, by_month=by_month)
     return el("div", picture, class_="timeline", role="group", aria_label="Timeline")
 
 
-def _last_of_month(day: date) -> date:
+def _last_day_of_month(day: date) -> date:
     return day.replace(day=calendar.monthrange(day.year, day.month)[1])
 
 
@@ -201,7 +210,7 @@ def render_item(visit: Visit, name: str) -> Markup:
         _replaced_notice(visit, story),
         element_with_user_text(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
         item_actions(visit, item, edit=("edit", "Edit")),
-        _facts_section(visit, story),
+        _item_facts_section(visit, story),
         _history_section(visit, story),
         _relations_section(visit, story),
         _receipts_section(visit, story),
@@ -216,12 +225,12 @@ def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
     return el(
         "p",
         "This holds no longer. What holds now: ",
-        element_with_user_text(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
+        element_with_user_text(shorten_for_page(now.text, 200), "a", href=visit.link("memory", now.id)),
         class_="notice",
     )
 
 
-def _facts_section(visit: Visit, story: ItemStory) -> Markup:
+def _item_facts_section(visit: Visit, story: ItemStory) -> Markup:
     """The facts of an item: kind, time, author, source, session and metadata."""
     item = story.item
     session = item.session and el(
@@ -245,7 +254,10 @@ def _facts_section(visit: Visit, story: ItemStory) -> Markup:
             ("Confirmed", time_element(confirmed, visit.now) if confirmed else None),
             ("Length", f"{item.tokens:,} tokens"),
             ("Id", el("code", item.id)),
-            *((key, element_with_user_text(shorten(str(value), 200))) for key, value in other.items()),
+            *(
+                (key, element_with_user_text(shorten_for_page(str(value), 200)))
+                for key, value in other.items()
+            ),
         ),
     )
 
@@ -260,7 +272,7 @@ def _history_section(visit: Visit, story: ItemStory) -> Markup | None:
             "li",
             el("div", time_element(one.created_at, visit.now), class_="meta"),
             element_with_user_text(
-                shorten(one.text),
+                shorten_for_page(one.text),
                 "a",
                 href=visit.link("memory", one.id),
                 class_="said",
@@ -279,7 +291,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
         return None
     spokes = [
         (
-            name_relation(one.relationship).replace("_", " "),
+            describe_relation_type(one.relationship).replace("_", " "),
             one.memory.text,
             visit.link("memory", one.memory.id),
             one.relationship.from_id == story.item.id,
@@ -290,7 +302,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
         el(
             "li",
             f"{relation} {'→' if goes_out else '←'} ",
-            element_with_user_text(shorten(text, 160), "a", href=href),
+            element_with_user_text(shorten_for_page(text, 160), "a", href=href),
         )
         for relation, text, href, goes_out in spokes
     ]
@@ -316,14 +328,14 @@ def _receipts_section(visit: Visit, story: ItemStory) -> Markup | None:
                 class_="meta",
             ),
             element_with_user_text(
-                shorten(receipt.receipt.query or f"({receipt.receipt.recipe})", 160),
+                shorten_for_page(receipt.receipt.query or f"({receipt.receipt.recipe})", 160),
                 "a",
                 href=visit.link("prompts", receipt.receipt.id),
                 class_="said",
             ),
             class_="row",
         )
-        for receipt in load_stories(visit.engine, visit.workspace, story.receipts)
+        for receipt in load_receipt_stories(visit.engine, visit.workspace, story.receipts)
         if any(entry.item_id == story.item.id for entry in receipt.receipt.entries)
     ]
     return section("Last considered for", el("ul", *rows, class_="rows"))

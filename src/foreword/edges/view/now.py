@@ -11,11 +11,11 @@ from foreword.edges.view.pieces import (
     item_actions,
     item_origin,
     item_text_link,
-    limit_skip,
+    limit_skip_to_last_page,
     page_heading,
     pager,
     section,
-    shorten,
+    shorten_for_page,
     time_element,
 )
 from foreword.engine.browsing import when_confirmed
@@ -40,7 +40,7 @@ def render_now(visit: Visit) -> Markup:
     makers: dict[str, Callable[[Visit, str], Markup | None]] = {
         "open": _open_ends_section,
         **dict.fromkeys(_TITLES, _decision_sections),
-        "known": _facts_section,
+        "known": _known_facts_section,
     }
     distinct = dict.fromkeys(makers[name] for name in chosen)
     back = el("nav", el("a", "← Now", href=visit.link("now")), class_="back", aria_label="Back")
@@ -72,7 +72,7 @@ def _search_form(visit: Visit, words: str) -> Markup:
     )
 
 
-def _has_all_words(words: str, *texts: str) -> bool:
+def _do_texts_contain_words(words: str, *texts: str) -> bool:
     """Whether the texts together have all of the words, ignoring case."""
     folded = " ".join(texts).casefold()
     return all(word in folded for word in words.casefold().split())
@@ -80,7 +80,7 @@ def _has_all_words(words: str, *texts: str) -> bool:
 
 def _open_ends_section(visit: Visit, words: str) -> Markup:
     """The open ends that have the words, each with a button to close it."""
-    ends = [end for end in visit.ledger.list_open_ends() if _has_all_words(words, end.text)]
+    ends = [end for end in visit.ledger.list_open_ends() if _do_texts_contain_words(words, end.text)]
     make = [
         functools.partial(
             _ledger_line, visit, end.item, end.text, close="Close", flag="some day" if end.is_someday else ""
@@ -95,7 +95,7 @@ def _decision_sections(visit: Visit, words: str) -> Markup:
     found = [
         one
         for one in visit.ledger.list_decisions()
-        if _has_all_words(words, one.text, *(item.text for item in one.before))
+        if _do_texts_contain_words(words, one.text, *(item.text for item in one.before))
     ]
     only = visit.query.get("only", "")
     kinds = (
@@ -120,10 +120,10 @@ def _decision_line(visit: Visit, one: Decision) -> Markup:
     return _ledger_line(visit, one.item, one.text, one.before, one.beside, "Holds no longer")
 
 
-def _facts_section(visit: Visit, words: str) -> Markup:
+def _known_facts_section(visit: Visit, words: str) -> Markup:
     """The facts about the user, or about the person or thing that the address names."""
     who = visit.query.get("who", "").strip() or "me"
-    found = [one for one in visit.ledger.list_facts(who) if _has_all_words(words, one.text)]
+    found = [one for one in visit.ledger.list_facts(who) if _do_texts_contain_words(words, one.text)]
     form = el(
         "form",
         el("label", "What is known of", for_="who"),
@@ -155,7 +155,9 @@ def _section_with_pages(
 ) -> Markup:
     """Some lines of one sort, with a link to all of them, or a pager if it is the only sort."""
     total, is_alone = len(make), visit.query.get("only") == only
-    skip, step = (limit_skip(visit.number("skip"), total, _STEP), _STEP) if is_alone else (0, _FEW)
+    skip, step = (
+        (limit_skip_to_last_page(visit.query_number("skip"), total, _STEP), _STEP) if is_alone else (0, _FEW)
+    )
     rows = [line() for line in make[skip : skip + step]]
     words = visit.query.get("q") or None
     if words:
@@ -204,7 +206,7 @@ def _ledger_line(
 def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
     """An item that a line replaced, or that contradicts it, with a label and a date."""
     said = element_with_user_text(
-        shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said"
+        shorten_for_page(item.text, 220), "a", href=visit.link("memory", item.id), class_="said"
     )
     return el(
         "li",

@@ -65,7 +65,7 @@ def kind_badge(item: Item) -> Markup:
     return el("span", item.label, class_=f"kind k-{item.kind}")
 
 
-def shorten(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
+def shorten_for_page(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
     """The text; if it is long, cut between words."""
     if len(text) <= most:
         return text
@@ -74,19 +74,19 @@ def shorten(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
 
 def item_text_link(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
     """The text of an item, as a link to its page."""
-    said = shorten(text or item.text, most)
+    said = shorten_for_page(text or item.text, most)
     return element_with_user_text(said, "a", href=visit.link("memory", item.id), class_="said")
 
 
 def item_origin(visit: Visit, item: Item) -> Markup:
     """When an item was said, by whom, and in which session."""
     where = item.session and el(
-        "a", shorten(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
+        "a", shorten_for_page(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
     )
     said_by = attribution(item) or item.source.name
     parts: list[Child] = [time_element(item.created_at, visit.now), element_with_user_text(said_by), where]
     if item.about and item.kind in ("document", "code"):
-        parts.append(element_with_user_text(shorten(item.about, 60)))
+        parts.append(element_with_user_text(shorten_for_page(item.about, 60)))
     dotted = [child for part in parts if part for child in (" · ", part)][1:]
     return el("span", *dotted, class_="origin")
 
@@ -103,7 +103,7 @@ def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
     )
 
 
-def limit_skip(skip: int, total: int, step: int) -> int:
+def limit_skip_to_last_page(skip: int, total: int, step: int) -> int:
     """How many to skip: no more than leave a last page, since lists grow shorter while somebody reads."""
     return min(skip, max(0, total - 1) // step * step)
 
@@ -175,7 +175,7 @@ def item_actions(
         forget_button(visit, item.id),
         class_="does",
         role="group",
-        aria_label=f"Change “{shorten(item.text, 60)}”",
+        aria_label=f"Change “{shorten_for_page(item.text, 60)}”",
     )
 
 

@@ -12,8 +12,9 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from foreword.edges.view.markup import Child, Markup, el
-from foreword.engine.receipt_story import SPACES, format_share, probability_to_help
+from foreword.engine.receipt_story import SPACES, probability_to_help
 from foreword.text.clean import remove_misleading_characters
+from foreword.text.numbers import format_percent
 from foreword.text.shorten import shorten_line
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
         if mark is not None
     ]
     found = ", ".join(f"{SPACES[space]} {share:.0%}" for space, share in story.parts)
-    label = f"{format_share(story.score)} likely to help" + (f"; found by {found}" if found else "")
+    label = f"{format_percent(story.score)} likely to help" + (f"; found by {found}" if found else "")
     return el(
         "svg",
         el("title", label),
@@ -127,7 +128,7 @@ def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date,
     return [(day, known.get(day, 0.0)) for day in (first + timedelta(days=at) for at in range(span))]
 
 
-def fill_months(days: Mapping[str, int]) -> list[tuple[date, float]]:
+def sum_by_month(days: Mapping[str, int]) -> list[tuple[date, float]]:
     """The sums of the values by month, each with the first day of its month, in order and without gaps."""
     sums: dict[date, float] = defaultdict(float)
     for day, value in days.items():
@@ -142,12 +143,12 @@ def fill_months(days: Mapping[str, int]) -> list[tuple[date, float]]:
     return [(month, sums.get(month, 0.0)) for month in months]
 
 
-def are_many_days(days: Mapping[str, int]) -> bool:
+def are_too_many_days_to_plot(days: Mapping[str, int]) -> bool:
     """Whether these days span more than a plot by day shows."""
     return bool(days) and (date.fromisoformat(max(days)) - date.fromisoformat(min(days))).days >= _MAX_DAYS
 
 
-def day_columns(
+def plot_day_columns(
     days: Sequence[tuple[date, float]],
     unit: str,
     links: Mapping[date, str] | None = None,

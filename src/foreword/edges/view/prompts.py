@@ -9,15 +9,15 @@ from foreword.edges.view.markup import Markup, el, element_with_user_text, join,
 from foreword.edges.view.pieces import (
     empty_note,
     facts_list,
-    limit_skip,
+    limit_skip_to_last_page,
     page_heading,
     pager,
-    shorten,
+    shorten_for_page,
     time_element,
 )
 from foreword.edges.view.receipts import (
     exact_text_section,
-    load_stories,
+    load_receipt_stories,
     receipt_card,
     receipt_picture,
     times_section,
@@ -38,31 +38,38 @@ _MISSING_TEXT = (
 
 def render_prompts(visit: Visit) -> Markup:
     """The part `prompts`: the newest prompts, and what was injected for each."""
-    skip = visit.number("skip")
+    skip = visit.query_number("skip")
     live = None
     if not skip:
         newest = visit.link("prompts", "newest").replace("/view/", "/page/", 1)
-        live = el("span", "live", class_="live", data_live=newest, data_seen=_newest_id(visit), role="status")
+        live = el(
+            "span",
+            "live",
+            class_="live",
+            data_live=newest,
+            data_seen=_newest_receipt_id(visit),
+            role="status",
+        )
     return join(
         page_heading("Prompts", "What agents asked, what they were given, and why. Newest first.", live),
-        _receipt_list(visit, skip),
+        _render_receipt_list(visit, skip),
     )
 
 
-def render_newest_id(visit: Visit) -> Markup:
+def render_newest_receipt_id(visit: Visit) -> Markup:
     """The id of the newest receipt alone, for a page that waits for the next one."""
-    return Markup(_newest_id(visit))
+    return Markup(_newest_receipt_id(visit))
 
 
-def _newest_id(visit: Visit) -> str:
+def _newest_receipt_id(visit: Visit) -> str:
     newest = visit.engine.store.run(ListReceiptFacts(visit.workspace, 1))
     return newest[0].id if newest else ""
 
 
-def _receipt_list(visit: Visit, skip: int) -> Markup:
+def _render_receipt_list(visit: Visit, skip: int) -> Markup:
     """One page of the receipts, newest first, with a pager."""
     total = visit.engine.count(visit.workspace).receipts
-    skip = limit_skip(skip, total, _STEP)
+    skip = limit_skip_to_last_page(skip, total, _STEP)
     receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     if not receipts:
         return empty_note(
@@ -75,7 +82,7 @@ def _receipt_list(visit: Visit, skip: int) -> Markup:
     return join(el("ul", *rows, class_="rows"), pager(visit, "prompts", total, skip, _STEP))
 
 
-def render_redirect(backend: PageBackend, name: str) -> Markup:
+def render_receipt_redirect(backend: PageBackend, name: str) -> Markup:
     """A redirect to a receipt whose workspace the address does not name; UnknownId if none has it."""
     for workspace in backend.engine.store.workspaces():
         receipt = backend.engine.explain(workspace, name) if name else None
@@ -87,14 +94,19 @@ def render_redirect(backend: PageBackend, name: str) -> Markup:
 def render_prompt(visit: Visit, name: str) -> Markup:
     """One prompt: what was injected and why, how long each stage took, and the exact text."""
     receipt = get_receipt(visit.engine, visit.workspace, name)
-    (story,) = load_stories(visit.engine, visit.workspace, [receipt])
+    (story,) = load_receipt_stories(visit.engine, visit.workspace, [receipt])
     asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
     again = el(
-        "a", "Try it again", class_="button", href=visit.link("try", q=shorten(receipt.query, 1500) or None)
+        "a",
+        "Try it again",
+        class_="button",
+        href=visit.link("try", q=shorten_for_page(receipt.query, 1500) or None),
     )
     return join(
         el("nav", el("a", "← Prompts", href=visit.link("prompts")), class_="back", aria_label="Back"),
-        page_heading("Prompt", element_with_user_text(shorten(asked, 1200), class_="question"), again),
+        page_heading(
+            "Prompt", element_with_user_text(shorten_for_page(asked, 1200), class_="question"), again
+        ),
         facts_list(
             ("When", time_element(receipt.created_at, visit.now)),
             ("Recipe", receipt.recipe),

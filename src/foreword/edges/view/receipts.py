@@ -15,7 +15,7 @@ from foreword.edges.view.pieces import (
     page_heading,
     read_static,
     section,
-    shorten,
+    shorten_for_page,
     time_element,
 )
 from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
@@ -24,8 +24,8 @@ from foreword.engine.receipt_story import (
     SPACES,
     describe_note,
     describe_receipt,
-    format_share,
 )
+from foreword.text.numbers import format_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 _MAX_TEXT_CHARACTERS = 360
 
 
-def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]) -> list[ReceiptStory]:
+def load_receipt_stories(
+    engine: ContextEngine, workspace: str, receipts: Sequence[Receipt]
+) -> list[ReceiptStory]:
     """The stories of receipts, with the items that they name."""
     find_items = functools.partial(engine.store.get, workspace)
     return [describe_receipt(receipt, find_items) for receipt in receipts]
@@ -54,11 +56,12 @@ def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
             "div",
             time_element(receipt.created_at, now),
             el("span", receipt.recipe, class_="kind"),
-            receipt.session and element_with_user_text(shorten(receipt.session, 28), class_="origin"),
+            receipt.session
+            and element_with_user_text(shorten_for_page(receipt.session, 28), class_="origin"),
             el("span", f"{outline.milliseconds:,.0f} ms", class_="origin"),
             class_="meta",
         ),
-        element_with_user_text(shorten(asked, 220), "a", href=href, class_="said asked"),
+        element_with_user_text(shorten_for_page(asked, 220), "a", href=href, class_="said asked"),
         el("div", receipt_strip(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
         class_="row" if outline.said else "row silent",
         data_row=True,
@@ -70,7 +73,7 @@ def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -
     """The whole of a receipt; `link_to` returns the address of an item, or None for no link."""
     return join(
         el("p", story.summary, class_="summary"),
-        _legend(story) if story.receipt.entries else None,
+        _render_legend(story) if story.receipt.entries else None,
         section(
             "Said",
             _candidate_list(story.said, story, link_to) or empty_note("Nothing. Silence is an answer, too."),
@@ -101,7 +104,7 @@ def exact_text_section(text: str, *, missing: str = "") -> Markup:
     return section("The text, exactly", el("pre", text, dir="auto", class_="exact", tabindex="0"))
 
 
-def _legend(story: ReceiptStory) -> Markup:
+def _render_legend(story: ReceiptStory) -> Markup:
     """The meaning of the colours and lines."""
     used = {space for one in (*story.said, *story.left_out) for space, _ in one.parts}
     keys = [
@@ -110,7 +113,7 @@ def _legend(story: ReceiptStory) -> Markup:
         if space in used
     ]
     lines = [
-        el("li", el("span", class_=f"key line {name}"), f" {name}, {format_share(share)}", title=meaning)
+        el("li", el("span", class_=f"key line {name}"), f" {name}, {format_percent(share)}", title=meaning)
         for name, share, meaning in (
             ("floor", story.floor, "Nothing less probable than this is said"),
             ("cut", story.cut, "Nothing less probable than this is said beside the best one"),
@@ -136,13 +139,13 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
     else:
         href = link_to(one.entry.item_id)
         said = element_with_user_text(
-            shorten(text, _MAX_TEXT_CHARACTERS), "a" if href else "span", href=href, class_="said"
+            shorten_for_page(text, _MAX_TEXT_CHARACTERS), "a" if href else "span", href=href, class_="said"
         )
     return el(
         "li",
         el(
             "div",
-            el("span", format_share(one.score), class_="share"),
+            el("span", format_percent(one.score), class_="share"),
             candidate_bar(one, story.floor, story.cut),
             class_="measure",
         ),
@@ -177,7 +180,7 @@ def _notes_section(story: ReceiptStory) -> Markup | None:
 # A receipt as a file of its own ----------------------------------------------------------------------------
 
 
-def receipt_page(story: ReceiptStory) -> str:
+def render_receipt_file(story: ReceiptStory) -> str:
     """A receipt as one HTML file that needs nothing else: no script, the style inside, nothing to load."""
     receipt, style = story.receipt, read_static("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.compose.budget import BRIEF_BUDGET, TokenBudget
 from foreword.edges.view.markup import Markup, el, join
 from foreword.edges.view.pieces import empty_note, page_heading
-from foreword.edges.view.receipts import exact_text_section, load_stories, receipt_picture, times_section
+from foreword.edges.view.receipts import (
+    exact_text_section,
+    load_receipt_stories,
+    receipt_picture,
+    times_section,
+)
 from foreword.options import ContextOptions
 from foreword.pipeline import FLOOR
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -70,14 +75,14 @@ def _slider(label: str, name: str, value: float, least: float, most: float, step
 
 def render_trial_answer(visit: Visit) -> Markup:
     """The context that an agent would get for the prompt in the request, and why."""
-    query = visit.text_field("query").strip()[:_MAX_PROMPT]
+    query = visit.body_text("query").strip()[:_MAX_PROMPT]
     if not query:
         return empty_note("The answer appears here.")
-    recipe = visit.text_field("recipe") or "coding"
+    recipe = visit.body_text("recipe") or "coding"
     floor = _read_number(visit.body.get("floor"), FLOOR, 0.0, 1.0)
     budget = int(_read_number(visit.body.get("budget"), _BUDGET, 1, _MAX_BUDGET))
     text, receipt = _build_context(visit, query, recipe if recipe in _RECIPES else "coding", floor, budget)
-    (story,) = load_stories(visit.engine, visit.workspace, [receipt])
+    (story,) = load_receipt_stories(visit.engine, visit.workspace, [receipt])
     return join(
         exact_text_section(text),
         receipt_picture(story, lambda item: visit.link("memory", item)),

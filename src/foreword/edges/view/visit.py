@@ -83,7 +83,7 @@ class Visit:
         """The current time, in the time zone of this machine."""
         return self.backend.engine.clock().astimezone()
 
-    def number(self, name: str, default: int = 0) -> int:
+    def query_number(self, name: str, default: int = 0) -> int:
         """A whole number from the address; the default if it is missing or no number."""
         text = self.query.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default
@@ -92,7 +92,7 @@ class Visit:
         """The address of a part of the page, in the same workspace."""
         return part_address(part, *names, w=self.workspace, **query)
 
-    def text_field(self, name: str) -> str:
+    def body_text(self, name: str) -> str:
         """A text from the body of the request; empty if it is missing."""
         value = self.body.get(name, "")
         return value if isinstance(value, str) else ""

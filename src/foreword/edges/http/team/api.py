@@ -142,7 +142,7 @@ def _list_team_endpoints(
         ),
         Endpoint(
             "mirror", "POST", "/v1/mirror", "Bring a copy of the newest items up to date.",
-            lambda call: hooks.changes_for_copy(call.body.workspace, call.body.known),
+            lambda call: hooks.list_changes_for_copy(call.body.workspace, call.body.known),
             MirrorAnswer, MirrorQuestion, fails=(503,),
         ),
         Endpoint("me", "GET", "/v1/me", "Say what the token allows.", describe_member, MemberAnswer),

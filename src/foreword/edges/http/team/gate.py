@@ -65,7 +65,7 @@ class RateLimiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def count_request(self, caller: str) -> float:
+    def count_request_and_get_wait(self, caller: str) -> float:
         """Count a request, and return 0 if it is allowed now; else in how many seconds the next one is."""
         now = self._clock()
         with self._lock:
@@ -159,7 +159,7 @@ class TeamGate:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
         try:
-            member = self._members.find(read_bearer_token(scope))
+            member = self._members.find_by_token(read_bearer_token(scope))
         except StorageError as error:
             _log.warning("nobody is let in", problem=str(error))
             return Refusal(503, error.type, "the service cannot read its list of members; tell its operator")
@@ -169,12 +169,12 @@ class TeamGate:
             state["member"] = member  # the audit names whose token it was, also if it is refused
             why = member.reason_to_refuse(datetime.now(UTC))
         if member is None or why:
-            if self._failures.count_request(address):
+            if self._failures.count_request_and_get_wait(address):
                 return Refusal(429, "too_many_failures", "too many wrong tokens came from this address")
             state["refused"] = why
             message = f"{why}; send the header Authorization: Bearer TOKEN with one from: foreword team add"
             return Refusal(401, "unauthorized", message, ((b"www-authenticate", b"Bearer"),))
-        if wait := self._rates.count_request(member.name):
+        if wait := self._rates.count_request_and_get_wait(member.name):
             seconds = str(max(1, math.ceil(wait))).encode()
             message = f"{member.name} asks too often; wait {seconds.decode()} s"
             return Refusal(429, "too_often", message, ((b"retry-after", seconds),))
@@ -220,15 +220,15 @@ class Permissions:
         member: Member = scope["state"]["member"]
         workspace = call.named_workspace
         right = _RIGHTS.get(endpoint.name, "read")
-        if not member.may(right, workspace):
+        if not member.has_right(right, workspace):
             where = f" in {workspace}" if workspace else ""
             raise HTTPException(403, f"the token of {member.name} does not allow to {right}{where}")
         has_quota = self._max_items and endpoint.name in _QUOTA_ENDPOINTS
-        with self._take_place(workspace) if has_quota else nullcontext():
+        with self._reserve_item_place(workspace) if has_quota else nullcontext():
             yield replace(call, caller=member.id, sees=member.sees)
 
     @contextmanager
-    def _take_place(self, workspace: str) -> Iterator[None]:
+    def _reserve_item_place(self, workspace: str) -> Iterator[None]:
         """Hold a place for one more item in the block; raises 507 if all are taken, or about to be."""
         with self._lock:
             self._writing[workspace] += 1
@@ -236,7 +236,7 @@ class Permissions:
         try:
             counted_at, _ = self._earlier_items.get(workspace, (-math.inf, 0))
             if time.monotonic() - counted_at > _COUNT_SECONDS or not self._has_room(workspace, place):
-                self._count_again(workspace)
+                self._recount_items(workspace)
             if not self._has_room(workspace, place):
                 raise HTTPException(507, f"{workspace} is at its quota of {self._max_items:,}; forget some")
             yield
@@ -250,7 +250,7 @@ class Permissions:
         _, earlier = self._earlier_items[workspace]
         return earlier + self._written[workspace] + place <= self._max_items
 
-    def _count_again(self, workspace: str) -> None:
+    def _recount_items(self, workspace: str) -> None:
         """Count the items in the store; what is written meanwhile is counted twice rather than not at all."""
         written = self._written[workspace]
         count = self._count_items(workspace)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import AgentEvent
 from foreword.capture.redact import redact_json
-from foreword.engine.defaults import connect_summariser
+from foreword.engine.defaults import make_chat_summariser
 from foreword.engine.jsonl import item_as_json_line
 from foreword.recipes.coding.companion import Companion, Saying
 from foreword.store.base import ListRecent
@@ -51,7 +51,7 @@ class TeamHooks:
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
-        self._companion = Companion(engine, connect_summariser(engine.settings), find_workspace=str)
+        self._companion = Companion(engine, make_chat_summariser(engine.settings), find_workspace=str)
         self._deliveries: OrderedDict[str, tuple[str, Saying]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,7 +87,7 @@ class TeamHooks:
         (self._companion.note_delivered if delivered else self._companion.note_undelivered)(saying)
         return True
 
-    def changes_for_copy(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
+    def list_changes_for_copy(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
         """The newest items that a copy lacks, as lines of JSON, and the ids in it that no longer exist here.
 
         `known` are the ids that the copy has. `more` says that there are further lines, for another call.

@@ -51,7 +51,7 @@ class Member:
     expires: str = ""
     revoked: str = ""
 
-    def may(self, right: Right, workspace: str) -> bool:
+    def has_right(self, right: Right, workspace: str) -> bool:
         """Whether the token gives this right in a workspace; an empty name means the service itself."""
         enough = RIGHTS.index(self.right) >= RIGHTS.index(right)
         return enough and (not workspace or self.sees(workspace))
@@ -79,7 +79,7 @@ class Members:
         self._stamp: tuple[int, int, int] | None = None
         self._by_id: dict[str, tuple[Member, str]] = {}
 
-    def find(self, token: str) -> Member | None:
+    def find_by_token(self, token: str) -> Member | None:
         """The member with this token, even if it is no longer accepted; None if it is not a member's."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
