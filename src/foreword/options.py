@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from foreword.errors import ValidationError
 from foreword.types import KINDS, Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from foreword.types import SearchResult
 
@@ -162,6 +162,18 @@ class CacheConfig:
 
 MAX_TEXT_CHARACTERS = 1_000_000
 """About a quarter of a million tokens: no context could show more, and an encoder reads far less."""
+
+
+_Options = TypeVar("_Options", bound=SearchOptions)
+
+
+def merge_options(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
+    """The options with the keyword arguments in place of their fields; ValidationError if one is unknown."""
+    if unknown := sorted(set(changes) - set(kind.__dataclass_fields__)):
+        raise ValidationError(
+            f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"
+        )
+    return replace(options, **changes) if options is not None else kind(**changes)
 
 
 def check_workspace(workspace: object) -> str:

@@ -39,7 +39,6 @@ from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.recall.token_match import can_match_tokens, match_tokens
 from foreword.store.base import MarkShown, PutReceipt
 from foreword.text.numbers import number_with_noun
-from foreword.text.question import asks_several_things
 from foreword.text.statements import is_bare_question
 from foreword.types import (
     ContextLine,
@@ -80,9 +79,8 @@ MAX_TOLD = 5
 MAX_PRINTED = 2
 """At most how many of them come from tools and pages, so that these do not push out the others."""
 
-TAIL_SHARE, TAIL_SHARE_OF_SEVERAL = 0.3, 0.1
-"""The least share of the best result's odds that another must have to be worth saying, too; and where several
-things are asked at once, since the best result may answer another of them."""
+TAIL_SHARE = 0.3
+"""The least share of the best result's odds that another must have to be worth saying, too."""
 
 _TALK = ("turn", "memory")
 """Kinds of items that people and agents say."""
@@ -373,8 +371,7 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few of the results that were read, and drop those far less probable than the best."""
     if not any("read" in result.scores for result in draft.results):
         return draft
-    best = max(result.score for result in draft.results)
-    least = min_probability_worth_telling(best, draft.query.text)
+    least = min_probability_worth_telling(max(result.score for result in draft.results))
     near = [result for result in draft.results if result.score >= least]
     printed = [result for result in near if result.memory.source.trust in ("tool", "web")]
     kept = [result for result in near if result not in printed[MAX_PRINTED:]][:MAX_TOLD]
@@ -385,10 +382,9 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     )
 
 
-def min_probability_worth_telling(best: float, question: str) -> float:
-    """The least probability worth saying beside a best one: that with a share of its odds."""
-    share = TAIL_SHARE_OF_SEVERAL if asks_several_things(question) else TAIL_SHARE
-    odds = share * best / max(1 - best, 1e-9)
+def min_probability_worth_telling(best: float) -> float:
+    """The least probability worth saying beside a best one: that with `TAIL_SHARE` of its odds."""
+    odds = TAIL_SHARE * best / max(1 - best, 1e-9)
     return odds / (1 + odds)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from foreword import config, pipeline
 from foreword.capture.folder import file_items
@@ -37,6 +37,7 @@ from foreword.options import (
     check_kind,
     check_text,
     check_workspace,
+    merge_options,
 )
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
@@ -70,8 +71,6 @@ _BATCH = 500
 
 NEWEST = "b2:newest"
 """In changes that are stored with items, this stands for the id of the last item."""
-
-_Options = TypeVar("_Options", bound=SearchOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +106,7 @@ class ContextEngine:
         self.store = store if store is not None else default_store(self.settings)
         self.tokenizer = counter if counter is not None else tokenizer_by_name(self.settings.tokenizer)
         self.clock = clock
-        self.store_waiting_events: StoreWaitingEvents = lambda **_: (
-            None
-        )  # an edge with a spool has more to do
+        self.store_waiting_events: StoreWaitingEvents = lambda **_: None  # an edge with a spool does more
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
         self._blends: dict[str, dict[str, Blend]] = {}
@@ -266,7 +263,7 @@ class ContextEngine:
         **changes: Unpack[SearchChanges],
     ) -> list[SearchResult]:
         """The items that answer a question, best first."""
-        chosen = _merge_options(SearchOptions, options, changes)
+        chosen = merge_options(SearchOptions, options, changes)
         return self._search(self._begin_text_query(query, workspace, chosen), chosen)
 
     def search_by_vector(
@@ -277,7 +274,7 @@ class ContextEngine:
         **changes: Unpack[SearchChanges],
     ) -> list[SearchResult]:
         """The items nearest to a vector of this engine's encoder."""
-        chosen = _merge_options(SearchOptions, options, changes)
+        chosen = merge_options(SearchOptions, options, changes)
         return self._search(self._begin_vector_query(vector, workspace, chosen), chosen)
 
     # Building a context
@@ -298,7 +295,7 @@ class ContextEngine:
         if on_error not in ("raise", "empty"):
             raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
         try:
-            chosen = _merge_options(ContextOptions, options, changes)
+            chosen = merge_options(ContextOptions, options, changes)
             return self._build_context(self._begin_text_query(query, workspace, chosen), chosen)
         except ForewordError as error:
             if on_error != "empty":
@@ -316,7 +313,7 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextResult:
         """The same as `build_context`, for a vector of this engine's encoder instead of a question."""
-        chosen = _merge_options(ContextOptions, options, changes)
+        chosen = merge_options(ContextOptions, options, changes)
         return self._build_context(self._begin_vector_query(vector, workspace, chosen), chosen)
 
     def preview_context(
@@ -329,7 +326,7 @@ class ContextEngine:
         """What `build_context` would give, with its scores; nothing is recorded."""
         from foreword.recipes.chat import preview_result
 
-        chosen = _merge_options(ContextOptions, options, changes)
+        chosen = merge_options(ContextOptions, options, changes)
         return preview_result(
             self._build_context(self._begin_text_query(query, workspace, chosen), chosen, keep=False)
         )
@@ -551,12 +548,3 @@ class ContextEngine:
         if ranker not in known:
             raise ValidationError(f"no ranker named {ranker!r}; there are: {', '.join(sorted(known))}")
         return known[ranker]
-
-
-def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
-    """The options with the keyword arguments in place of their fields; ValidationError if one is unknown."""
-    if unknown := sorted(set(changes) - set(kind.__dataclass_fields__)):
-        raise ValidationError(
-            f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"
-        )
-    return replace(options, **changes) if options is not None else kind(**changes)

@@ -189,7 +189,7 @@ def describe_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item |
     )
     was_read = any("read" in entry.scores for entry in receipt.injected_entries)
     cut = (
-        min_probability_worth_telling(max(entry.score for entry in receipt.injected_entries), receipt.query)
+        min_probability_worth_telling(max(entry.score for entry in receipt.injected_entries))
         if was_read
         else None
     )

@@ -69,8 +69,7 @@ def put_back_code_above(floor: float) -> Stage[Any]:
         if not draft.aside:
             return draft
         best_read = max((result.score for result in draft.results), default=0.0)
-        beside_read = min_probability_worth_telling(best_read, draft.query.text)
-        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, beside_read)
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score, min_probability_worth_telling(best_read))
         near = [result for result in draft.aside if result.score >= least]
         kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
         low = [result for result in draft.aside if result.score < floor]

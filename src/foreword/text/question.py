@@ -46,18 +46,6 @@ _REQUEST = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-_QUESTION_MARKS = re.compile("[?？؟]+")
-_SECOND_QUESTION = re.compile(
-    r"""(?:[,;]|\b(?:and|plus|und|sowie|et|y|e|en)\b)\s+(?:(?:also|then|auch|aussi|también)\s+)?
-        (?:(?:about|after|at|before|by|for|from|in|of|on|since|till|to|until|with|ab|bis|seit|von|zu|à|de|desde)\s+)?
-        (?:what|when|where|who|whom|whose|which|why|how|whether
-          |was|wann|wo|wer|wem|wen|welche[mnrs]?|warum|wie|ob
-          |quand|où|qui|quel(?:le)?s?|pourquoi|combien|comment
-          |qué|cuándo|dónde|quién|cuál|cómo|cuánt[oa]s?
-          |(?:is|are|does|do|did|may|can|must|should)\s+(?:i|we|you|he|she|it|they|there|the|my|our))\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
 _DIFF = re.compile(r"^(?:diff --git |@@ .*@@|\+\+\+ \S|Index: \S)", re.MULTILINE)
 _DIFF_LINE = re.compile(r"[+\- @]|diff |index [0-9a-f]|Index: |new file |deleted file |rename |similarity ")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -81,13 +69,6 @@ _MIN_PROSE_SHARE = 0.86
 def asks_or_requests(text: str) -> bool:
     """Whether a message asks or requests something, with a question mark or without one."""
     return bool(find_asking_sentences(text))
-
-
-def asks_several_things(text: str) -> bool:
-    """Whether a message asks two things or more, in several questions or in one (`when, and from whom?`)."""
-    asking = [text] if len(text) <= MAX_SHORT_CHARACTERS else find_asking_sentences(text)
-    asked = "\n".join(asking)
-    return len(_QUESTION_MARKS.findall(asked)) > 1 or bool(_SECOND_QUESTION.search(asked))
 
 
 def find_asking_sentences(text: str) -> list[str]:

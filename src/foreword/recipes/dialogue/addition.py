@@ -29,7 +29,8 @@ from foreword.options import check_whole_number
 from foreword.pipeline import make_optional
 from foreword.recipes.dialogue import prompt
 from foreword.recipes.dialogue.asking import read_query
-from foreword.recipes.dialogue.prompt import DialogueDraft, injected_lines, results_over_budget
+from foreword.recipes.dialogue.prompt import DialogueDraft
+from foreword.recipes.dialogue.receipt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.sent_turns import find_stored_turns_also_sent, find_stored_turns_before
 from foreword.recipes.dialogue.turns import check_turn
 from foreword.text.clean import join_lines

@@ -34,12 +34,13 @@ from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, make_optional
 from foreword.recipes.dialogue.asking import AskedQuery, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
+from foreword.recipes.dialogue.receipt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.users import UserMemories
 from foreword.text.clean import SURROGATE
-from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
+from foreword.types import Note, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from foreword.compose.allocation import AllocationStrategy, BudgetCategory
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from foreword.compose.system_prompt import SystemPrompt, SystemPromptBuilder
     from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueState, Kind, Receipt, ResolvedEntity, Turn
+    from foreword.types import DialogueState, Receipt, ResolvedEntity, Turn
 
     Count = Callable[[str], int]
     Filler = Callable[["DialogueDraft", ContextContent, int], ContextContent]
@@ -518,48 +519,3 @@ def check_query(query: object) -> None:
             "the query holds a NUL character or half a character (a lone surrogate); no model can read it: "
             "take it out"
         )
-
-
-# The entries of a receipt ----------------------------------------------------------------------------------
-
-
-def injected_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
-    """A line for each of the user's facts, the turns and the chunks of documents that are in the prompt."""
-    count = draft.conversation.tokenizer.count
-    for line in content.user.lines:
-        kind: Kind = "memory" if line.section == "memory" else "turn"
-        section = "user" if line.section in ("wish", "fact") else line.section
-        result = _result_without_text(draft, line.turn_id, kind, line.score)
-        yield ContextLine(result, section, line.prompt_line, count(line.prompt_line), line.day)
-    yield from _turn_lines(draft, content)
-    for chunk in content.rag_chunks:
-        result = _result_without_text(draft, chunk.chunk_id, "document", chunk.relevance)
-        yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
-
-
-def _turn_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
-    """A line for every turn that is in the prompt."""
-    scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
-    shown = [(turn, "recent") for turn in content.history.recent_turns]
-    shown += [(turn, "recalled") for turn in content.history.recalled]
-    shown += [(turn, "since the question") for turn in content.since]
-    for turn, how in shown:
-        result = _result_without_text(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
-        yield ContextLine(result, "history", turn.content, turn.tokens, how)
-
-
-def results_over_budget(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
-    """The turns and chunks that were found for the query and are in none of these lines."""
-    line_ids = {line.id for line in lines}
-    found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
-    found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
-    elsewhere = [line for line in draft.user.lines if line.section in ("memory", "earlier")]
-    found += [(one.turn_id, "memory" if one.section == "memory" else "turn", one.score) for one in elsewhere]
-    for name, kind, score in found:
-        if name not in line_ids:
-            yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
-
-
-def _result_without_text(draft: DialogueDraft, item_id: str, kind: Kind, score: float) -> SearchResult:
-    """A search result that names a turn or a chunk by its id alone, for the receipt, which holds no text."""
-    return SearchResult(Item("", draft.query.workspace, kind=kind, id=item_id), score)
