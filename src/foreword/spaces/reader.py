@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "671bfc3f44587d4fb15042b6e71e43d14224ba67ad6d1e67023490a129d7340e",
-        GRAPH: "b260a1ded2162a5ebfa9ca53ab0971c098ccb53d01fdbf60fd93801f9fab375c",
+        WEIGHTS: "3398c49c7528463c9400ee893a47e1cecb85175f0d91e709a1de59a2b9ea2cdb",
+        GRAPH: "8f1a937c9ee484595a4217de306d43e18dcd2db4f79024ea5bb015f17c418906",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
