@@ -200,7 +200,7 @@ def _match_sentence_forms(sentence: str) -> StatedAttribute | None:
 
 def _read_matched_form(groups: dict[str, str | None], scope: str) -> StatedAttribute | None:
     """The subject, attribute and value in the groups of a matched form; None if one of them is not plain."""
-    value, value_scope = _read_value(groups.get("value") or groups.get("used") or "")
+    value, value_scope = _split_value_and_scope(groups.get("value") or groups.get("used") or "")
     subject = _read_subject(groups.get("port") or groups.get("label") or groups.get("subject") or "")
     if not value or not subject:
         return None
@@ -283,7 +283,7 @@ _NUMBER = re.compile(r"[v~$€£]?\d", re.IGNORECASE)
 _NAME = re.compile(r"[^\sA-Z]*[A-Z]|\S*\w[._/:@-]\w|\S*\d")
 
 
-def _read_value(text: str) -> tuple[str, str]:
+def _split_value_and_scope(text: str) -> tuple[str, str]:
     """A value and the scope in which it holds; two empty strings if it is not a single thing."""
     text, scope = _TAIL.sub("", text.strip()), ""
     if match := _WITHIN.fullmatch(text):

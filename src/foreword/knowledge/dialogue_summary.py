@@ -357,7 +357,7 @@ class _SummaryDraft:
         if texts is None:
             return False
         lines = join_by_speaker((self._speaker(one), text) for one, text in texts.items())
-        cost = sum(self._tokenizer.count(f" {self._label(sentence)}{line}") for line in lines)
+        cost = sum(self._tokenizer.count(f" {self._decided_or_open_label(sentence)}{line}") for line in lines)
         if cost > self._room:
             self._misfits += 1
             return False
@@ -398,7 +398,7 @@ class _SummaryDraft:
         """The text of the summary: decisions, open questions, then the rest, each in the order of speech."""
         groups: dict[str, list[Sentence]] = {_DECIDED: [], _OPEN: [], "": []}
         for run in self._group_into_runs(chosen):
-            labels = {self._label(sentence) for sentence in run}
+            labels = {self._decided_or_open_label(sentence) for sentence in run}
             groups[next(label for label in groups if label in labels)] += run
         lines: list[str] = []
         for label, sentences in groups.items():
@@ -419,7 +419,7 @@ class _SummaryDraft:
                 runs.append([sentence])
         return runs
 
-    def _label(self, sentence: Sentence) -> str:
+    def _decided_or_open_label(self, sentence: Sentence) -> str:
         """The label of a sentence: "Decided: ", "Open: " or none."""
         if sentence.is_question:
             return _OPEN if self._conversation.is_open(sentence) else ""

@@ -46,7 +46,7 @@ def drop_rivals_not_discussed(
     """The results, in their order, without those whose rival is the one that is talked about."""
     if _COMPARES.search(question):
         return list(results)
-    headings = [_read_heading(result.memory) for result in results]
+    headings = [_read_headings_above(result.memory) for result in results]
     said: list[list[str]] = []
     out: set[int] = set()
     for one, other in combinations(range(len(results)), 2):
@@ -65,7 +65,7 @@ def _newest_texts(talk: Sequence[Turn]) -> list[str]:
     return [turn.text for turn in talk[: -_MAX_TURNS - 1 : -1]]
 
 
-def _read_heading(item: Item) -> _Heading:
+def _read_headings_above(item: Item) -> _Heading:
     """The headings above an item, or else the title of its document, by their words."""
     path = item.metadata.get("headings")
     titles = list(map(str, path)) if isinstance(path, list) else []

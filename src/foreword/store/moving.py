@@ -55,7 +55,7 @@ def copy_workspace(
     done = 0
     outdated: list[str] = []
     for items in _iterate_pages(source, workspace):
-        outdated += _copy_missing_items(source, target, workspace, items)
+        outdated += _copy_page(source, target, workspace, items)
         done += len(items)
         progress(done)
     for start in range(0, len(outdated), _PAGE):  # now that what replaces them is there
@@ -79,7 +79,7 @@ def _iterate_pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
         after = items[-1].id
 
 
-def _copy_missing_items(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> list[str]:
+def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> list[str]:
     """Copy a page of items, and what is stored beside them, unless the target has them all.
 
     Returns the ids of those that were changed since the target got them.

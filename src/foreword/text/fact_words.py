@@ -117,7 +117,7 @@ def _split_into_chunks(sentence: str) -> list[Chunk]:
         if core:
             chunks += _split_into_words(core)
         elif chunks and not _SYMBOL.fullmatch(raw):
-            chunks.append(_make_word_chunk(raw))
+            chunks.append(_word_with_normal_spelling(raw))
         after = rest[len(core) :]
         if not _ENDS_PHRASE.isdisjoint(after):
             chunks.append(_STOP)
@@ -129,20 +129,20 @@ def _split_into_chunks(sentence: str) -> list[Chunk]:
 def _split_into_words(core: str) -> list[Chunk]:
     """The words of a chunk: the parts of a hyphenated word or a contraction, else the chunk itself."""
     if core.isalpha():
-        return [_make_word_chunk(core)]
+        return [_word_with_normal_spelling(core)]
     if _HYPHENATED.fullmatch(core) and not _PREFIXED.match(core):
-        return [_make_word_chunk(part) for part in core.split("-")]
+        return [_word_with_normal_spelling(part) for part in core.split("-")]
     core = _ELISION.sub("", core)
     contraction = _CONTRACTION.fullmatch(core)
     if contraction is None:
-        return [_make_word_chunk(core)]
+        return [_word_with_normal_spelling(core)]
     if contraction["noun"]:
-        return [_make_word_chunk(contraction["noun"])]
+        return [_word_with_normal_spelling(contraction["noun"])]
     verb = {"ca": "can", "wo": "will", "sha": "shall"}.get(contraction["verb"].lower(), contraction["verb"])
-    return [_make_word_chunk(verb), ("not", "not")]
+    return [_word_with_normal_spelling(verb), ("not", "not")]
 
 
-def _make_word_chunk(written: str) -> Chunk:
+def _word_with_normal_spelling(written: str) -> Chunk:
     """A word as a chunk; a filler word has an empty spelling."""
     key = _normal_spelling(written)
     return (key, written) if key else ("", fold_case(written))

@@ -228,7 +228,7 @@ class MemoryTools(EngineTools):
         """
         where = self.choose_workspace(workspace)
         if superseded_by:
-            self._check_may_replace(where, superseded_by, id)
+            self._check_trusted_enough_to_replace(where, superseded_by, id)
         item = amend_item(
             self.engine(),
             where,
@@ -240,7 +240,7 @@ class MemoryTools(EngineTools):
         )
         return wire.Kept(workspace=where, memory=wire.describe_memory(item), note="")
 
-    def _check_may_replace(self, where: str, newer: str, older: str) -> None:
+    def _check_trusted_enough_to_replace(self, where: str, newer: str, older: str) -> None:
         """Raise ValidationError if the newer item's source is less trusted than that of the older one."""
         sources = [get_item(self.engine(), where, item_id).source for item_id in (newer, older)]
         if not is_at_least_as_trusted(*sources):

@@ -150,7 +150,7 @@ class SocketServer:
         try:
             await self._wait_until_warm(request.expires - time.monotonic())
             await _send(writer, reply.body)
-            delivered = bool(reply.body) and await _is_confirmed_as_shown(reader)
+            delivered = bool(reply.body) and await _does_hook_confirm_delivery(reader)
         finally:
             intake.note_delivery(reply, delivered=delivered)
 
@@ -166,7 +166,7 @@ async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
     await writer.drain()
 
 
-async def _is_confirmed_as_shown(reader: asyncio.StreamReader) -> bool:
+async def _does_hook_confirm_delivery(reader: asyncio.StreamReader) -> bool:
     """Whether the hook confirms that it has passed the answer on; False if it leaves without that."""
     try:
         async with asyncio.timeout(_READ_SECONDS):

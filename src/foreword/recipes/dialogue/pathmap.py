@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Pairs = Iterator[tuple[str, Any]]
 
 
-def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
+def receipt_values_by_path(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
     """The values that describe a prompt, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
 
     The fixed paths are there even when a part of the prompt is empty. None if turns of the conversation were
@@ -40,15 +40,15 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
         "budget/rag": budget.rag,
         "budget/query": budget.query,
         "budget/strategy": type(conversation.strategy).__name__,
-        **dict(_history_path_values(content.history, compressed.level, count)),
-        **dict(_entity_path_values(content, count)),
+        **dict(_history_values_by_path(content.history, compressed.level, count)),
+        **dict(_entity_values_by_path(content, count)),
         **dict(_user_values_by_path(content)),
         "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
         "rag/reranking_used": found.reranked,
         "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
-        **dict(_chunk_path_values(content)),
+        **dict(_chunk_values_by_path(content)),
         "system/base_instructions": draft.system.base_instructions if draft.system else "",
         "system/personality": type(conversation.wording.system.agent_personality).__name__,
         "system/user_preferences": draft.system.user_preferences if draft.system else "",
@@ -61,7 +61,7 @@ def receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, A
     return {f"{root}/{path}": value for path, value in parts.items()}
 
 
-def _history_path_values(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+def _history_values_by_path(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
     """The paths and values that describe the history in a prompt."""
     turns = (*history.recalled, *history.recent_turns)
     yield "history/summary", history.summary
@@ -77,7 +77,7 @@ def _history_path_values(history: FormattedHistory, level: CompressionLevel, cou
         yield f"history/turns/{at}/tokens", turn.tokens
 
 
-def _entity_path_values(content: ContextContent, count: Count) -> Pairs:
+def _entity_values_by_path(content: ContextContent, count: Count) -> Pairs:
     yield "entities/count", len(content.entities)
     yield "entities/total_tokens", count(entities_text(content.entities))
     for at, entity in enumerate(content.entities):
@@ -98,7 +98,7 @@ def _user_values_by_path(content: ContextContent) -> Pairs:
         yield f"user/{at}/content", line.prompt_line
 
 
-def _chunk_path_values(content: ContextContent) -> Pairs:
+def _chunk_values_by_path(content: ContextContent) -> Pairs:
     for at, chunk in enumerate(content.rag_chunks):
         yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
         yield f"rag/chunks/{at}/doc_title", chunk.source.title

@@ -33,7 +33,7 @@ from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, make_optional
 from foreword.recipes.dialogue.asking import AskedQuery, read_query
-from foreword.recipes.dialogue.pathmap import receipt_pathmap
+from foreword.recipes.dialogue.pathmap import receipt_values_by_path
 from foreword.recipes.dialogue.receipt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.users import UserMemories
 from foreword.text.clean import SURROGATE
@@ -227,7 +227,7 @@ def inject_context(
     draft = pipeline.run(begin_draft(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
     assert compressed is not None, "the last stage compresses"  # noqa: S101
-    receipt = pipeline.make_receipt(draft, receipt_pathmap(draft, compressed))
+    receipt = pipeline.make_receipt(draft, receipt_values_by_path(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
     return InjectedContext(
