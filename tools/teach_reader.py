@@ -1,8 +1,8 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT [--continue READER] \
-        --test h9 --test h16 --test h31 --test p3 --test p10 --test p13 --test h25 --out reader.onnx
+        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER [--continue READER] --out reader.onnx \
+        --test h9 --test h16 --test h31 --test p3 --test p10 --test p13 --test p16 --test h25
 
 Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
 trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
