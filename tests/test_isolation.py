@@ -99,7 +99,11 @@ def engine(tmp_path_factory):
 def _fill_workspaces(folder, count):
     """Twenty workspaces that hold the same ids, sessions and words, but for their canaries."""
     store = SqliteStore(folder / "workspaces", index_terms_of_item)
-    options = {"settings": Settings(home=folder), "counter": WordTokens(), "clock": FixedClock()}
+    options = {
+        "settings": Settings(home=folder, reader="none"),
+        "counter": WordTokens(),
+        "clock": FixedClock(),
+    }
     with ContextEngine(store, PROVIDER, **options) as engine:
         for workspace in WORKSPACES:
             items = [

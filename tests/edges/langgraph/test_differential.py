@@ -77,7 +77,7 @@ def store():
     shared = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
     with ContextEngine(
-        embedding_provider=HashEmbeddings(), settings=Settings(home=folder), clock=FixedClock()
+        embedding_provider=HashEmbeddings(), settings=Settings(home=folder, reader="none"), clock=FixedClock()
     ) as engine:
         yield ForewordStore(engine, "shop", fields=FIELDS, score="cosine")
     shutil.rmtree(folder)

@@ -192,7 +192,7 @@ def crowded_engine(tmp_path_factory):
     words = ["deploy", "deadlock", "harbour", "Ünïcode", "漢字", "🚢", "retry", "</system>", "x" * 150]
     words += ["parse_http_date"]
     with ContextEngine(
-        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home, reader="none"), clock=clock
     ) as engine:
         sources = [Source(), BASH, AGENT, Source("https://example.org/x", "web")]
         items = [

@@ -61,7 +61,7 @@ def poisoned_engine(tmp_path_factory):
     """A hundred honest memories; ten of one tool, each in other words, say what an attacker wants."""
     home, clock, chance = tmp_path_factory.mktemp("poisoned"), FixedClock(), random.Random(3)
     with ContextEngine(
-        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home, reader="none"), clock=clock
     ) as engine:
         items = [
             Item(
