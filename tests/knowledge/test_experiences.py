@@ -310,8 +310,8 @@ def test_evidence_is_added_once_in_its_order_and_no_version_is_made(engine, expe
         Evidence(clock(), "change", "a.py", fits=True),
     )
     early = replace(early, at=late.at - timedelta(minutes=1))
-    for seen in (late, early, late):
-        experiences.add_evidence("shop", begun.id, [seen])
+    for seen in ([late], [early, early], [late]):
+        experiences.add_evidence("shop", begun.id, seen)
     held = experiences.get("shop", begun.id)
     assert [one.kind for one in held.evidence] == ["change", "run"]
     assert len([*engine.store.scan("shop")]) == 1

@@ -84,3 +84,4 @@ def test_most_words_are_those_of_the_shorter_text():
     assert share_most_words({"port", "open"}, {"port", "open", "every", "night", "again"})
     assert not share_most_words({"port", "open"}, {"port", "shut"})
     assert not share_most_words(set(), {"port"})
+    assert not share_most_words({"port"}, set())

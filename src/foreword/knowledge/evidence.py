@@ -70,8 +70,7 @@ class Standing:
 
 def add_evidence(evidence: Sequence[Evidence], new: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """The old and new observations in order of time, each once; beyond the limit the oldest are dropped."""
-    known = set(evidence)
-    merged = sorted((*evidence, *(one for one in new if one not in known)), key=lambda one: one.at)
+    merged = sorted(dict.fromkeys((*evidence, *new)), key=lambda one: one.at)
     return tuple(merged[-MAX_EVIDENCE:])
 
 

@@ -139,6 +139,6 @@ def _has_word_with_ending(word: str, text_words: set[str], folded: str) -> bool:
 
 
 def share_most_words(words: AbstractSet[str], other_words: AbstractSet[str]) -> bool:
-    """Whether most of the words of the one with fewer words are in the other; never if the first has none."""
+    """Whether most of the words of the one with fewer words are in the other; never if one has none."""
     fewest = min(len(words), len(other_words))
-    return bool(words) and len(words & other_words) >= _MIN_SHARE_OF_WORDS * fewest
+    return fewest > 0 and len(words & other_words) >= _MIN_SHARE_OF_WORDS * fewest
