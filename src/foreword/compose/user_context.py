@@ -34,7 +34,7 @@ class UserLine:
     """A statement from elsewhere: the turn or memory it is from, its day, and what it replaced.
 
     `author` says who said it, if not the user. `score` is how probably it helps, if it was searched for, and
-    `place` when it was said: lines are preferred by the one, and told in the order of the other.
+    `said_at` when it was said, in seconds: lines are preferred by the one, and told in that of the other.
     """
 
     text: str
@@ -45,7 +45,7 @@ class UserLine:
     """Days and texts of the statements that it replaced."""
     author: str = ""
     score: float = 0.0
-    place: float = 0.0
+    said_at: float = 0.0
 
     def tells(self, other: UserLine) -> bool:
         """Whether this line says what the other says, as what holds or as what it replaced."""
@@ -94,7 +94,9 @@ def text_about_user(lines: Sequence[UserLine]) -> str:
     """The lines under the headings of their sections; empty without lines."""
     parts = []
     for section, heading in _HEADINGS.items():
-        of_section = sorted((line for line in lines if line.section == section), key=lambda line: line.place)
+        of_section = sorted(
+            (line for line in lines if line.section == section), key=lambda line: line.said_at
+        )
         if of_section:
             parts.append("\n".join((heading, *(line.prompt_line for line in of_section))))
     return "\n\n".join(parts)

@@ -50,7 +50,7 @@ def find_lines_said_elsewhere(
     engine: Engine, workspace: str, listener: Listener, query: str, max_tokens: int, lane: Lane
 ) -> UserMemories:
     """The lines worth adding to a prompt, memories first, and the notes of the search."""
-    kinds = [kind for kind in ("turn", "memory") if _may_have(engine, workspace, listener, kind)]
+    kinds = [kind for kind in ("turn", "memory") if _can_find(engine, workspace, listener, kind)]
     if not kinds or not query.strip() or junk_reason(query) is not None:
         return UserMemories()
     options = SearchOptions(limit=_MAX_FOUND, kinds=tuple(kinds), lane=lane)
@@ -63,7 +63,7 @@ def find_lines_said_elsewhere(
     return UserMemories(tuple(sorted(told, key=lambda line: line.section != "memory")), draft.notes)
 
 
-def _may_have(engine: Engine, workspace: str, listener: Listener, kind: str) -> bool:
+def _can_find(engine: Engine, workspace: str, listener: Listener, kind: str) -> bool:
     if kind == "turn":
         return bool(listener.conversations)
     return bool(engine.store.count(workspace).kinds.get("memory", 0))
@@ -107,7 +107,7 @@ def _make_line(engine: Engine, workspace: str, user: str, result: SearchResult) 
         "memory" if item.kind == "memory" else "earlier",
         author=author,
         score=result.score,
-        place=item.created_at.timestamp(),
+        said_at=item.created_at.timestamp(),
     )
 
 
