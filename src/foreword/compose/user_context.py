@@ -43,6 +43,8 @@ class UserLine:
     section: UserSection = "fact"
     before: tuple[tuple[str, str], ...] = ()
     """Days and texts of the statements that it replaced."""
+    history: str = ""
+    """How a statement that was searched for came about and what was said of it later, in brackets."""
     author: str = ""
     score: float = 0.0
     said_at: float = 0.0
@@ -50,13 +52,13 @@ class UserLine:
     def tells(self, other: UserLine) -> bool:
         """Whether this line says what the other says, as what holds or as what it replaced."""
         texts = (self.text, *(text for _, text in self.before))
-        return self.turn_id == other.turn_id or any(other.text in text for text in texts)
+        return any(other.text in text for text in texts) and not other.before
 
     @property
     def prompt_line(self) -> str:
         """The line as a prompt has it."""
         earlier = "".join(f"; before, {day}: {text}" for day, text in self.before)
-        said = f"{self.author} {self.text}" if self.author else self.text
+        said = " ".join(filter(None, (self.author, self.text, self.history)))
         return _BULLET + escape_heading_line(f"{said} ({self.day}{earlier})")
 
 
@@ -70,6 +72,16 @@ class UserContext:
 
 
 NO_USER = UserContext()
+
+
+def merge_user_lines(known: Sequence[UserLine], found: Sequence[UserLine]) -> list[UserLine]:
+    """The known lines and those found by a search, each statement once: where one line has all of another.
+
+    A fact is often one sentence of what was found, which then tells it with the sentences around it.
+    """
+    new = [one for one in found if not any(line.tells(one) for line in known)]
+    kept = [line for line in known if line.section != "fact" or not any(one.tells(line) for one in new)]
+    return [*kept, *new]
 
 
 def fit_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Tokenizer) -> UserContext:

@@ -154,6 +154,7 @@ def test_what_a_user_says_again_is_not_told_to_them_from_elsewhere(engine):
     question = "I'm allergic to\nnuts. What is for dessert?"
     assert find_addition(question, session, [Turn(question)]).text == ""
     assert "nuts" in find_addition("What is for dessert?", session).text
+    assert "nuts" in find_addition("I'm allergic. What is for dessert?", session).text
 
 
 @given(st.lists(st.sampled_from(["yes", "no", "ok"]), max_size=10), st.data())

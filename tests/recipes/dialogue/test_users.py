@@ -42,6 +42,11 @@ def prompt(engine):
     return ask
 
 
+def facts_in(prompt):
+    """The lines on the user themselves, without what else was found in their conversations."""
+    return [line for line in prompt.content.user.lines if line.section != "earlier"]
+
+
 def test_what_must_not_be_missed_is_told_in_the_next_session_whatever_is_asked(say, prompt):
     say("mara", "I'm allergic to peanuts.", "Please use metric units.", "My name is Mara Lind.")
     text = prompt("mara", "Can you suggest a dessert?").formatted
@@ -118,7 +123,7 @@ def test_a_wish_takes_back_no_fact(say, prompt):
 )
 def test_what_corrects_nothing_changes_nothing(say, prompt, text):
     say("mara", "I live in Paris.", text)
-    (line,) = prompt("mara", "What is the weather at home?").content.user.lines
+    (line,) = facts_in(prompt("mara", "What is the weather at home?"))
     assert line.text == "I live in Paris."
 
 
@@ -146,7 +151,7 @@ def talk(engine, clock, *turns):
 def test_a_change_holds_once_the_assistant_agreed(engine, clock, prompt, answers, told):
     asked = ("My appointment is on Monday at 10.", "Noted.", "Could we make it Tuesday instead?")
     talk(engine, clock, *asked, *answers)
-    (line,) = prompt("mara", "When is my appointment?").content.user.lines
+    (line,) = facts_in(prompt("mara", "When is my appointment?"))
     assert line.text == told
     assert [text for _, text in line.before] == [asked[0]] * (told != asked[0])
 
@@ -157,7 +162,7 @@ def test_an_agreement_that_was_forgotten_agrees_to_nothing(engine, clock, prompt
     assert "Tuesday" in prompt("mara", "When is my appointment?").formatted
     (answer,) = (item for item in engine.store.scan("bakery") if item.text == "Sure, Tuesday at 10.")
     engine.store.delete(Delete("bakery", (answer.id,)))
-    (line,) = prompt("mara", "When is my appointment?").content.user.lines
+    (line,) = facts_in(prompt("mara", "When is my appointment?"))
     assert line.text == asked[0]
 
 
@@ -184,9 +189,16 @@ def test_a_direct_question_gets_what_was_said(say, prompt, said, question):
         "Explain quantum physics like I'm five.",
     ],
 )
-def test_others_words_and_wishes_for_one_answer_are_not_told(say, prompt, said):
+def test_others_words_and_wishes_for_one_answer_are_not_told_as_facts(say, prompt, said):
     say("mara", said)
-    assert prompt("mara", "Which dessert would you suggest?").content.user.lines == ()
+    assert facts_in(prompt("mara", "Which dessert would you suggest?")) == []
+
+
+def test_nods_in_other_conversations_are_not_told(engine, clock, prompt):
+    talk(engine, clock, "My appointment is on Monday.", "Noted.", "Thanks!", "Sure.", "No, thanks.")
+    assert "Monday" in prompt("mara", "When is my appointment?").formatted
+    (line,) = prompt("mara", "When is my appointment?").content.user.lines
+    assert line.text == "My appointment is on Monday."
 
 
 def test_what_stands_in_view_is_not_told_again(say, prompt):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
+from foreword.capture.junk import junk_reason
 from foreword.compose.allocation import MAX_TOKENS, TokenBudget
 from foreword.compose.fit import FittedText
 from foreword.compose.formatted_history import HistoryTemplate, make_history
@@ -35,6 +36,7 @@ from foreword.recipes.dialogue.sent_turns import find_stored_turns_also_sent, fi
 from foreword.recipes.dialogue.turns import check_turn
 from foreword.text.clean import join_lines
 from foreword.text.frame import wrap_in_frame
+from foreword.text.sentences import split_sentences
 from foreword.types import ContextLine, DroppedResult, Query, Turn
 
 if TYPE_CHECKING:
@@ -178,7 +180,13 @@ def _user_lines_to_tell(draft: AdditionDraft) -> list[UserLine]:
     """What the user said about themselves elsewhere or earlier, and does not send now."""
     untold = {turn.turn_id for turn in draft.state.turns if not _may_be_told(draft, turn)}
     sent = "\n".join(join_lines(turn.text) for turn in draft.sent if turn.role == "user")
-    return [line for line in draft.user.lines if line.turn_id not in untold and line.text not in sent]
+    lines = (line for line in draft.user.lines if line.turn_id not in untold)
+    return [line for line in lines if _has_more_than(sent, join_lines(line.text))]
+
+
+def _has_more_than(sent: str, text: str) -> bool:
+    """Whether a text has a sentence, beside nods and greetings, that what is sent has not."""
+    return any(one not in sent and junk_reason(one) is None for one in split_sentences(text))
 
 
 ADDITION: tuple[Stage[Any], ...] = (

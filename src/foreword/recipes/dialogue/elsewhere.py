@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from foreword.pipeline import Stage
     from foreword.types import Item, SearchResult
 
-_MAX_FOUND, _MAX_READ = 5, 12
+_FLOOR = 0.01
+"""The least probability worth a line. It is low: the window is there to be used, and what one conversation
+knows is seldom near to what the next one asks."""
+
+_MAX_FOUND, _MAX_READ = 12, 18
 _MAX_LINE_CHARACTERS, _MAX_QUESTION_CHARACTERS = 500, 160
 _TURNS_BACK = 4
 """How many turns before an answer its question is looked for: calls of tools may stand between them."""
@@ -70,41 +74,45 @@ def _can_find(engine: Engine, workspace: str, listener: Listener, kind: str) -> 
 
 
 def _stages(user: str) -> tuple[Stage[Any], ...]:
-    """The stages of the search; what others said or stored for themselves is not even read."""
+    """The stages of the search; nods, and what others said or stored for themselves, are not even read."""
 
-    def drop_words_of_others(draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
+    def drop_nods_and_words_of_others(draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
         return draft.keep([one for one in draft.results if _may_be_told(one.memory, user)], ())
 
-    found = pipeline.search_stages_above(pipeline.FLOOR, (drop_words_of_others,), _MAX_READ)
-    return (*found, pipeline.drop_superseded, pipeline.drop_repeats)
+    search = pipeline.search_stages_above(_FLOOR, (drop_nods_and_words_of_others,), _MAX_READ)
+    with_tail = (stage for stage in search if stage is not pipeline.drop_tail)
+    return (*with_tail, pipeline.drop_superseded, pipeline.drop_repeats)
 
 
 def _may_be_told(item: Item, user: str) -> bool:
-    """Whether the item is a memory for this user, a turn of theirs, or one of an assistant."""
+    """Whether the item is a memory for this user, more than a nod of theirs, or a turn of an assistant."""
     if item.kind == "memory":
         return item.source.trust == "user" and item.source.name in {Source().name, user}
-    return (
-        speaking_user(item) == user if item.metadata.get("role") == "user" else item.source.trust == "agent"
-    )
+    if item.metadata.get("role") == "user":
+        return speaking_user(item) == user and junk_reason(item.text) is None
+    return item.source.trust == "agent"
 
 
 def _make_line(engine: Engine, workspace: str, user: str, result: SearchResult) -> UserLine | None:
-    """The line of a result; None for an answer to somebody else."""
+    """The line of a result; None for an answer to somebody else, or a nod to what was no question."""
     item = result.memory
     author = ""
     if item.source.trust == "agent":
         question = _find_question(engine, workspace, item)
         if question is None or speaking_user(question) != user:
             return None
+        is_asked = "?" in question.text
+        if not is_asked and junk_reason(item.text) is not None:
+            return None
         asked = shorten_between_words(question.text, _MAX_QUESTION_CHARACTERS)
-        author = f"(assistant, asked “{asked}”)" if "?" in question.text else "(assistant)"
+        author = f"(assistant, asked “{asked}”)" if is_asked else "(assistant)"
     told = shorten_between_words(result.excerpt or item.text, _MAX_LINE_CHARACTERS)
-    history = describe_older_and_later(result.history, result.later)
     return UserLine(
-        " ".join(filter(None, (told, history))),
+        told,
         item.id,
         write_out_day(item.created_at),
         "memory" if item.kind == "memory" else "earlier",
+        history=describe_older_and_later(result.history, result.later),
         author=author,
         score=result.score,
         said_at=item.created_at.timestamp(),

@@ -28,7 +28,7 @@ from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.turns import format_turns_within, is_unshortened
-from foreword.compose.user_context import fit_user_lines
+from foreword.compose.user_context import fit_user_lines, merge_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, make_optional
@@ -298,9 +298,8 @@ def recall_user(draft: DialogueDraft) -> DialogueDraft:
 def recall_elsewhere(draft: DialogueDraft) -> DialogueDraft:
     """Find what was said in the user's other conversations, or remembered, and is relevant to the query."""
     found = draft.conversation.recall_elsewhere(draft.query.text, draft.budget, draft.asked.user)
-    known = draft.user.lines
-    lines = (*known, *(one for one in found.lines if not any(line.tells(one) for line in known)))
-    return replace(draft, user=replace(draft.user, lines=lines)).with_notes(*found.notes)
+    user = replace(draft.user, lines=tuple(merge_user_lines(draft.user.lines, found.lines)))
+    return replace(draft, user=user).with_notes(*found.notes)
 
 
 def retrieve(draft: DialogueDraft) -> DialogueDraft:
