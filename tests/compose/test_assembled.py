@@ -19,7 +19,8 @@ from foreword.compose.assembled import (
     render_document,
     truncation_note,
 )
-from foreword.compose.assembly import Piece, context_footer, premortem_footer
+from foreword.compose.assembly import Piece, context_footer
+from foreword.recipes.assembled.premortem import premortem_footer
 from foreword.text.frame import wrap_in_frame
 from foreword.types import KINDS, Item, SearchResult, Source
 

@@ -68,11 +68,6 @@ def context_footer(pieces: Sequence[Piece]) -> str:
     return f"*{len(pieces)} items from {len({piece.item.source for piece in pieces})} sources*"
 
 
-def premortem_footer(pieces: Sequence[Piece]) -> str:
-    """The last line of a premortem, which counts its experiences."""
-    return f"*Based on {sum(piece.item.source == 'experience' for piece in pieces)} past experiences*"
-
-
 @dataclass(frozen=True, slots=True)
 class FittedDocument:
     """A document, its number of tokens, the pieces in it and the pieces left out."""

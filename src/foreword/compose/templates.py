@@ -81,7 +81,7 @@ def format_memory(result: SearchResult, template: ContextTemplate, *, include_me
     """One memory in the template's format; with its metadata, if asked for and not in the format."""
     one_line = "\n" not in template.separator and "\n" not in template.memory_format
     values = _variable_values(result, one_line=one_line)
-    values["content"] = _lay_out_content(values["content"], template, one_line=one_line)
+    values["content"] = _fit_lines_to_format(values["content"], template, one_line=one_line)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
@@ -153,8 +153,8 @@ def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
     return f"{attribution(memory)}: {quote_lines(text) if keeps_lines else quote_entry(text)}"
 
 
-def _lay_out_content(content: str, template: ContextTemplate, *, one_line: bool) -> str:
-    """Indent or join the lines of a text so that it fits its place in the template.
+def _fit_lines_to_format(content: str, template: ContextTemplate, *, one_line: bool) -> str:
+    """Join or indent the lines of a text, as the format for a memory leaves room for one line or many.
 
     It becomes one line if memories share a line. Otherwise its further lines are indented, so that none of
     them can pass for another memory; if the format gives it lines of its own, it is not changed.

@@ -299,7 +299,7 @@ class _IndexingRun:
         since = self._find_last_common_commit(known, newest)
         unfinished = replace(mark, hash=since)
         if since != known:
-            rewritten = self._list_rewritten_commit_ids(newest)
+            rewritten = self._list_ids_of_unreachable_commits(newest)
             self._store.run(PutFile(self._workspace, unfinished, (), keep_earlier=True, except_ids=rewritten))
         commits = read_commit_items(folder, self._workspace, since)
         while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
@@ -314,7 +314,7 @@ class _IndexingRun:
         except GitFailed:
             return ""
 
-    def _list_rewritten_commit_ids(self, newest: str) -> tuple[str, ...]:
+    def _list_ids_of_unreachable_commits(self, newest: str) -> tuple[str, ...]:
         """The ids of stored commits that are no longer in the history of the newest commit."""
         alive = set(run_git(self._root.folder, "rev-list", newest).split()) if newest else set()
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))

@@ -180,7 +180,9 @@ class ReplacementJudge:
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
-            older = _choose_nearest([one for one in stored + beside if _may_contradict(item, one[1])])
+            older = _choose_nearest(
+                [one for one in stored + beside if _is_allowed_to_contradict(item, one[1])]
+            )
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         # The line before may distract: what names another value is also read without it.
@@ -201,7 +203,7 @@ class ReplacementJudge:
             for item in new
             if len(item.text) <= MAX_CHARACTERS
             for one in find_corrected(item, self._turns_before(workspace, item, MAX_TURNS_BACK))
-            if _may_contradict(item, one.item) and not _only_reports_work(item, one.item)
+            if _is_allowed_to_contradict(item, one.item) and not _only_reports_work(item, one.item)
         }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
@@ -229,8 +231,11 @@ def _can_replace_or_be_replaced(item: Item) -> bool:
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 
 
-def _may_contradict(newer: Item, older: Item) -> bool:
-    """Whether a newer item may contradict an older one; tools and pages may not contradict people."""
+def _is_allowed_to_contradict(newer: Item, older: Item) -> bool:
+    """Whether a newer item's source, user and time allow it to make an older one untrue.
+
+    Tools and pages do not overrule people, and no user another in what they say of themselves.
+    """
     if _are_of_different_users(newer, older) and speaks_of_self(older.text):
         return False
     heard = newer.source.trust not in ("tool", "web") or may_replace(newer.source, older.source)
@@ -407,7 +412,7 @@ def _replaces_rival(newer: Item, earlier: Item, replaced: Item, *, is_likely: bo
         newer.id == earlier.id
         or newer.kind == "commit"  # which of several changes of a file undoes another, no message tells
         or earlier.created_at >= newer.created_at
-        or not _may_contradict(newer, earlier)
+        or not _is_allowed_to_contradict(newer, earlier)
     ):
         return False
     return is_likely or _are_rivals(newer, earlier, replaced)

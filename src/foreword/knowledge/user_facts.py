@@ -267,7 +267,7 @@ def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
         )
     if (older.item_id, older.text) in {(one.item_id, one.text) for one in newer.replaces}:
         return True
-    if newer.ends and _ends_fact(newer, older):
+    if newer.ends and _says_fact_ended(newer, older):
         return True
     if newer.kind.name != older.kind.name or newer.topic != older.topic:
         return False
@@ -276,8 +276,8 @@ def _replaces_fact(newer: UserFact, older: UserFact) -> bool:
     return newer.is_always_shown and bool(_distinctive_words(newer) & _distinctive_words(older))
 
 
-def _ends_fact(newer: UserFact, older: UserFact) -> bool:
-    """Whether what says that something ended speaks of an older fact, by its words or by its single kind."""
+def _says_fact_ended(newer: UserFact, older: UserFact) -> bool:
+    """Whether a newer fact, which says that something ended, means an older one: by words, or by its kind."""
     if newer.kind.is_single and newer.kind.name == older.kind.name:
         return True
     ended = _stems_that_name_subject(_clause_that_says_ended(plain_line(newer.text)))

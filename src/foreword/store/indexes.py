@@ -256,12 +256,12 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
         tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
     # A file without a state gets one that no real file has, so that it is read again; its items stay.
     tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
-    rebuild_vectors(tx)
+    rebuild_search_copy_of_vectors(tx)
     return find_problems(tx, op)
 
 
-def rebuild_vectors(tx: Transaction) -> None:
-    """Rebuild the copy of the vectors that searches use from the rows: code files, or a vector server's."""
+def rebuild_search_copy_of_vectors(tx: Transaction) -> None:
+    """Write anew, from the rows, what searches read the vectors from: the code files, or a vector server."""
     for file in CodeFile.list_in_folder(tx.database.path.parent):
         file.remove()
     if tx.vectors is not None:

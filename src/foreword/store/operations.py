@@ -323,7 +323,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.GetVectors: vectors.get_vectors_by_text_hash,
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
-    exchange.RebuildVectors: lambda tx, _: indexes.rebuild_vectors(tx),
+    exchange.RebuildVectors: lambda tx, _: indexes.rebuild_search_copy_of_vectors(tx),
     base.PutTokenCodes: _put_token_codes,
     base.GetTokenCodes: _get_token_codes,
     base.ListWithoutTokenCodes: _list_without_token_codes,

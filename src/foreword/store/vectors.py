@@ -202,7 +202,7 @@ class _CodeFileHeader:
     holes: int
 
     @property
-    def is_sparse(self) -> bool:
+    def needs_compaction(self) -> bool:
         """Whether so many records were erased that the file should be written anew."""
         return self.records > _MIN_RECORDS_TO_COMPACT and self.holes * 4 > self.records
 
@@ -324,11 +324,11 @@ class CodeFile:
         Other processes may do so at the same time. `rows_after` must read a snapshot taken during this call.
         """
         header = self._load_header()
-        if header is not None and header.last_sequence >= newest_sequence and not header.is_sparse:
+        if header is not None and header.last_sequence >= newest_sequence and not header.needs_compaction:
             return
         with self._lock_exclusively():
             header = self._load_header()
-            if header is None or header.is_sparse:
+            if header is None or header.needs_compaction:
                 self._write_new_file(rows_after(0))
             else:
                 self._append_records(header, rows_after(header.last_sequence))

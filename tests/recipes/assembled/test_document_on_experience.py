@@ -15,12 +15,11 @@ import pytest
 from foreword import ContextAssembler
 from foreword.assembled import EngineSearcher
 from foreword.compose.assembled import format_item, make_context_item
-from foreword.compose.assembly import premortem_footer
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, TIER_WEIGHTS, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.premortem import SECTIONS
+from foreword.recipes.assembled.premortem import SECTIONS, premortem_footer
 from foreword.recipes.assembled.stages import weigh_item
 from foreword.store.base import Amend
 from foreword.types import Filters, Item, SearchResult

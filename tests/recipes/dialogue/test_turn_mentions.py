@@ -15,7 +15,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.recipes.dialogue import turns
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
-from foreword.recipes.dialogue.turns import ConversationTurns, mentions_of_turn, mentions_to_json
+from foreword.recipes.dialogue.turns import ConversationTurns, mentions_to_json, read_or_find_mentions
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, Turn
 from foreword_measure.quality.naming import SET
@@ -47,7 +47,7 @@ def stored_mentions(text):
 
 @given(st.lists(st.sampled_from(SENTENCES)).map("\n".join) | st.text())
 def test_mentions_that_were_stored_are_those_that_were_found(text):
-    assert tuple(mentions_of_turn(text, stored_mentions(text), do_not_find)) == find_entities(text)
+    assert tuple(read_or_find_mentions(text, stored_mentions(text), do_not_find)) == find_entities(text)
 
 
 def test_no_words_are_stored_with_the_mentions():
@@ -59,7 +59,7 @@ def test_no_words_are_stored_with_the_mentions():
 def test_mentions_that_an_older_finder_found_are_found_again(monkeypatch):
     older = stored_mentions(SENTENCES[0])
     monkeypatch.setattr(turns, "FINDER_VERSION", FINDER_VERSION + 1)
-    assert mentions_of_turn(SENTENCES[0], older, lambda _: "found again") == "found again"
+    assert read_or_find_mentions(SENTENCES[0], older, lambda _: "found again") == "found again"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_mentions_that_an_older_finder_found_are_found_again(monkeypatch):
     ],
 )
 def test_what_was_not_stored_for_this_text_is_found(wrong):
-    assert mentions_of_turn(SENTENCES[0], wrong, find_entities) == find_entities(SENTENCES[0])
+    assert read_or_find_mentions(SENTENCES[0], wrong, find_entities) == find_entities(SENTENCES[0])
 
 
 def test_the_finder_has_another_version_when_it_finds_other_mentions():

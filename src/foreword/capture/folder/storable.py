@@ -43,8 +43,8 @@ def decode_text(data: bytes) -> str:
         return replace_unstorable_characters(data.decode("latin-1"))
 
 
-def bytes_hash(data: bytes) -> str:
-    """The hash of a content, after a tag for its algorithm."""
+def tagged_hash(data: bytes) -> str:
+    """The hash of a content, with the name of its algorithm before it: `b2:` and 32 digits."""
     return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

@@ -316,7 +316,7 @@ def fits_secret_name(value: AssignedValue, name: re.Match[str]) -> bool:
     if secret_kind_for_name(name) == "secret":
         return (
             shape.is_like_key(text)
-            or (value.literal and _follows_equals_sign(name) and _is_single_word_secret(text, name))
+            or (value.literal and _ends_with_tight_equals_sign(name) and _is_single_word_secret(text, name))
             or ((value.quoted or name["gap"] == ">") and shape.is_password_with_symbol(text))
             or (value.quoted and name["word"] == "secret" and _is_secret_made_of_words(text, name))
             or (
@@ -330,7 +330,7 @@ def fits_secret_name(value: AssignedValue, name: re.Match[str]) -> bool:
 
 def _is_code_reference(value: AssignedValue, name: re.Match[str]) -> bool:
     """Whether an unquoted value is a name in code; never directly after an equals sign in settings."""
-    if value.literal and _follows_equals_sign(name):
+    if value.literal and _ends_with_tight_equals_sign(name):
         return False
     return shape.is_code_name(value.text) and shape.randomness(value.text) < 0.25
 
@@ -343,8 +343,8 @@ def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
     return shape.is_surely_password(text) or shape.is_numbered_words(text)
 
 
-def _follows_equals_sign(name: re.Match[str]) -> bool:
-    """Whether the value follows an equals sign without blanks, as in settings or in a shell."""
+def _ends_with_tight_equals_sign(name: re.Match[str]) -> bool:
+    """Whether a name that announces a secret ends with "=" without blanks, as in settings or in a shell."""
     return name[0].endswith("=") and name[0][-2:-1] not in " !=:?"
 
 
@@ -355,12 +355,12 @@ def _is_password_of_letters(value: AssignedValue, name: re.Match[str]) -> bool:
         return False
     if shape.is_passphrase(text):
         return True
-    joined = _follows_equals_sign(name) and _JOINED_WORDS.fullmatch(text) is not None
+    joined = _ends_with_tight_equals_sign(name) and _JOINED_WORDS.fullmatch(text) is not None
     if not (text.isalpha() or joined) or shape.is_type_or_state(text):
         return False
     if joined or name["gap"] == ">" or not shape.consists_of_words(text):
         return True
-    return _follows_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
+    return _ends_with_tight_equals_sign(name) or (name[0].endswith((": ", " ")) and text.islower())
 
 
 def _is_single_word_secret(text: str, name: re.Match[str]) -> bool:

@@ -23,8 +23,8 @@ from foreword.edges.hook_client import SESSION_STARTS, SPOOL_SECONDS, STORED_EVE
 from foreword.edges.service.measures import find_event_name
 from foreword.edges.service.responder import Reply
 from foreword.edges.service.spool import parse_event_time
-from foreword.edges.shared.hook_fallback import says_context_was_emptied
-from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
+from foreword.edges.shared.hook_fallback import is_start_after_compact_or_clear
+from foreword.edges.shared.spool_files import take_notice_of_lost_event, write_to_spool
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class EventJob:
     def must_be_stored(self) -> bool:
         """Whether the event holds something to store, as an event with an unknown name may."""
         if self.event in SESSION_STARTS:
-            return says_context_was_emptied(self.payload)
+            return is_start_after_compact_or_clear(self.payload)
         return self.event in STORED_EVENTS or self.event not in _ASKING_EVENTS
 
     @property
@@ -232,7 +232,7 @@ class Intake:
                         self._spool_threads, self._write_event_to_spool, job
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
-            job.notice = describe_lost_event(self._home, error)
+            job.notice = take_notice_of_lost_event(self._home, error)
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
         job.settled_event.set()
 

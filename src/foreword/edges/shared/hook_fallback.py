@@ -12,7 +12,7 @@ import os
 import time
 
 from foreword.edges.shared.private_files import append_to_hook_log, make_private_folder
-from foreword.edges.shared.spool_files import describe_lost_event, write_to_spool
+from foreword.edges.shared.spool_files import take_notice_of_lost_event, write_to_spool
 from foreword.edges.shared.trouble import (
     find_why_no_service_can_run,
     read_start_failure,
@@ -59,7 +59,7 @@ def handle_unanswered_event(
             why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
-            notice = describe_lost_event(hook.home, failure)
+            notice = take_notice_of_lost_event(hook.home, failure)
     trouble = hook.trouble or (
         find_why_no_service_can_run(hook.home) if hook.event.lower() == "sessionstart" else ""
     )
@@ -72,10 +72,12 @@ def handle_unanswered_event(
 
 def has_something_to_store(hook: HookEvent, payload: bytes) -> bool:
     """Whether an event holds something to store, as does a session's start whose context was emptied."""
-    return hook.must_be_stored or (hook.event.lower() == "sessionstart" and says_context_was_emptied(payload))
+    return hook.must_be_stored or (
+        hook.event.lower() == "sessionstart" and is_start_after_compact_or_clear(payload)
+    )
 
 
-def says_context_was_emptied(payload: bytes) -> bool:
+def is_start_after_compact_or_clear(payload: bytes) -> bool:
     """Whether the start of a session says that its context was compacted or cleared."""
     from foreword.capture.event_json import parse_event_json
 

@@ -190,10 +190,10 @@ def _remove_half_made_files(folder: str) -> None:
                 os.unlink(path)
 
 
-def describe_lost_event(home: str, error: Exception) -> str:
-    """The notice for the user about an event that could not be stored; empty if none is due.
+def take_notice_of_lost_event(home: str, error: Exception) -> str:
+    """What the user is told of an event that could not be stored.
 
-    A full disk is reported once, whatever else it is each time.
+    Of a full disk they are told once, then "" is returned; of any other cause each time.
     """
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return take_notice_once(home)

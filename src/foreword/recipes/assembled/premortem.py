@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from foreword.compose.assembled import format_as_warning
-from foreword.compose.assembly import Layout, premortem_footer
+from foreword.compose.assembly import Layout
 from foreword.knowledge.precedents import PRECEDENT_FLOOR
 from foreword.knowledge.values import is_value_drawn_from
 from foreword.pipeline import FLOOR
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from foreword.compose.assembled import ContextItem
+    from foreword.compose.assembly import Piece
     from foreword.knowledge.precedents import Failure
     from foreword.recipes.assembled.sources import Finding, Questions, Searcher
 
@@ -102,7 +103,7 @@ def _questions_about_failure(failure: Failure, sources: Searcher, limit: int) ->
 def plan_premortem(
     lists: Mapping[str, Sequence[ContextItem]], title: str, domain: str, *, has_failure: bool
 ) -> Plan:
-    """The plan of a premortem: each experience once, in one section, with a hard limit."""
+    """What a premortem shows where: each experience once, in one section, within a hard limit."""
     lists = {
         **lists,
         PRINCIPLES: [_adjust_value_relevance(one, lists, domain) for one in lists.get(PRINCIPLES, ())],
@@ -171,3 +172,8 @@ def _format_as_warning(section: str, item: ContextItem) -> ContextItem:
     if item.source != "experience" or memory.text == item.content:
         return item
     return replace(item, content=format_as_warning(memory, failures_stand_out=section == STRATEGY))
+
+
+def premortem_footer(pieces: Sequence[Piece]) -> str:
+    """The last line of a premortem, which counts its experiences."""
+    return f"*Based on {sum(piece.item.source == 'experience' for piece in pieces)} past experiences*"

@@ -291,7 +291,7 @@ def _summarise_with_fallback(
     The summariser is shown what the user and the agent said, and of tools only the calls: otherwise it could
     present a tool's output as somebody's statement.
     """
-    readable = {at: turn for at, turn in enumerate(map(_drop_tool_output, turns)) if turn.text}
+    readable = {at: turn for at, turn in enumerate(map(_drop_foreign_words, turns)) if turn.text}
     if summariser is not None and readable:
         try:
             text = summariser.summarise(list(readable.values()), words)
@@ -303,8 +303,8 @@ def _summarise_with_fallback(
     return summarise_session(turns, words)
 
 
-def _drop_tool_output(turn: Item) -> Item:
-    """A turn without foreign words: of a tool's call only the first line, which the agent wrote."""
+def _drop_foreign_words(turn: Item) -> Item:
+    """A turn without words from outside: of a tool's call only its first line, which the agent wrote."""
     if not is_foreign(turn.source):
         return turn
     is_call = turn.source.trust == "tool"

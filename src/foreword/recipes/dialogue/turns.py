@@ -194,7 +194,7 @@ class ConversationTurns:
             turn = turn_from_item(item)
             self._places[item.id] = len(self._turns)
             self._places_by_words.setdefault(_speaker_and_words(turn), []).append(len(self._turns))
-            mentions = mentions_of_turn(turn.text, item.metadata.get(MENTIONS), self._find)
+            mentions = read_or_find_mentions(turn.text, item.metadata.get(MENTIONS), self._find)
             self._registry.observe(turn, len(self._turns), mentions)
             self._turns.append(turn)
             self._tokens += item.tokens
@@ -349,7 +349,7 @@ def mentions_to_json(text: str, mentions: Sequence[MentionLike]) -> list[object]
     return [_hash_text_and_version(text), *map(_mention_as_numbers, mentions)]
 
 
-def mentions_of_turn(text: str, stored: object, find: Finder) -> Iterable[MentionLike]:
+def read_or_find_mentions(text: str, stored: object, find: Finder) -> Iterable[MentionLike]:
     """The mentions in a turn's text: as they were stored, or found where nothing valid was stored for it."""
     if isinstance(stored, list) and stored and stored[0] == _hash_text_and_version(text):
         try:

@@ -105,11 +105,11 @@ class UserMemory:
         self._workspace = workspace
         self._user = user
         self._filters = Filters(kinds=("turn",), source=user)
-        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._clear_facts)
+        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._reset_reading)
         self._lock = threading.Lock()
-        self._clear_facts()
+        self._reset_reading()
 
-    def _clear_facts(self) -> None:
+    def _reset_reading(self) -> None:
         """Reset everything that was read from the user's turns, before they are read from the first again."""
         self._seen_ids: set[str] = set()
         self._conversations: dict[str, None] = {}

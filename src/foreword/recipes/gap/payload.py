@@ -84,7 +84,7 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at
             "source": context.source,
             "content": context.content,
             "relevance": context.relevance_score,
-            "metadata": _shorten_metadata(context.metadata)
+            "metadata": _pick_plain_facts(context.metadata)
             | _attribution_fact(context)
             | {GAPS: [key], GIVEN_AT: given_at},
         }
@@ -285,8 +285,8 @@ def _list_or_empty(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _shorten_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A context's facts that are texts or numbers, shortened, and at most a few of them."""
+def _pick_plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The first few of a context's facts that are plain texts or numbers, the texts shortened."""
     plain = {
         str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
         for key, fact in metadata.items()

@@ -245,7 +245,7 @@ def may_ask(sentence: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def features_of_sentence(sentence: str) -> frozenset[str]:
-    """The features of a sentence by itself: sequences of words and of groups, and pairs of groups."""
+    """What the judge weighs in a sentence: its rows of words and of word groups, and near pairs of groups."""
     words = split_tokens(sentence)
     groups, prefix = groups_of_words(words), "?" if words[-1:] == ("?",) else ""
     rare = [group for group in groups if group not in _COMMON_GROUPS]
@@ -254,7 +254,11 @@ def features_of_sentence(sentence: str) -> frozenset[str]:
         for index, group in enumerate(rare, 1)
         for other in rare[index : index + MAX_PAIR_DISTANCE]
     )
-    rows = (_word_sequences(words, MAX_WORDS_IN_ROW), _word_sequences(groups, MAX_GROUPS_IN_ROW), pairs)
+    rows = (
+        _word_sequences_with_ends(words, MAX_WORDS_IN_ROW),
+        _word_sequences_with_ends(groups, MAX_GROUPS_IN_ROW),
+        pairs,
+    )
     return frozenset(prefix + feature for kind in rows for feature in kind)
 
 
@@ -262,7 +266,8 @@ def features_of_sentence(sentence: str) -> frozenset[str]:
 def _group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
     """The sequences of up to `max_length` word groups of a sentence, each prefixed with `place`."""
     return frozenset(
-        f"{place} {row}" for row in _word_sequences(groups_of_words(split_tokens(sentence)), max_length)
+        f"{place} {row}"
+        for row in _word_sequences_with_ends(groups_of_words(split_tokens(sentence)), max_length)
     )
 
 
@@ -287,7 +292,7 @@ def groups_of_words(words: Sequence[str]) -> list[str]:
     return groups
 
 
-def _word_sequences(words: Sequence[str], max_length: int) -> Iterator[str]:
+def _word_sequences_with_ends(words: Sequence[str], max_length: int) -> Iterator[str]:
     """Every sequence of up to `max_length` neighbouring words; `<` and `>` mark the ends of the sentence."""
     bounded = ["<", *words, ">"]
     for length in range(1, max_length + 1):

@@ -324,7 +324,7 @@ class SearchingTests(Suite):
 
     # Token codes
 
-    def _list_without_codes(self, operation: ListWithoutTokenCodes) -> str:
+    def _join_ids_without_token_codes(self, operation: ListWithoutTokenCodes) -> str:
         """The ids of the listed items, joined."""
         return "".join(one.id for one in self.store.run(operation))
 
@@ -349,9 +349,12 @@ class SearchingTests(Suite):
         kinds = {"a": "memory", "b": "turn", "c": "document", "d": "turn"}
         self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
         self.store.run(PutTokenCodes(HERE, DIGEST, {"b": b"codes"}))
-        assert self._list_without_codes(ListWithoutTokenCodes(HERE, DIGEST)) == "acd"
-        assert self._list_without_codes(ListWithoutTokenCodes(HERE, DIGEST, kinds=("turn", "memory"))) == "ad"
-        assert self._list_without_codes(ListWithoutTokenCodes(HERE, OTHER_DIGEST, limit=2)) == "ab"
+        assert self._join_ids_without_token_codes(ListWithoutTokenCodes(HERE, DIGEST)) == "acd"
+        assert (
+            self._join_ids_without_token_codes(ListWithoutTokenCodes(HERE, DIGEST, kinds=("turn", "memory")))
+            == "ad"
+        )
+        assert self._join_ids_without_token_codes(ListWithoutTokenCodes(HERE, OTHER_DIGEST, limit=2)) == "ab"
 
 
 def _cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
