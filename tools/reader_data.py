@@ -44,7 +44,9 @@ PAIRS_FOLDER = "pairs"
 """The folder, inside a folder of histories, with files of single pairs of statements."""
 
 _LABELS = {"replaces": REPLACES, "same": SAME, "adds": NEITHER, "unrelated": NEITHER}
-_START, _END = 101, 102
+START, END = 101, 102
+"""The tokens that mark the beginning of a row, and the end of each of its texts."""
+
 _PROMPT_TOKENS, _LINE_TOKENS, _BEFORE_TOKENS, _LATER_TOKENS = 96, 100, 32, 40
 _NEWER_TOKENS, _OLDER_TOKENS, _TYPED_TOKENS = 72, 80, 96
 _BEFORE_CHARACTERS, _LATER_CHARACTERS = 160, 200
@@ -481,7 +483,7 @@ def comparison_row(newer: list[int], before: list[int], older: list[int]) -> Row
 
 def type_row(line: list[int], before: list[int]) -> Row:
     """The row of a statement with the line before it, to judge its type."""
-    tokens = [_START, *line[:_TYPED_TOKENS], *before, _END]
+    tokens = [START, *line[:_TYPED_TOKENS], *before, END]
     return tokens, [0] * len(tokens)
 
 
@@ -495,5 +497,5 @@ def make_typed_rows(histories: Sequence[History]) -> list[tuple[Row, int]]:
 
 
 def _join_as_row(first: list[int], second: list[int]) -> Row:
-    tokens = [_START, *first, _END, *second, _END]
+    tokens = [START, *first, END, *second, END]
     return tokens, [0] * (len(first) + 2) + [1] * (len(second) + 1)

@@ -1,4 +1,4 @@
-"""The reader in torch, and its training: teachers of twelve layers, and a student with fewer.
+"""The reader in torch, and its training: teachers, and a student with fewer layers.
 
 A teacher learns from the labels which statements help a prompt, which statement replaces which and, because
 it helps with both, the type of a statement. The student starts from some layers of the first teacher and
@@ -10,23 +10,32 @@ graphics card to finish within minutes.
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import time
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import reader_data as data
 import torch
-from reader_weights import LAYERS, keep_layers
+from reader_mpnet import Mpnet, read_mpnet
+from reader_weights import LAYERS, keep_layers, read_weights
 from torch import nn
 from torch.nn import functional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeVar
 
     from reader_data import Lessons, Row
     from reader_weights import Weights
+
+    Teacher = CrossEncoder | Mpnet
+    Model = TypeVar("Model", CrossEncoder, Mpnet)
 
     Example = tuple[Row, Any, float]
     """A row, what is right, and how much that counts."""
@@ -35,10 +44,9 @@ if TYPE_CHECKING:
 
 _WORDS, _POSITIONS, _WIDTH, _WIDE, _HEADS = 30522, 512, 384, 1536, 12
 _DROPOUT, _EPSILON, _WEIGHT_DECAY, _WARM_SHARE = 0.1, 1e-12, 0.01, 0.1
-_NEW_HEADS = ("types", "relations")
-"""Heads that no published model has; they learn five times as fast."""
-
 _NEW_HEADS_FASTER = 5
+"""How much faster the heads learn that a published model lacks."""
+
 _SHARED_PARTS = ("words", "positions", "segments", "norm", "pool")
 """What layers that are added to a reader take over from it, beside some of its layers."""
 
@@ -105,6 +113,9 @@ class CrossEncoder(nn.Module):
     after so many layers already, by a head of its own.
     """
 
+    new_heads = ("types", "relations")
+    teacher_rate = 9e-5
+
     def __init__(
         self, layers: int, wide: int = _WIDE, *, one_way: bool = False, glance_after: int | None = None
     ) -> None:
@@ -153,7 +164,7 @@ def _make_one_way_mask(segments: torch.Tensor, mask: torch.Tensor) -> torch.Tens
 
 
 @torch.no_grad()
-def judge(models: Sequence[CrossEncoder], rows: Sequence[Row], head: str) -> np.ndarray:
+def judge(models: Sequence[Teacher], rows: Sequence[Row], head: str) -> np.ndarray:
     """The mean output of a head of the models for each row: probabilities of classes, logits of others."""
     order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
     batches = [order[start : start + _READ_BATCH] for start in range(0, len(order), _READ_BATCH)]
@@ -176,12 +187,37 @@ def export_weights(model: CrossEncoder) -> Weights:
 # The lessons ----------------------------------------------------------------------------------------------
 
 
-def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float, seed: int) -> CrossEncoder:
-    """A published model, trained on the labels."""
+def teach_teachers(lessons: Lessons, bases: Sequence[Path], epochs: int) -> list[Teacher]:
+    """A teacher from each published model, each with a seed of its own, in processes side by side."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(len(bases), mp_context=spawn) as processes:
+        taught = processes.map(_teach_teacher, repeat(lessons), bases, repeat(epochs), range(len(bases)))
+        return [
+            _load_state(begin_teacher(base), state) for base, state in zip(bases, taught, strict=True)
+        ]
+
+
+def _teach_teacher(lessons: Lessons, base: Path, epochs: int, seed: int) -> dict[str, np.ndarray]:
+    """The weights of a published model that was trained on the labels."""
     chance = _seed_random(seed)
+    model = begin_teacher(base)
+    train(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, model.teacher_rate)
+    return {name: values.float().cpu().numpy() for name, values in model.state_dict().items()}
+
+
+def begin_teacher(base: Path) -> Teacher:
+    """A published model with the heads that it lacks, not taught yet."""
+    if base.suffix == ".safetensors":
+        return read_mpnet(base)
     model = CrossEncoder(LAYERS)
-    model.load_state_dict(_to_torch(keep_layers(published, range(LAYERS))), strict=False)
-    return train(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
+    model.load_state_dict(_to_torch(keep_layers(read_weights(base), range(LAYERS))), strict=False)
+    return model
+
+
+def _load_state(model: Teacher, state: Mapping[str, np.ndarray]) -> Teacher:
+    """The model with these weights, ready to judge."""
+    model.load_state_dict({name: torch.tensor(values) for name, values in state.items()})
+    return model.to(_DEVICE).eval()
 
 
 def shrink_teacher(teacher: CrossEncoder, kept: Sequence[int], wide: int, glance_after: int) -> CrossEncoder:
@@ -196,7 +232,7 @@ def shrink_teacher(teacher: CrossEncoder, kept: Sequence[int], wide: int, glance
 
 
 def teach_student(
-    student: CrossEncoder, teachers: Sequence[CrossEncoder], lessons: Lessons, epochs: int, rate: float
+    student: CrossEncoder, teachers: Sequence[Teacher], lessons: Lessons, epochs: int, rate: float
 ) -> CrossEncoder:
     """The student, trained to judge as all teachers do on average."""
     tasks = _student_tasks(teachers, lessons, _seed_random(_STUDENT_SEED))
@@ -320,7 +356,7 @@ def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
 
 
 def _student_tasks(
-    teachers: Sequence[CrossEncoder], lessons: Lessons, chance: random.Random
+    teachers: Sequence[Teacher], lessons: Lessons, chance: random.Random
 ) -> dict[str, list[Example]]:
     """The student's examples by task: rows with the teachers' judgements; no label is used."""
     histories = lessons.histories
@@ -355,8 +391,8 @@ def make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> li
 
 
 def train(
-    name: str, model: CrossEncoder, plan: Callable[[], list[Step]], epochs: int, rate: float
-) -> CrossEncoder:
+    name: str, model: Model, plan: Callable[[], list[Step]], epochs: int, rate: float
+) -> Model:
     """Train a model for all steps of all epochs; returns it."""
     model.to(_DEVICE).train()
     steps = plan()
@@ -377,10 +413,10 @@ def train(
     return model.eval()
 
 
-def _make_optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
+def _make_optimiser(model: Teacher, rate: float, steps: int) -> tuple[Any, Any]:
     """AdamW and its schedule: the rate rises for a tenth of the steps and then falls to zero."""
-    new = [p for name, p in model.named_parameters() if name.split(".")[0] in _NEW_HEADS]
-    old = [p for name, p in model.named_parameters() if name.split(".")[0] not in _NEW_HEADS]
+    new = [p for name, p in model.named_parameters() if name.split(".")[0] in model.new_heads]
+    old = [p for name, p in model.named_parameters() if name.split(".")[0] not in model.new_heads]
     groups = [{"params": old}, {"params": new, "lr": rate * _NEW_HEADS_FASTER}]
     adam = torch.optim.AdamW(groups, lr=rate, weight_decay=_WEIGHT_DECAY, fused=_DEVICE == "cuda")
     warm = _WARM_SHARE * steps
@@ -390,7 +426,7 @@ def _make_optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, 
     return adam, schedule
 
 
-def _loss(model: CrossEncoder, head: str, batch: Sequence[Example]) -> torch.Tensor:
+def _loss(model: Teacher, head: str, batch: Sequence[Example]) -> torch.Tensor:
     """The mean loss of the model on a batch."""
     read, early = model([row for row, *_ in batch])
     right = torch.tensor(np.array([right for _, right, _ in batch]), device=_DEVICE)

@@ -1,14 +1,14 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER [--continue READER] --out reader.onnx \
+        --base MPNET --base MPNET --base CROSS_ENCODER [--continue READER] --out reader.onnx \
         --test h9 --test h16 --test h31 --test p3 --test p10 --test p13 --test p16 --test h25
 
 Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
-trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
-published model in int8, then a student with fewer and narrower layers, which reads a prompt once for all
-statements and learns from the mean of the teachers; it begins with layers of the first teacher, or continues
-a finished reader. The student is refined with the labels of statements that
+trains on all files but those that are kept for the test: first a teacher of twelve layers from each base, side
+by side: a published cross-encoder or encoder in int8, or MPNet's `model.safetensors`; then a student with fewer
+and narrower layers, which reads a prompt once for all statements and learns from the mean of the teachers; it
+begins with layers of the first teacher, which then is no MPNet, or continues a finished reader. The student is refined with the labels of statements that
 are near in meaning, as the engine compares them, and written in int8. A base that is named twice is trained
 twice, with different seeds.
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _CROSS_ENCODER = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
 _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER = (0, 2, 3, 5, 6, 8, 9, 11), 1024, 3
-_TEACHER_EPOCHS, _TEACHER_RATE = 4, 9e-5
+_TEACHER_EPOCHS = 3
 _STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
 _REFINING_EPOCHS, _REFINING_RATE = 3, 6e-5
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
@@ -107,10 +107,7 @@ def main() -> None:
     taught, test = read_all([asked.lessons, *asked.more], asked.test)
     _print(f"{len(taught.histories)} histories and {len(taught.comparisons)} pairs to teach")
     _print(f"{len(test.histories)} histories and {len(test.comparisons)} pairs to test")
-    teachers = [
-        teaching.teach_teacher(taught, weights.read_weights(base), asked.teacher_epochs, _TEACHER_RATE, seed)
-        for seed, base in enumerate(asked.base or [_CROSS_ENCODER])
-    ]
+    teachers = teaching.teach_teachers(taught, asked.base or [_CROSS_ENCODER], asked.teacher_epochs)
     print_report("teachers", test, lambda rows, head: teaching.judge(teachers, rows, head))
     if asked.continued is None:
         student = teaching.shrink_teacher(teachers[0], _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER)
