@@ -134,9 +134,7 @@ def _group_distances(length: int) -> torch.Tensor:
     half = _BUCKETS // 2
     exact = half // 2
     distance = apart.abs().clamp(min=1)
-    far = exact + (
-        torch.log(distance / exact) / np.log(_MAX_DISTANCE / exact) * (half - exact)
-    ).long()
+    far = exact + (torch.log(distance / exact) / np.log(_MAX_DISTANCE / exact) * (half - exact)).long()
     groups = torch.where(apart.abs() < exact, apart.abs(), far.clamp(max=half - 1))
     return groups + (apart < 0).long() * half
 
@@ -155,7 +153,9 @@ def _rename(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The published weights by our names; those that we have no use for are left out."""
     names = dict(_OTHER_PARTS)
     for at in range(_LAYERS):
-        names |= {f"encoder.layer.{at}.{theirs}": f"layers.{at}.{ours}" for theirs, ours in _LAYER_PARTS.items()}
+        names |= {
+            f"encoder.layer.{at}.{theirs}": f"layers.{at}.{ours}" for theirs, ours in _LAYER_PARTS.items()
+        }
     renamed = {}
     for name, values in stored.items():
         part, _, end = name.rpartition(".")

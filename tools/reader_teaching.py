@@ -192,9 +192,7 @@ def teach_teachers(lessons: Lessons, bases: Sequence[Path], epochs: int) -> list
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(len(bases), mp_context=spawn) as processes:
         taught = processes.map(_teach_teacher, repeat(lessons), bases, repeat(epochs), range(len(bases)))
-        return [
-            _load_state(begin_teacher(base), state) for base, state in zip(bases, taught, strict=True)
-        ]
+        return [_load_state(begin_teacher(base), state) for base, state in zip(bases, taught, strict=True)]
 
 
 def _teach_teacher(lessons: Lessons, base: Path, epochs: int, seed: int) -> dict[str, np.ndarray]:
@@ -390,9 +388,7 @@ def make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> li
     return steps
 
 
-def train(
-    name: str, model: Model, plan: Callable[[], list[Step]], epochs: int, rate: float
-) -> Model:
+def train(name: str, model: Model, plan: Callable[[], list[Step]], epochs: int, rate: float) -> Model:
     """Train a model for all steps of all epochs; returns it."""
     model.to(_DEVICE).train()
     steps = plan()

@@ -13,6 +13,7 @@ import pytest
 from foreword.capture.agent import AgentEvent
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.stages import overview_name
 from foreword.store.base import Delete, GetShown, PutRelations
 from foreword.types import AMENDS, Filters, Relation, Source
 
@@ -86,17 +87,38 @@ def test_a_memory_is_told_once_in_a_session_and_again_in_another(engine, folder,
     assert "Postgres over" in answer_and_keep(event("UserPromptSubmit", prompt=ask, session="tuesday"))
 
 
+ASKED = "Which database does the billing service use?"
+
+
 @pytest.mark.parametrize("source", ["compact", "clear"])
 def test_after_a_compact_or_a_clear_it_is_told_again(engine, folder, event, answer_and_keep, source):
     engine.remember(POSTGRES, folder)
     ask = "Which database does the billing service use?"
     answer_and_keep(event("UserPromptSubmit", prompt=ask))
-    begun = answer_and_keep(event("SessionStart", source=source))
-    asked = answer_and_keep(event("UserPromptSubmit", prompt=ask))
-    assert (begun + asked).count("Postgres over") == 1
+    answer_and_keep(event("SessionStart", source=source))
+    assert "Postgres over" in answer_and_keep(event("UserPromptSubmit", prompt=ask))
+    assert "Postgres over" not in answer_and_keep(event("UserPromptSubmit", prompt=f"Again: {ask}"))
 
 
-ASKED = "Which database does the billing service use?"
+def test_what_the_overview_at_the_start_listed_is_told_once_more_to_the_prompt_that_needs_it(
+    engine, folder, event, answer_and_keep
+):
+    engine.remember(POSTGRES, folder, type="decision")
+    assert "Postgres over" in answer_and_keep(event("SessionStart", source="startup"))
+    assert "Postgres over" not in answer_and_keep(event("UserPromptSubmit", prompt="What is a monad?"))
+    assert "Postgres over" in answer_and_keep(event("UserPromptSubmit", prompt=ASKED))
+    assert "Postgres over" not in answer_and_keep(event("UserPromptSubmit", prompt=f"Again: {ASKED}"))
+
+
+def test_what_the_overview_listed_is_neither_listed_again_nor_told_before_a_tool(
+    engine, folder, event, answer_and_keep
+):
+    engine.remember(POSTGRES, folder, type="decision")
+    assert "Postgres over" in answer_and_keep(event("SessionStart", source="startup"))
+    assert "Postgres over" not in answer_and_keep(event("SessionStart", source="resume"))
+    command = {"command": "psql billing  # the database that the billing service uses"}
+    before_tool = event("PreToolUse", tool="Bash", tool_input=command)
+    assert "Postgres over" not in answer_and_keep(before_tool)
 
 
 def test_what_was_not_delivered_is_said_again_and_the_receipt_says_so(
@@ -557,4 +579,4 @@ def test_a_decision_that_was_changed_in_part_is_told_with_the_change(engine, fol
     (line,) = [one for one in told.splitlines() if "Tuesdays" in one]
     assert "(later, " in line
     assert "Mira has the last word" in line
-    assert new.id in engine.store.run(GetShown(folder, "monday")), "the context holds both"
+    assert new.id in engine.store.run(GetShown(folder, overview_name("monday"))), "the context holds both"

@@ -43,7 +43,7 @@ from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.recipes.coding.learning import ExperienceLearner, describe_teachings, read_event_run
 from foreword.recipes.coding.repeats import is_repeat
 from foreword.recipes.coding.session_context import ENDED, SessionContextProvider
-from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
+from foreword.store.base import Amend, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.provenance import may_replace
 from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
@@ -161,10 +161,8 @@ class Companion:
         """Record that an answer reached its agent: the agent's context holds these items from now on."""
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
-            store_receipt(self._engine.store, receipt, saying.item_ids, saying.context)
-            workspace = saying.receipt.workspace
-            self.pipeline.told_parts.add(workspace, saying.context, saying.parts)
-            self._seen_failures.note(workspace, saying.context, saying.failures)
+            self.pipeline.note_told(receipt, saying.item_ids, saying.parts, saying.context)
+            self._seen_failures.note(receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
@@ -209,9 +207,7 @@ class Companion:
     def _clear_shown(self, event: AgentEvent) -> None:
         """After a compact or a clear, delete the record of what the agent's context was shown until then."""
         if event.context_id and (_has_been_compacted(event) or _has_been_cleared(event)):
-            workspace = self._find_event_workspace(event)
-            self._engine.store.batch([ClearShown(workspace, event.context_id, event.at)])
-            self.pipeline.told_parts.clear(workspace, event.context_id)
+            self.pipeline.clear_told(self._find_event_workspace(event), event.context_id, event.at)
 
     def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""

@@ -1,8 +1,9 @@
 """The recipes of a coding agent: `coding` before a prompt, `brief` before a tool, `session` at the beginning.
 
 Each is a list of stages (`coding_stages`, `brief_stages`, `session_stages`). What the session was shown is
-not repeated, no single source but the user fills the context, and alerts have tokens of their own. The
-functions that find shifts of activity, the last session and the topics are passed in.
+not repeated, except that a prompt is told what it needs though the overview at the start had listed it. No
+single source but the user fills the context, and alerts have tokens of their own. The functions that find
+shifts of activity, the last session and the topics are passed in.
 """
 
 from __future__ import annotations
@@ -38,16 +39,18 @@ from foreword.recipes.coding.stages import (
     limit_each_source,
     list_categories,
     load_shown,
+    overview_name,
     skip_if_no_results,
     weigh,
 )
 from foreword.recipes.coding.told_parts import ToldParts
 from foreword.recipes.progress import tell_progress
+from foreword.store.base import ClearShown
 from foreword.text.statements import MAX_HISTORY_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
 
     from foreword.compose.budget import InjectionCategory
     from foreword.compose.injection import Alert
@@ -281,8 +284,14 @@ class InjectionPipeline:
             budget=budget,
             session=session or None,
             context=context or None,
-            told=self.told_parts.list_by_item(draft.query.workspace, context or session),
+            told=self._told_parts_for(recipe, draft.query.workspace, context or session),
         )
+
+    def _told_parts_for(self, recipe: str, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
+        """What the context was told in part, by item; for a prompt without what its overview listed."""
+        told = self.told_parts.list_by_item(workspace, context)
+        listed = self.told_parts.list_by_item(workspace, overview_name(context))
+        return told if recipe == "coding" else {**listed, **told}
 
     def _make_formatter(self, draft: CodingDraft) -> ContextFormatter:
         now = draft.query.now.astimezone(self._zone)
@@ -313,15 +322,28 @@ class InjectionPipeline:
             told_parts=draft.new_parts,
         )
         if record:
-            self.record(result, draft.context or draft.session)
+            context = draft.context or draft.session or ""
+            self.note_told(result.receipt, result.whole_memories, result.told_parts, context)
         return result
 
-    def record(self, result: InjectionResult, context: str | None) -> None:
-        """Store a result's receipt; its memories count as shown to the context, those told in part do not."""
-        receipt = result.receipt
-        pipeline.store_receipt(self._engine.store, receipt, result.whole_memories, context)
-        if context:
-            self.told_parts.add(receipt.workspace, context, result.told_parts)
+    def note_told(
+        self, receipt: Receipt, whole_ids: Sequence[str], parts: Sequence[ToldPart], context: str
+    ) -> None:
+        """Store a receipt; what it tells whole counts as shown to the context, and parts do not.
+
+        What the overview at a session's start lists is kept apart (see `CodingDraft.overview_ids`).
+        """
+        name = overview_name(context) if context and receipt.recipe == "session" else context
+        pipeline.store_receipt(self._engine.store, receipt, whole_ids, name)
+        if name:
+            self.told_parts.add(receipt.workspace, name, parts)
+
+    def clear_told(self, workspace: str, context: str, until: datetime) -> None:
+        """Delete the record of what a context was told until then, because it was emptied."""
+        names = (context, overview_name(context))
+        self._engine.store.batch([ClearShown(workspace, name, until) for name in names])
+        for name in names:
+            self.told_parts.clear(workspace, name)
 
 
 def _ids_told_after_lines(draft: CodingDraft) -> list[str]:

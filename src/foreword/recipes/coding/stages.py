@@ -61,9 +61,12 @@ class CodingDraft(SearchDraft):
 
     `context` names the context that it goes into: the session's, or that of one of its subagents. `told` has
     what that context was told of items it does not hold whole, `new_parts` what this draft tells of such.
+    `overview_ids` are the items that were listed when the session began: a prompt that one of them answers is
+    told it once more, because the overview was told before anybody asked.
     """
 
     context: str | None = None
+    overview_ids: frozenset[str] = frozenset()
     told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     new_parts: tuple[ToldPart, ...] = ()
     candidates: Mapping[str, InjectionCandidate] = field(default_factory=dict)
@@ -75,11 +78,22 @@ class CodingDraft(SearchDraft):
 
 
 def load_shown(draft: CodingDraft) -> CodingDraft:
-    """Look up what the agent's context already holds."""
+    """Look up what the agent's context already holds.
+
+    What the overview at its start listed counts as held, but not for a prompt.
+    """
     context = draft.context or draft.session
     if not context:
         return draft
-    return replace(draft, shown_ids=draft.kit.store.shown_ids(draft.query.workspace, context))
+    store, workspace = draft.kit.store, draft.query.workspace
+    shown, listed = (store.shown_ids(workspace, name) for name in (context, overview_name(context)))
+    held = shown if draft.recipe == "coding" else shown | listed
+    return replace(draft, shown_ids=held, overview_ids=listed)
+
+
+def overview_name(context: str) -> str:
+    """The name under which the store keeps what the overview at a context's start listed."""
+    return f"{context}, overview"
 
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:
@@ -194,7 +208,7 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
             return draft
         if last.workspace != draft.query.workspace:
             return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "foreign workspace")])
-        if last.id in draft.shown_ids:
+        if last.id in draft.shown_ids | draft.overview_ids:
             return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "already in context")])
         return replace(draft, last_session=last)
 
