@@ -29,13 +29,13 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import TypeVar
+    from typing import TypeAlias, TypeVar
 
     from reader_data import Lessons, Row
     from reader_weights import Weights
 
-    Teacher = CrossEncoder | Mpnet
-    Model = TypeVar("Model", CrossEncoder, Mpnet)
+    Teacher: TypeAlias = "CrossEncoder | Mpnet"
+    Model = TypeVar("Model", "CrossEncoder", "Mpnet")
 
     Example = tuple[Row, Any, float]
     """A row, what is right, and how much that counts."""
