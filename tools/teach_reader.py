@@ -9,8 +9,8 @@ trains on all files but those that are kept for the test. First a teacher of twe
 base, side by side: a published cross-encoder or encoder in int8, or MPNet's `model.safetensors`. Then a
 student with fewer and narrower layers, which reads a prompt once for all statements, learns from the mean of
 the teachers. It begins with layers of the first teacher, which then must not be MPNet, or continues a
-finished reader; is refined with the labels of statements that are near in meaning, as the engine compares them;
-and is written in int8. A base that is named twice is trained twice, with different seeds.
+finished reader. It is refined with the labels of statements that are near in meaning, as the engine compares
+them, and written in int8. A base that is named twice is trained twice, with different seeds.
 
 Prints for the teachers together and for the student how they do on the test: how much of what a prompt needs
 is found, how much of what is shown is noise, how often something outdated is shown; how well replacements are
