@@ -2,8 +2,8 @@
 
     python tools/fit_requests.py [--check]
 
-Reads tools/gap_messages.jsonl (text, gap, writer), measure/lacks/teach.jsonl and teach_long.jsonl (text,
-lack, the sentences that ask, and the writer, if it is not the first one) and, as texts that ask nothing,
+Reads tools/gap_messages.jsonl (text, gap, writer), the files teach*.jsonl of measure/lacks (text, lack, the
+sentences that ask, and the writer, if it is not the first one) and, as texts that ask nothing,
 reports of agents and commits in measure/lessons, sentences of the sample project without a question mark,
 docstrings of half of the standard library, half of this repository's commit messages and of the sections of
 its pages, and the descriptions of installed packages. Never reads a test file of measure/lacks. Short
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _MESSAGES, _LACKS = _ROOT / "tools" / "gap_messages.jsonl", _ROOT / "measure" / "lacks"
-_LESSONS = (_LACKS / "teach.jsonl", _LACKS / "teach_long.jsonl")
+_LESSONS = sorted(_LACKS.glob("teach*.jsonl"))
 _OUTPUT = _ROOT / "src" / "foreword" / "recipes" / "gap" / WEIGHTS_FILE
 _HISTORIES = _ROOT / "measure" / "lessons"
 _MIN_SENTENCES, _MAX_FEATURES = 3, 7000
@@ -79,7 +79,7 @@ _GROUPS = (
     {"first", "chatty", "docstrings", "h5", "h10", "h15", "w1", "w7"},
     {"second", "terse", "nonnative", "descriptions", "h6", "h11", "h16", "w2", "w6"},
     {"third", "house", "formal", "commits", "repository", "h7", "h12", "h17", "w3", "w8"},
-    {"fifth", "trades", "pages", "h8", "h13", "h18", "w4"},
+    {"fifth", "trades", "pages", "h8", "h13", "h18", "w4", "w13"},
     {"lessons", "agents", "replies", "reports", "h9", "h14", "w5", "w9"},
 )
 """Groups of writers and kinds of ordinary text; each group is judged by a judge that read none of it."""

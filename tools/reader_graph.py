@@ -64,7 +64,7 @@ def add_requests(reader: Path, weights: Weights, out: Path) -> None:
     It has one more input, whether that is to be judged, and one output, `logits`: of a statement one for
     whether it helps and three for relations, of a sentence a single one. Only the layers that are needed are
     computed. Of the weights the layers, the pool and the head `helps` are used; the embedding is the
-    reader's, which must have been kept in training.
+    reader's, which must have been kept in training. If the reader has such layers, these take their place.
     """
     known = onnx.load(str(reader)).graph
     graph = _Graph(list(known.node), list(known.initializer))
@@ -80,13 +80,24 @@ def add_requests(reader: Path, weights: Weights, out: Path) -> None:
 
 def keep_requests(reader: Path, older: Path, out: Path) -> None:
     """Write the graph of a reader with the layers for requests of an older one, with the same embedding."""
-    choice = next(node for node in onnx.load(str(older)).graph.node if node.op_type == "If")
-    hearing = next(attribute.g for attribute in choice.attribute if attribute.name == "then_branch")
+    hearing = _find_hearing(onnx.load(str(older)).graph)
+    if hearing is None:
+        raise ValueError(f"{older} has no layers for requests")
     _save_with_requests(onnx.load(str(reader)).graph, hearing, out)
+
+
+def _find_hearing(reader: onnx.GraphProto) -> onnx.GraphProto | None:
+    """The branch of a reader that hears requests; None if it has none."""
+    choices = (attribute for node in reader.node if node.op_type == "If" for attribute in node.attribute)
+    return next((attribute.g for attribute in choices if attribute.name == "then_branch"), None)
 
 
 def _save_with_requests(reader: onnx.GraphProto, hearing: onnx.GraphProto, out: Path) -> None:
     """Write a graph that embeds the tokens and then does what the reader does, or what hears requests."""
+    if (earlier := _find_hearing(reader)) is not None:
+        earlier.CopyFrom(hearing)
+        _save(_Graph(list(reader.node), list(reader.initializer)), reader.input, reader.output, out)
+        return
     start = _count_embedding_nodes(reader)
     used_by_both = {name for node in reader.node[:start] for name in node.input}
     graph = _Graph(list(reader.node), list(reader.initializer))

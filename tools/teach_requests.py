@@ -1,13 +1,15 @@
 r"""Teach the reader to hear whether a sentence asks for something that its speaker lacks.
 
-    python tools/teach_requests.py prepare rows.jsonl
-    python tools/teach_requests.py teach rows.jsonl --reader reader.onnx --out taught.onnx [--test w4]
+    python tools/teach_requests.py prepare rows.jsonl.gz
+    python tools/teach_requests.py teach rows.jsonl.gz --reader reader.onnx --out taught.npz [--test w4]
+    python tools/teach_requests.py write taught.npz --reader reader.onnx --out taught.onnx
 
 The first step reads the messages that tools/fit_requests.py learns from, and writes their sentences as the
 reader will see them: each within its passage, as token numbers. The second needs torch, onnx and, to finish
 within minutes, a graphics card (`pip install '.[teach]'`). It starts from the layers of the reader, teaches
-all of them but keeps the embedding of tokens, and writes the reader's graph with these layers beside its own.
-What the reader says of statements stays the same to the bit.
+all of them but keeps the embedding of tokens, and writes their weights in half precision, which are small
+enough to travel. The third needs onnx, and writes the reader's graph with these layers beside its own, in
+place of those that it had. What the reader says of statements stays the same to the bit.
 
 A message that is labelled as asking somewhere teaches by the sentence that the model finds likeliest so far,
 of those marked. Writers named by --test are left out, and it prints how well they are judged. New weights are
@@ -17,6 +19,7 @@ installed by hand: the file, and its digest in `foreword.spaces.reader`. docs/re
 from __future__ import annotations
 
 import argparse
+import gzip
 import importlib
 import json
 import random
@@ -24,6 +27,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +52,9 @@ _WEIGHT, _SHORT_WEIGHT, _ORDINARY_WEIGHT, _ASKING = 1.0, 0.5, 0.25, 2.0
 """How much a sentence counts: of a lesson with marked sentences, of another, of an ordinary text; and how
 many times more if it asks."""
 
+_KEPT_PARTS = ("words.", "positions.", "segments.", "norm.")
+"""The weights that are not taught: the embedding of tokens."""
+
 _SURE = 0.99
 """The probability that is aimed at for a sentence that asks; for others the rest."""
 
@@ -67,23 +75,27 @@ class Message:
 
 
 def main() -> None:
-    """Prepare the rows, or teach with them."""
+    """Prepare the rows, teach with them, or write what was taught into the reader's graph."""
     asked = _parse_arguments()
     if asked.step == "prepare":
         prepare(asked.rows)
-    else:
+    elif asked.step == "teach":
         teach(asked.rows, asked.reader, asked.out, asked.test, asked.seed)
+    else:
+        write(asked.weights, asked.reader, asked.out)
 
 
 def _parse_arguments() -> argparse.Namespace:
     usage, _, _ = __doc__.partition("\n\nThe first")
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = parser.add_subparsers(dest="step", required=True)
-    preparing, teaching = steps.add_parser("prepare"), steps.add_parser("teach")
+    preparing, teaching, writing = map(steps.add_parser, ("prepare", "teach", "write"))
     for step in (preparing, teaching):
-        step.add_argument("rows", type=Path, help="the file of rows")
-    teaching.add_argument("--reader", type=Path, required=True, help="the reader's graph, without requests")
-    teaching.add_argument("--out", type=Path, required=True, help="the file for the graph with requests")
+        step.add_argument("rows", type=Path, help="the file of rows, compressed")
+    writing.add_argument("weights", type=Path, help="the weights that were taught")
+    for step, made in ((teaching, "weights"), (writing, "graph with requests")):
+        step.add_argument("--reader", type=Path, required=True, help="the reader's graph")
+        step.add_argument("--out", type=Path, required=True, help=f"the file for the {made}")
     teaching.add_argument("--test", action="append", default=[], help="a writer to leave out and test on")
     teaching.add_argument("--seed", type=int, default=_SEED)
     return parser.parse_args()
@@ -97,7 +109,7 @@ def prepare(out: Path) -> None:
     fit_requests, judge = _import("fit_requests"), _import("foreword.recipes.gap.request_judge")
     to_english = _import("foreword.text.translate").to_english
     encode = _load_tokenizer()
-    with out.open("w", encoding="utf-8") as file:
+    with gzip.open(out, "wt", encoding="utf-8") as file:
         for one in fit_requests.read_examples():
             sentences = [to_english(sentence) for sentence in one.sentences]
             passages = [judge.passage_around(sentences, at) for at in one.learned]
@@ -124,7 +136,8 @@ def _load_tokenizer() -> Any:  # noqa: ANN401  (a function from a text to its to
 
 def read_rows(path: Path) -> list[Message]:
     """The messages of a file of rows."""
-    given = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        given = [json.loads(line) for line in file]
     return [
         Message(
             [_make_row(*texts) for texts in zip(one["passages"], one["sentences"], strict=True)],
@@ -147,8 +160,8 @@ def _make_row(passage: list[int], sentence: list[int]) -> Row:
 
 
 def teach(rows: Path, reader: Path, out: Path, tested: Sequence[str], seed: int) -> None:
-    """Teach the layers, print how the writers that were left out are judged, and write the graph."""
-    teaching, weights, graph = (_import(f"reader_{name}") for name in ("teaching", "weights", "graph"))
+    """Teach the layers, print how the writers that were left out are judged, and write the weights."""
+    teaching, weights = (_import(f"reader_{name}") for name in ("teaching", "weights"))
     messages = read_rows(rows)
     taught = [one for one in messages if one.writer not in tested]
     model = teaching.begin_from_reader(weights.read_reader(reader), _LAYERS, seed)
@@ -167,7 +180,17 @@ def teach(rows: Path, reader: Path, out: Path, tested: Sequence[str], seed: int)
     teaching.train("requests", model, plan, _EPOCHS, _RATE)
     for writer in tested:
         _print_quality(writer, [one for one in messages if one.writer == writer], judge)
-    graph.add_requests(reader, teaching.export_weights(model), out)
+    taught = teaching.export_weights(model).items()
+    halves = {name: values.astype(np.float16) for name, values in taught if not name.startswith(_KEPT_PARTS)}
+    np.savez_compressed(out, **halves)
+    _print(f"{out}: {out.stat().st_size:,} bytes")
+
+
+def write(weights: Path, reader: Path, out: Path) -> None:
+    """Write the reader's graph with the layers that were taught."""
+    with np.load(weights) as halves:
+        taught = {name: halves[name].astype(np.float32) for name in halves.files}
+    _import("reader_graph").add_requests(reader, taught, out)
     _print(f"{out}: {out.stat().st_size:,} bytes")
 
 

@@ -537,3 +537,20 @@ def test_a_reader_that_is_written_again_judges_alike_and_keeps_what_hears_reques
     for hears in (False, True):
         given = inputs | {"requests": np.array(hears)}
         assert after.run(None, given)[0] == pytest.approx(before.run(None, given)[0], abs=0.2)
+
+
+def test_layers_for_requests_that_are_taught_anew_take_the_place_of_those_before(published, tmp_path):
+    weights, requests = (importlib.import_module(name) for name in ("reader_weights", "teach_requests"))
+    shipped, again = model_folder(READER.name) / WEIGHTS, tmp_path / "again.onnx"
+    known = weights.read_reader(shipped)
+    taught = {
+        name: values for name, values in known.items() if name.startswith(("layers.0.", "pool", "helps"))
+    }
+    np.savez_compressed(tmp_path / "taught.npz", **taught)
+    requests.write(tmp_path / "taught.npz", shipped, again)
+    tokens, mask = pad_rows(STATEMENTS)
+    inputs = {"question": np.array(QUESTION), "statements": tokens, "mask": mask, "most": np.array([9])}
+    before, after = (start_inference_session(path, 1) for path in (shipped, again))
+    reading, hearing = (inputs | {"requests": np.array(hears)} for hears in (False, True))
+    assert (after.run(None, reading)[0] == before.run(None, reading)[0]).all()
+    assert after.run(None, hearing)[0] != pytest.approx(before.run(None, hearing)[0], abs=0.2)

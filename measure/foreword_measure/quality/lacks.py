@@ -1,6 +1,6 @@
 """Whether the lack of something is noticed in long replies of other writers, and not in ordinary messages.
 
-    test.jsonl, test_second.jsonl, test_third.jsonl, test_fourth.jsonl
+    test.jsonl, test_second.jsonl, test_third.jsonl, test_fourth.jsonl, test_parts.jsonl
                           text, lack, asks (the sentences that ask), language, layout (text, json)
     circles_test.jsonl    circle, messages
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "lacks"
 REPLIES, SECOND_REPLIES, THIRD_REPLIES = "test.jsonl", "test_second.jsonl", "test_third.jsonl"
-FOURTH_REPLIES = "test_fourth.jsonl"
+FOURTH_REPLIES, PARTS = "test_fourth.jsonl", "test_parts.jsonl"
 CIRCLES = "circles_test.jsonl"
 LONG_WORDS = 100
 """From how many words on a reply counts as long."""
@@ -46,17 +46,15 @@ _COLUMNS = ("messages", "right", "wrong", "missed", "precision", "recall")
 def measure_lacks(folders: Sequence[Path] = ()) -> Report:
     """How well lacks are noticed, by words alone and with models; `folders` have more ordinary texts."""
     runs: dict[str, GapModels] = {OURS: WORDS_ALONE, WITH_MODELS: bundled_models()}
-    replies, second, third, fourth = (
+    replies, second, third, fourth, parts = (
         [_Reply(row) for row in _read_rows(FOLDER / name)]
-        for name in (REPLIES, SECOND_REPLIES, THIRD_REPLIES, FOURTH_REPLIES)
+        for name in (REPLIES, SECOND_REPLIES, THIRD_REPLIES, FOURTH_REPLIES, PARTS)
     )
-    heard = {
-        run: {one: _find_lack(one.text, models.read) for one in (*replies, *second, *third, *fourth)}
-        for run, models in runs.items()
-    }
+    every = (*replies, *second, *third, *fourth, *parts)
+    heard = {run: {one: _find_lack(one.text, models.read) for one in every} for run, models in runs.items()}
     groups = {**_group_replies(replies), "long replies, second set": second}
     groups |= {f"{name}, third set": group for name, group in _group_replies(third).items()}
-    groups["long replies, fourth set"] = fourth
+    groups |= {"long replies, fourth set": fourth, "a part is missing": parts}
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
         for run in runs

@@ -37,8 +37,10 @@ def test_there_are_enough_long_replies_with_and_without_a_lack():
 
 
 def test_nothing_that_is_measured_on_is_a_lesson():
-    taught = {row["text"] for name in ("teach.jsonl", "teach_long.jsonl") for row in read(name)}
-    for name in (lacks.REPLIES, lacks.SECOND_REPLIES, lacks.THIRD_REPLIES):
+    taught = {
+        row["text"] for name in ("teach.jsonl", "teach_long.jsonl", "teach_parts.jsonl") for row in read(name)
+    }
+    for name in (lacks.REPLIES, lacks.SECOND_REPLIES, lacks.THIRD_REPLIES, lacks.FOURTH_REPLIES, lacks.PARTS):
         assert taught.isdisjoint(row["text"] for row in read(name))
     rounds = [json.dumps(row["messages"]) for row in read("circles_teach.jsonl")]
     assert set(rounds).isdisjoint(json.dumps(row["messages"]) for row in read(lacks.CIRCLES))

@@ -2,9 +2,9 @@
 
 Each sentence is first judged by learned weights of its words and of those of its neighbours, so that a
 question that is answered at once does not count; sentences without any word that could ask are skipped. If a
-reader is passed, it then reads the sentences that may ask: first by themselves, all at once, and those that
-would ask if they stood alone within their passage, which decides. A message asks when one of its sentences
-does, however long the rest is. `tools/fit_requests.py` writes the weights to a JSON file beside this module,
+reader is passed, it then reads the sentences that may ask within their passage, which decides; in a long
+message, only those that would ask if they stood alone. A message asks when one of its sentences does, however
+long the rest is. `tools/fit_requests.py` writes the weights to a JSON file beside this module,
 `tools/teach_requests.py` teaches the reader.
 
 It works best for English, which most of the lessons were written in; other languages are judged in English,
@@ -45,8 +45,8 @@ MAX_PASSAGE_CHARACTERS = 700
 """At most how much of a message the reader sees around a sentence."""
 
 MIN_ALONE_LOGIT = 0.0
-"""The least logit of a sentence by itself with which it is read within its passage. What stands around a
-sentence answers or settles a question, and hardly ever makes one."""
+"""In long messages: the least logit of a sentence by itself with which it is read within its passage. What
+stands around a sentence answers or settles a question, and seldom makes one."""
 
 WORDS_SHARE, ASKING_LOGIT = 0.2, -1.25
 """The share of the score by words that is added to the reader's logit, and the sum from which on a sentence
@@ -138,15 +138,22 @@ def _margins_by_reader(
     """The margins of the sentences that the reader reads; the others surely ask for nothing."""
     likely = [at for at, score in enumerate(scores) if score is not None and score >= MIN_READ_SCORE]
     likely = sorted(likely, key=lambda at: -(scores[at] or 0.0))[:MAX_READ_SENTENCES]
-    shares = [("", likely[first::MAX_READ_AT_ONCE]) for first in range(min(len(likely), MAX_READ_AT_ONCE))]
+    if len(sentences) > LONG_MESSAGE:
+        likely = _ask_if_read_alone(sentences, likely, read)
     by_passage: dict[str, list[int]] = {}
-    for at, alone in _read_in_parallel(sentences, shares, read):
-        if alone >= MIN_ALONE_LOGIT:
-            by_passage.setdefault(passage_around(sentences, at), []).append(at)
+    for at in likely:
+        by_passage.setdefault(passage_around(sentences, at), []).append(at)
     margins = [NEVER_ASKS] * len(sentences)
     for at, logit in _read_in_parallel(sentences, list(by_passage.items()), read):
         margins[at] = logit + WORDS_SHARE * (scores[at] or 0.0) - ASKING_LOGIT
     return margins
+
+
+def _ask_if_read_alone(sentences: Sequence[str], likely: Sequence[int], read: ReadSentences) -> list[int]:
+    """The places of the sentences that would ask if they stood alone: the others need no passage."""
+    shares = [("", likely[first::MAX_READ_AT_ONCE]) for first in range(min(len(likely), MAX_READ_AT_ONCE))]
+    logits = _read_in_parallel(sentences, shares, read)
+    return [at for at, alone in logits if alone >= MIN_ALONE_LOGIT]
 
 
 def _read_in_parallel(
