@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "compose": TOOLS,
     "store": TOOLS,
     "recall": TOOLS | CONTRACTS,
-    "knowledge": TOOLS | CONTRACTS | {"capture.runs.run", "capture.runs.scope"},
+    "knowledge": TOOLS | CONTRACTS | {"capture.runs"},
     "pipeline": TOOLS | CONTRACTS | {"recall", "compose.fit"},
     "recipes": TOOLS | CONTRACTS | {"workspace", "capture", "compose", "recall", "knowledge", "pipeline"},
     "engine": TOOLS | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store"},

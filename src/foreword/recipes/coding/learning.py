@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.changes import SeenChange, change_fits_action, read_changes
+from foreword.capture.runs.changes import SeenChange, read_changes
 from foreword.capture.runs.commands import find_run_steps
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, folder_in_project, read_command
+from foreword.knowledge.change_judgement import change_fits_action
 from foreword.knowledge.evidence import (
     MAX_WHAT_CHARACTERS,
     Evidence,
