@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 from foreword.capture.runs.commands import (
     find_runner_step,
     folder_after_step,
+    read_table,
     tidy_step,
     unwrap_command,
     unwrap_step,
 )
-from foreword.capture.runs.scope import FILE_ENDING
 from foreword.capture.tool_calls import (
     folder_in_project,
     is_read_only_command,
@@ -32,44 +32,13 @@ from foreword.text.shell import restore_texts
 if TYPE_CHECKING:
     from foreword.capture.tool_calls import ToolCall
 
-FILE_PATTERN = re.compile(rf"(?:[\w.-]+[/\\])*[\w-][\w.-]*{FILE_ENDING}\b|(?:Dockerfile|Makefile)\b")
-"""The name of a file of code, settings or text, with its folders."""
-
+_TABLE = read_table("changes.toml")
+_GIT = {kind: re.compile(pattern) for kind, pattern in _TABLE["git"].items()}
+_COMMANDS = {name: re.compile(pattern) for name, pattern in _TABLE["commands"].items()}
 _STEP_END = re.compile(r"&&|\|\||;|\n")
-_GIT = re.compile(r"git (?:-\S+ \S+ )?")
-_UNDO = re.compile(
-    r"(?:restore(?! --staged)\b|reset --hard\b|revert\b|stash(?! (?:pop|apply|list|show|drop))\b"
-    r"|checkout (?:\S+ )?--(?= )|checkout (?=\.(?: |$)|\S*[./]\S*(?: |$)))(.*)"
-)
-_SWITCH = re.compile(
-    r"(?:switch|checkout) (?!.* --(?: |$))(?:--detach |-[fdm] )*"
-    r"(?:-[bBcC] (?P<made>\S+) ?)?(?P<branch>-|[^\s-]\S*|)$"
-)
-"""Goes to another branch or commit, and may make a new branch there or, without another, here."""
-
-_REDO = re.compile(r"stash (?:pop|apply)\b")
-_REVERT = re.compile(r"revert (?:-\S+ )*HEAD(?: |$)")
-_COMMIT = re.compile(r"commit\b(?!.*--dry-run)")
-_MERGE = re.compile(r"(?:merge|cherry-pick|rebase) (?:-\S+ )*(?P<branch>[^\s-]\S*)")
-_CHANGES_NO_CODE = re.compile(
-    rf"{_GIT.pattern}(?!(?:pull|merge|rebase|cherry-pick|apply|am|submodule)\b)"
-    r"|(?:foreword|gh|kill|touch|ch(?:mod|own)|curl|wget|https?|ping|ssh|nano|vim?|code|open)\b"
-    r"|(?:py(?:thon[\d.]*)? -m )?(?:(?:ruff|cargo|go|dotnet|terraform|mix|deno|biome) (?:fmt|format)"
-    r"|black|isort|yapf|autopep8|(?:go|rust|sh|clang-)f(?:ormat|mt)|goimports|prettier|dprint"
-    r"|(?:ruff|eslint|flake8|pylint|pyright|mypy|bandit|vulture|shellcheck|stylelint|golangci-lint"
-    r"|cargo clippy|go vet)(?!.*--fix))\b"
-)
-_REDIRECTS_TO = re.compile(r"(?<![\d&<>=-])1?>{1,2}\|?\s*([^\s&|;<>()]+)")
-_WRITES_ARGUMENTS = re.compile(
-    r"(?:sed|perl|ruby|g?awk|yq) (?:.* )?(?:-\w*i\S*|--in-?place\S*)(?= )|(?:tee|truncate|patch|(?:git )?mv) "
-)
-_WRITES_LAST_ARGUMENT = re.compile(r"(?:cp|install|ln) |(?:curl|wget) .*-(?:o|O|-output\S*)[ =]")
-_REMOVES = re.compile(r"(?:git )?rm ")
-_INTERPRETER = re.compile(r"(?:py(?:thon[\d.]*)?|node|deno|bun|ruby|perl|php|(?:ba|z)?sh|go run)\b ?")
-_WRITES_IN_CODE = re.compile(
-    r"(?<!stdout\.)(?<!stderr\.)\bwrite(?:_text|_bytes|FileSync|File)?\(|\bopen\([^)\n]*,\s*['\"][wax]"
-)
-_OUTSIDE = re.compile(r"/(?:tmp|dev|var|proc)/|~|\.\./")
+FILE_ENDING = re.compile(f"{_TABLE['fragments']['ending']}$")
+FILE_PATTERN = re.compile(_TABLE["fragments"]["file"])
+"""The name of a file of code, settings or text, with its folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +96,15 @@ def _read_step_changes(step: str) -> list[SeenChange]:
     """The changes, undos and redos of one step of a command line, without what wraps it."""
     if done := _read_git_step(step):
         return done
-    if _REMOVES.match(step):  # what was changed in a removed file is gone with it
+    if _COMMANDS["removes"].match(step):  # what was changed in a removed file is gone with it
         gone = [SeenChange("undo", path) for path in files_named_in(step)]
         return [*gone, SeenChange("change", command=restore_texts(step))]
-    written = _files_written_by(step)
-    if written or _WRITES_ARGUMENTS.match(step) or _WRITES_LAST_ARGUMENT.match(step):
+    if (written := _files_written_by(step)) is not None:
         return [SeenChange("change", path) for path in written]
-    rest = _REDIRECTS_TO.sub(" ", step).strip()
-    if not rest or is_read_only_command(rest) or _CHANGES_NO_CODE.match(rest):
+    rest = _COMMANDS["redirects_to"].sub(" ", step).strip()
+    if is_read_only_command(rest) or _COMMANDS["changes_no_code"].match(rest):
         return []
-    if interpreter := _INTERPRETER.match(rest):
+    if interpreter := _COMMANDS["interpreter"].match(rest):
         # A script may change anything, but not because of the files that it is given.
         script, _, options = rest[interpreter.end() :].partition(" ")
         if not FILE_PATTERN.fullmatch(script) and script != "-m":
@@ -147,41 +115,32 @@ def _read_step_changes(step: str) -> list[SeenChange]:
 
 def _read_git_step(step: str) -> list[SeenChange]:
     """What a step of git does to the changes made before it; nothing if it does nothing to them."""
-    git = _GIT.match(step)
-    done = step[git.end() :] if git else ""
-    if _REDO.match(done):
-        return [SeenChange("redo")]
-    if _REVERT.match(done):
-        return [SeenChange("revert")]
-    if _COMMIT.match(done):
-        return [SeenChange("commit")]
-    if merged := _MERGE.match(done):  # what it brings may also be new
+    done = {kind: match for kind, pattern in _GIT.items() if (match := pattern.match(step))}
+    for kind in ("redo", "revert", "commit"):
+        if kind in done:
+            return [SeenChange(kind)]
+    if merged := done.get("merge"):  # what it brings may also be new
         return [SeenChange("merge", branch=merged["branch"]), SeenChange("change", command=step)]
-    undo, switched = _UNDO.match(done), _SWITCH.match(done)
-    found = [SeenChange("undo", path) for path in files_named_in(undo[1]) or [""]] if undo else []
-    if (
-        switched
-        and switched["branch"]
-        and not re.fullmatch(rf"\.|{FILE_PATTERN.pattern}", switched["branch"])
-    ):
-        found.append(SeenChange("switch", branch=switched["branch"]))
-    if switched and switched["made"]:
-        found.append(SeenChange("branch", branch=switched["made"]))
+    undo, switched = done.get("undo"), done.get("switch")
+    found = [SeenChange("undo", path) for path in files_named_in(undo["files"]) or [""]] if undo else []
+    if switched:
+        steps = (("switch", switched["branch"]), ("branch", switched["made"]))
+        found += [SeenChange(kind, branch=branch) for kind, branch in steps if branch]
     return found
 
 
-def _files_written_by(step: str) -> list[str]:
-    """The files of a project that a step writes."""
-    written = _REDIRECTS_TO.findall(step)
-    if _WRITES_ARGUMENTS.match(step):
+def _files_written_by(step: str) -> list[str] | None:
+    """The files of a project that a step writes; None if it is not known to write any file."""
+    written = _COMMANDS["redirects_to"].findall(step)
+    if writes := _COMMANDS["writes_arguments"].match(step):
         written += files_named_in(step)
-    elif _WRITES_LAST_ARGUMENT.match(step):
+    elif writes := _COMMANDS["writes_last_argument"].match(step):
         written += step.split()[-1:]
-    elif _INTERPRETER.match(step) and _WRITES_IN_CODE.search(code := restore_texts(step)):
-        written += FILE_PATTERN.findall(code)
-    return [
-        path for path in dict.fromkeys(written) if FILE_PATTERN.fullmatch(path) and not _OUTSIDE.match(path)
-    ]
+    elif _COMMANDS["interpreter"].match(step) and _COMMANDS["writes_in_code"].search(restore_texts(step)):
+        written += FILE_PATTERN.findall(restore_texts(step))
+    paths = [path for path in dict.fromkeys(written) if FILE_PATTERN.fullmatch(path)]
+    paths = [path for path in paths if not _COMMANDS["outside"].match(path)]
+    return paths if paths or writes else None
 
 
 def files_named_in(command: str) -> list[str]:
@@ -191,4 +150,4 @@ def files_named_in(command: str) -> list[str]:
 
 def is_removal(command: str) -> bool:
     """Whether a command removes files."""
-    return bool(_REMOVES.match(unwrap_step(command)))
+    return bool(_COMMANDS["removes"].match(unwrap_step(command)))

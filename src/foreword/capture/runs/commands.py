@@ -57,11 +57,11 @@ class Runner:
     calls_others: bool = False
 
 
-def _read_table() -> dict[str, Any]:
-    """The tables of `runners.toml`, with every `<name>` replaced by the fragment of that name."""
-    text = Path(__file__).with_name("runners.toml").read_text(encoding="utf-8")
-    for name, fragment in reversed(tomllib.loads(text)["fragments"].items()):  # one may contain earlier ones
-        text = text.replace(f"<{name}>", fragment)
+def read_table(name: str) -> dict[str, Any]:
+    """The tables of a TOML file here, in which `<name>` stands for a fragment that may have earlier ones in it."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for fragment, pattern in reversed(tomllib.loads(text)["fragments"].items()):
+        text = text.replace(f"<{fragment}>", pattern)
     return tomllib.loads(text)
 
 
@@ -72,7 +72,7 @@ def _join_patterns(patterns: tuple[str, ...]) -> str:
     return "|".join([*loose, f"^(?:{anchored})"] if anchored else loose)
 
 
-_TABLE = _read_table()
+_TABLE = read_table("runners.toml")
 RUNNERS = tuple(
     Runner(name, **row | {"goals": Goals(**row["goals"]) if "goals" in row else None})
     for name, row in _TABLE["runners"].items()

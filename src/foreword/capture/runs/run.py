@@ -120,8 +120,6 @@ def _parse_exit_code(exit_value: str | int | None) -> int | None:
     if isinstance(exit_value, int):
         return int(exit_value)
     word = exit_value.strip().lower() if exit_value else ""
-    if word in ("interrupted", "cancelled", "timeout"):
-        return 130
     if found := _EXIT.fullmatch(word):
         return int(found[1])
     return 1 if word in _FAILURE_WORDS else None
@@ -172,18 +170,16 @@ def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None
     """The reports of the runners in these steps, or of runners that they called, by name."""
     names = {step.runner.name for step in steps}
     calls_others = any(step.runner.calls_others for step in steps)
-    once = len(steps) == 1 and steps[0].runs_once
+    sums_up_once = len(steps) == 1 and steps[0].runs_once and not calls_others
     if calls_others:
         text = _PACKAGE_PREFIX.sub("", text)
     # If the exit code proves that the compiler passed, lines that look like its errors are not its own.
-    vouched = all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler")
+    if all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler"):
+        names.discard("compiler")
     reports = {
-        runner.name: _read_runner_report(
-            runner, text, last_only=once and runner.one_summary and not calls_others
-        )
+        runner.name: _read_runner_report(runner, text, last_only=sums_up_once and runner.one_summary)
         for runner in RUNNERS
-        if (runner.name in names or (calls_others and runner.name != "compiler"))
-        and not (runner.name == "compiler" and vouched)
+        if runner.name in names or (calls_others and runner.name != "compiler")
     }
     return {name: report for name, report in reports.items() if report is not None}
 
@@ -241,15 +237,12 @@ def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None
 
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
-    """The names that a pattern finds, in order, each once and on one line."""
+    """The names that a pattern finds, in order, each once and on one line; a second group is around the first."""
     found = (
-        match.groupdict() or {"name": _first_nonempty_group(match)}
+        ".".join(filter(None, reversed(match.groups())))
         for match in _compile_multiline_pattern(pattern).finditer(text)
     )
-    names = (
-        f"{groups['within']}.{groups['name']}" if groups.get("within") else groups["name"] for groups in found
-    )
-    return tuple(dict.fromkeys(" ".join(name.split()) for name in names if name))
+    return tuple(dict.fromkeys(" ".join(name.split()) for name in found if name))
 
 
 def _first_nonempty_group(match: re.Match[str] | None) -> str:
@@ -292,14 +285,11 @@ def _decide_outcome(
         tool = last.runner.name if failed == "make" else failed
         return tool, _find_runner_purpose(steps, failed), False, reports[failed]
     silent = not reports and not _compile_multiline_pattern(commands.FOUND_NOTHING).search(text)
-    positive_reports = {
-        name: report for name, report in reports.items() if report.passed or report.tested or report.built
-    }
     if code and last.owns_exit:
-        return _failure_by_exit_code(
-            last, positive_reports, silent=silent and not _has_output_without_report(last, text)
-        )
-    passed = _find_reported_pass(steps, code, positive_reports)
+        explained = silent and last.is_first and last.proof != "report"
+        explained = explained and not _has_output_without_report(last, text)
+        return (last.runner.name, last.purpose, False, _RunnerReport()) if explained else None
+    passed = _find_reported_pass(steps, code, reports)
     if passed is None and silent and code == 0:
         needed = [step for step in steps if step is last or step.purpose == "test"]
         if all(step.proof == "exit" and step.covered_by_exit for step in needed):
@@ -319,41 +309,22 @@ def _has_output_without_report(step: RunStep, text: str) -> bool:
     return always_reports and bool(text.strip())
 
 
-def _failure_by_exit_code(
-    step: RunStep, positive_reports: dict[str, _RunnerReport], *, silent: bool
-) -> _Outcome | None:
-    """The failure that only the exit code shows; None if it may be due to something else."""
-    runner = step.runner
-    name = next((name for name in positive_reports if name == runner.name or runner.calls_others), None)
-    if name is not None:
-        passed = positive_reports[name].passed
-        return name, _find_runner_purpose((step,), name), False, _RunnerReport(passed=passed)
-    explained = silent and not positive_reports and step.is_first and step.proof != "report"
-    return (runner.name, step.purpose, False, _RunnerReport()) if explained else None
-
-
 def _find_reported_pass(
-    steps: tuple[RunStep, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
+    steps: tuple[RunStep, ...], code: int | None, reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
     """The reported pass, of tests if there were any to run, else of a build; None if there is none."""
     tests = [step for step in steps if step.purpose == "test"]
     vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
-    is_filtered = any(step.is_filtered for step in steps)
-    for step in tests:
-        spoke = step.runner.name in positive_reports or (step.runner.calls_others and bool(positive_reports))
-        if not spoke and not (vouched and step.proof == "exit"):
-            return None
-        # Without an exit code, a failure may be hidden, so that only a summary of all tests is proof.
-        sums_up = len(steps) == 1 and step.runner.name in _ONE_LINE_SUMMARY
-        if not vouched and (len(tests) > 1 or not step.runs_once or (is_filtered and not sums_up)):
-            return None
-    tested = next((name for name, report in positive_reports.items() if report.passed or report.tested), None)
+    # Without an exit code, a failure may be hidden, so that only a summary of all tests is proof.
+    sums_up = len(steps) == 1 and steps[0].runner.name in _ONE_LINE_SUMMARY
+    is_cut = not sums_up and any(step.is_filtered for step in steps)
+    if not vouched and (len(tests) > 1 or is_cut or not all(step.runs_once for step in tests)):
+        return None
+    tested = next((name for name, report in reports.items() if report.passed or report.tested), None)
     if tested is not None and (tests or tested in _TESTS_ONLY):
-        passed = sum(report.passed for report in positive_reports.values())
-        return tested, "test", True, _RunnerReport(passed=passed)
-    built = next((name for name, report in positive_reports.items() if report.built), None)
-    hidden = tests or (is_filtered and not vouched)
-    return (built, "build", True, _RunnerReport()) if built is not None and not hidden else None
+        return tested, "test", True, _RunnerReport(passed=sum(report.passed for report in reports.values()))
+    built = next((name for name, report in reports.items() if report.built), None)
+    return (built, "build", True, _RunnerReport()) if built is not None and not tests else None
 
 
 def _find_error_line(text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from foreword.capture.runs.changes import FILE_ENDING
 from foreword.capture.runs.commands import OPTIONS
 from foreword.text.shell import restore_without_marks
 
@@ -25,13 +26,6 @@ _MAX_KEYS = 2_000
 _MAX_COMMAND_CHARACTERS = 4_000
 
 _NAME = re.compile(r"[A-Za-z](?:[\w.-]*\w)?")
-FILE_ENDING = (
-    r"\.(?:[cm]?[jt]sx?|py|go|rs|java|kts?|rb|exs?|php|cs|swift|scala|cc?|cpp|hh?|hpp|sh|vue|sql|css|html|json|ya?ml"
-    r"|toml|ini|cfg|conf|env|lock|md|txt|rst|xml|gradle|proto|tf|ipynb)"
-)
-"""How the files of a project end: code, settings and text."""
-
-_FILE_ENDING = re.compile(f"{FILE_ENDING}$")
 _TEST_WORD = re.compile(r"^tests?[-_]|[-_.](?:tests?|specs?)$|(?<=[a-z0-9])(?:Tests?|Specs?)$|^Test(?=[A-Z])")
 _BEFORE_PATH_ENDS = re.compile(r"(?:(?!::| [›>] )[^\n])+")
 _BETWEEN_SEGMENTS = re.compile(r"[/\\]|::| [›>] ")
@@ -127,7 +121,7 @@ class RunScope:
 def name_of_test_in_project(name: str, folder: str) -> str:
     """The name of a test that a runner printed in a folder, with the path in it from the project's root."""
     path = _BEFORE_PATH_ENDS.match(name)
-    if path is None or not _FILE_ENDING.search(path.group()):
+    if path is None or not FILE_ENDING.search(path.group()):
         return name
     return _join_path(folder, path.group()) + name[path.end() :]
 
@@ -161,7 +155,7 @@ def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
 
 def _names_its_file(segments: Sequence[str]) -> bool:
     """Whether the name of a test has its file in it."""
-    return any(_FILE_ENDING.search(segment) for segment in segments)
+    return any(FILE_ENDING.search(segment) for segment in segments)
 
 
 def _filter_selects_test(text: str, name: str) -> bool:
@@ -172,7 +166,7 @@ def _filter_selects_test(text: str, name: str) -> bool:
 
 def subject_key(name: str) -> str:
     """The key of a name, the same for code and its tests: `retry` for both `test_retry.py` and `retry`."""
-    name = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
+    name = FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
     last = _TEST_WORD.sub("", name).rpartition(".")[2]
     return re.sub("[-_]", "", _TEST_WORD.sub("", last)).lower()
 
@@ -182,7 +176,7 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
     keys: set[str] = set()
     for text in texts:
         for name in _NAME.findall(text):
-            keys.update(map(subject_key, (name, *_FILE_ENDING.sub("", name).split("."))))
+            keys.update(map(subject_key, (name, *FILE_ENDING.sub("", name).split("."))))
         if len(keys) > _MAX_KEYS:
             break
     return keys - {""}
