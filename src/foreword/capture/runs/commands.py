@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,26 +26,16 @@ NEVER = r"(?!)"
 
 
 @dataclass(frozen=True, slots=True)
-class Goals:
-    """How a tool is told its goals by words among its options: `make -j4 test`, `mvn -q clean verify`."""
-
-    programs: str
-    tests: str
-    builds: str
-    maybe_tests: str = NEVER
-    skips_tests: str = NEVER
-    valued: str = ""
-    before_goal: str = ""
-    proof: Proof = "exit"
-
-
-@dataclass(frozen=True, slots=True)
 class Runner:
     """A test runner or build tool: a row of `runners.toml`."""
 
     name: str
     calls: tuple[tuple[Purpose, Proof, str], ...] = ()
-    goals: Goals | None = None
+    programs: str = ""
+    goals: tuple[tuple[Purpose, Proof, str], ...] = ()
+    before_goal: str = ""
+    skips_tests: str = NEVER
+    valued: str = ""
     counts: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     error: str = NEVER
@@ -58,7 +49,7 @@ class Runner:
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """The tables of a TOML file here, in which `<name>` stands for a fragment that may have earlier ones in it."""
+    """The tables of a TOML file; `<name>` stands for a fragment, which may have earlier ones in it."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     for fragment, pattern in reversed(tomllib.loads(text)["fragments"].items()):
         text = text.replace(f"<{fragment}>", pattern)
@@ -72,13 +63,17 @@ def _join_patterns(patterns: tuple[str, ...]) -> str:
     return "|".join([*loose, f"^(?:{anchored})"] if anchored else loose)
 
 
+@cache
+def line_pattern(pattern: str) -> re.Pattern[str]:
+    """A pattern in which ^ and $ are the ends of a line, compiled when it is first needed."""
+    return re.compile(pattern, re.MULTILINE)
+
+
 _TABLE = read_table("runners.toml")
-RUNNERS = tuple(
-    Runner(name, **row | {"goals": Goals(**row["goals"]) if "goals" in row else None})
-    for name, row in _TABLE["runners"].items()
-)
-COULD_NOT_RUN = _join_patterns(_TABLE["lines"]["could_not_run"])
-FOUND_NOTHING = _join_patterns(_TABLE["lines"]["found_nothing"])
+RUNNERS = tuple(Runner(name, **row) for name, row in _TABLE["runners"].items())
+LINES = {name: _join_patterns(patterns) for name, patterns in _TABLE["lines"].items()}
+"""What lines of any runner look like, by the names of `runners.toml`."""
+
 OPTIONS = {name: re.compile(pattern) for name, pattern in _TABLE["options"].items()}
 """What the options of runners mean for what is run, by the names of `runners.toml`."""
 
@@ -192,12 +187,7 @@ _WRAPPER = re.compile(f"(?:{'|'.join(_TABLE['words']['wrappers'])}) ")
 _ONLY_ASKS = re.compile("|".join(_TABLE["words"]["only_ask"]))
 _LIKE_TESTS = re.compile(_TABLE["fragments"]["like_tests"])
 _FOLDER_OR_VERSION = re.compile(r"^[^\s=]*[/\\](?=[^\s/\\])|(?<=\w)@[\w.^~-]+(?=\s|$)")
-_BY_PROGRAM = {
-    program: (runner, goals)
-    for runner in RUNNERS
-    if (goals := runner.goals)
-    for program in goals.programs.split()
-}
+_BY_PROGRAM = {program: runner for runner in RUNNERS for program in runner.programs.split()}
 _CALLS = tuple(
     (runner, purpose, proof, re.compile(rf"(?:{words})(?=\s|$)"))
     for runner in RUNNERS
@@ -223,27 +213,24 @@ def find_runner_step(step: str) -> RunStep | None:
     if not words or _ONLY_ASKS.search(step):
         return None
     if words[0] in _BY_PROGRAM:
-        return _find_step_by_goals(*_BY_PROGRAM[words[0]], words)
+        return _find_step_by_goals(_BY_PROGRAM[words[0]], words)
     for runner, purpose, proof, shape in _CALLS:
         if called := shape.match(step):
             return RunStep(runner, purpose, proof, tuple(step[called.end() :].split()))
     return None
 
 
-def _find_step_by_goals(runner: Runner, known: Goals, words: list[str]) -> RunStep | None:
+def _find_step_by_goals(runner: Runner, words: list[str]) -> RunStep | None:
     """The run of a tool, by the words that are neither options nor their values; None if it is no run."""
-    command, valued = " ".join(words), known.valued.replace(" ", "|")
-    goals = re.sub(
-        rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)", "", command.partition(" -- ")[0]
-    ).split()[1:]
-    if known.before_goal:
-        goals = [goal for goal in goals if goal not in known.before_goal.split()][:1]
+    command, valued = " ".join(words), runner.valued.replace(" ", "|")
+    no_goals = rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)"
+    goals = re.sub(no_goals, "", command.partition(" -- ")[0]).split()[1:]
+    if runner.before_goal:
+        goals = [goal for goal in goals if goal not in runner.before_goal.split()][:1]
     arguments = tuple(word for word in words[1:] if word not in goals or _LIKE_TESTS.fullmatch(word))
-    if not re.search(known.skips_tests, command):
-        if any(re.fullmatch(known.tests, goal) for goal in goals) and "--if-present" not in words:
-            quiet = "-q" in words or "--quiet" in words
-            return RunStep(runner, "test", "exit" if quiet else known.proof, arguments)
-        if any(re.fullmatch(known.maybe_tests, goal) for goal in goals):
-            return RunStep(runner, "test", "report", arguments)
-    builds = any(re.fullmatch(known.builds, goal) for goal in goals or [""])
-    return RunStep(runner, "build", "exit", arguments) if builds else None
+    is_quiet = "-q" in words or "--quiet" in words
+    for purpose, proof, pattern in runner.goals:
+        is_left_out = purpose == "test" and re.search(runner.skips_tests, command)
+        if not is_left_out and any(re.fullmatch(pattern, goal) for goal in goals or [""]):
+            return RunStep(runner, purpose, "exit" if is_quiet and proof == "counts" else proof, arguments)
+    return None

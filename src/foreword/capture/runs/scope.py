@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.runs.changes import FILE_ENDING
-from foreword.capture.runs.commands import OPTIONS
+from foreword.capture.runs.commands import LINES, OPTIONS, line_pattern
 from foreword.text.shell import restore_without_marks
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from foreword.capture.runs.commands import RunStep
 
-_MAX_KEYS = 2_000
 _MAX_COMMAND_CHARACTERS = 4_000
 
 _NAME = re.compile(r"[A-Za-z](?:[\w.-]*\w)?")
@@ -33,13 +32,6 @@ _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _FILTER_WORD = re.compile(r"\b(?!(?:and|or|not)\b)[^\W_]\w*")
 _BETWEEN_FILTERS = re.compile(r"\s+or\s+|\|")
 _NOT_CHOSEN = re.compile(r"\bnot +\w+|(?:^|\s)[~!]\S+")
-_SKIPPED_TEST = re.compile(
-    r"::(\S+) (?:SKIPPED|XFAIL)\b|^[ \t]*--- SKIP: (\S+)|^test (\S+) \.\.\. ignored|^SKIPPED \[\d+\] (\S+?):",
-    re.MULTILINE,
-)
-_PASSED_TEST = re.compile(
-    r"^(?:PASS[ \t]+\S+|\S+::\S+(?= PASSED\b)|--- PASS: \S+|test \S+(?= \.\.\. ok))", re.MULTILINE
-)
 
 
 class _Selection(NamedTuple):
@@ -55,9 +47,9 @@ class RunScope:
     """The keys of what was run (or everything), of what failed, and of what was left out.
 
     `paths`, `filters` and `excluded` are as the command has them. `folders`: all of it is in these folders of
-    the project; none if it ran in its root. `repeats_failures`: it ran what had failed before.
-    `has_earlier_failures`: tests that are known to have failed are among what was run. `has_changed_code`:
-    code that was changed is in the folders.
+    the project; none if it ran in its root. `repeats_failures`: it ran what had failed before. What comes
+    after is added by `knowledge`: whether tests that are known to have failed are among what was run, and
+    whether code that was changed is in the folders.
     """
 
     everything: bool = True
@@ -69,8 +61,8 @@ class RunScope:
     filters: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     repeats_failures: bool = False
-    has_earlier_failures: bool = False
     folders: tuple[str, ...] = ()
+    has_earlier_failures: bool = False
     has_changed_code: bool = False
 
     @property
@@ -86,7 +78,7 @@ class RunScope:
     def includes_test(self, name: str) -> bool:
         """Whether the run included a test; `name` is as a runner prints it: `tests/test_a.py::test_b[1]`."""
         segments = _split_test_name(name)
-        key = subject_key(segments[-1])
+        key = key_of_test(name)
         if key in self.left_out or any(_is_test_below_path(segments, path) for path in self.excluded):
             return False
         inside = not self.folders or any(_is_test_below_path(segments, folder) for folder in self.folders)
@@ -101,21 +93,6 @@ class RunScope:
             return True
         # A test of the same name in another file is another test, but many runners print no file.
         return "/" not in name and key in self.keys
-
-    def with_earlier_failures(self, names: Sequence[str]) -> RunScope:
-        """The scope with these tests, which failed before, among what was run."""
-        keys = {subject_key(_split_test_name(name)[-1]) for name in names} - {""}
-        return replace(self, keys=self.keys | keys, has_earlier_failures=bool(names))
-
-    def with_changed_files(self, paths: Iterable[str]) -> RunScope:
-        """The scope, which knows whether one of these changed files is in the folders that it is about."""
-        inside = any(path.startswith(f"{folder}/") for path in paths for folder in self.folders)
-        return replace(self, has_changed_code=inside)
-
-    @property
-    def ran_only_unrelated_folders(self) -> bool:
-        """Whether only folders were run that have neither what was changed nor what had failed."""
-        return bool(self.folders) and not (self.has_changed_code or self.has_earlier_failures)
 
 
 def name_of_test_in_project(name: str, folder: str) -> str:
@@ -142,6 +119,11 @@ def _strip_test_and_code_folders(folder: str) -> str:
 def _split_test_name(name: str) -> list[str]:
     """The parts of a test's name from the outside in, without the values of its parameters."""
     return _BETWEEN_SEGMENTS.split(_PARAMETERS.sub("", name.strip()))
+
+
+def key_of_test(name: str) -> str:
+    """The key of a test, by the last part of its name as a runner prints it."""
+    return subject_key(_split_test_name(name)[-1])
 
 
 def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
@@ -177,8 +159,6 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
     for text in texts:
         for name in _NAME.findall(text):
             keys.update(map(subject_key, (name, *FILE_ENDING.sub("", name).split("."))))
-        if len(keys) > _MAX_KEYS:
-            break
     return keys - {""}
 
 
@@ -189,12 +169,14 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     paths, filters, excluded = (
         tuple(chain.from_iterable(one[part] for one in selections)) for part in range(3)
     )
-    left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
+    left_out = {
+        subject_key(match[match.lastindex or 0]) for match in line_pattern(LINES["skipped"]).finditer(text)
+    }
     failed = subject_keys_in(failing)
     keys = failed | subject_keys_in(_NOT_CHOSEN.sub(" ", words) for words in filters)
     keys.update(_key_of_path(path) for one in selections if not one.filters for path in one.paths)
     if not filters:
-        keys |= subject_keys_in(_PASSED_TEST.findall(text))
+        keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
     folders = {_strip_test_and_code_folders(step.folder) for step in tests}
     return RunScope(
         not tests or not all(one.paths or one.filters for one in selections),
