@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword import config
+from foreword.capture.folder.workspace import workspace_of
 from foreword.compose.budget import InjectionCategory
 from foreword.compose.prompt import prompt_parts
 from foreword.compose.quoting import heading_and_text
@@ -31,7 +32,6 @@ from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
 from foreword.store.base import Amend
 from foreword.types import Source, Turn
-from foreword.workspace import workspace_of
 from foreword_measure.quality.scenarios.reading import Answer, Ask
 from foreword_measure.quality.scenarios.repository import Repository
 

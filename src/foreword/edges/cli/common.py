@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword import config
+from foreword.capture.folder.workspace import workspace_of
 from foreword.edges.cli import show
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.options import check_workspace
 from foreword.text.clean import join_lines, remove_invisible
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import find_home
 from foreword.edges import hook_client
@@ -34,7 +35,6 @@ from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
 from foreword.text.numbers import number_with_noun
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -34,8 +34,8 @@ def main(url: str) -> int:
     """Serve with the defaults, in the workspace of the current folder, until stopped; returns 0."""
     from pathlib import Path
 
+    from foreword.capture.folder.workspace import workspace_of
     from foreword.engine.context_engine import ContextEngine
-    from foreword.workspace import workspace_of
 
     with listen_on_loopback() as listening, ContextEngine() as engine:
         port = listening.getsockname()[1]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event, redact_event
 from foreword.capture.event_json import parse_event_json
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.privacy import EventGate
 from foreword.capture.session_secrets import SessionSecrets
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
@@ -28,7 +29,6 @@ from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
 from foreword.store.sqlite import SqliteStore
 from foreword.types.deadlines import hold_deadline
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from datetime import datetime

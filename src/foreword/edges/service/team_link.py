@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from foreword.edges.shared.workspace_patterns import matches_any_pattern
 from foreword.errors import StorageError, ValidationError
 from foreword.log import get_logger
-from foreword.workspace import matches_any_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

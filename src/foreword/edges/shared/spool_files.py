@@ -102,8 +102,8 @@ def _may_be_written(home: str, at: str, payload: bytes) -> bool:
         return True
     from pathlib import Path
 
+    from foreword.capture.folder.workspace import workspace_of
     from foreword.capture.privacy import may_wait_on_disk
-    from foreword.workspace import workspace_of
 
     return may_wait_on_disk(Path(home), payload, float(at), workspace_of)
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import items_from_event
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
 from foreword.capture.tool_calls import read_command
@@ -49,7 +50,6 @@ from foreword.text.provenance import may_replace
 from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.types.deadlines import hold_deadline
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
