@@ -81,8 +81,7 @@ class RunScope:
         key = key_of_test(name)
         if key in self.left_out or any(_is_test_below_path(segments, path) for path in self.excluded):
             return False
-        inside = not self.folders or any(_is_test_below_path(segments, folder) for folder in self.folders)
-        if not inside and (self.everything or _names_its_file(segments)):
+        if self.folders and not any(_is_test_below_path(segments, folder) for folder in self.folders):
             return False
         if self.everything or self.repeats_failures:
             return True
@@ -106,14 +105,6 @@ def name_of_test_in_project(name: str, folder: str) -> str:
 def _join_path(folder: str, path: str) -> str:
     """A path from the project's root that a command, which runs in a folder of it, has in another form."""
     return os.path.normpath(os.path.join(folder, path)) if folder else path  # noqa: PTH118  (a word, no path)
-
-
-def _strip_test_and_code_folders(folder: str) -> str:
-    """A folder without folders at its end that have the tests or the code of the one around them."""
-    segments = folder.split("/") if folder else []
-    while segments and OPTIONS["everything"].fullmatch(segments[-1]):
-        segments.pop()
-    return "/".join(segments)
 
 
 def _split_test_name(name: str) -> list[str]:
@@ -177,7 +168,7 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     keys.update(_key_of_path(path) for one in selections if not one.filters for path in one.paths)
     if not filters:
         keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
-    folders = {_strip_test_and_code_folders(step.folder) for step in tests}
+    folders = {step.folder for step in tests}
     return RunScope(
         not tests or not all(one.paths or one.filters for one in selections),
         frozenset(keys),
