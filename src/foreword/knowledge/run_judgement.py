@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from foreword.capture.runs.run import RunResult
-    from foreword.knowledge.evidence import Evidence, Standing
+    from foreword.knowledge.evidence import Evidence, EvidenceStanding
 
 _NOT_A_WORD = re.compile(
     r"\S{150,}"
@@ -244,7 +244,7 @@ def with_tests_known_to_be_run(
     return replace(run, scope=scope)
 
 
-def is_pass_credible(run: RunResult, standing: Standing, attempt: Attempt) -> bool:
+def is_pass_credible(run: RunResult, standing: EvidenceStanding, attempt: Attempt) -> bool:
     """Whether a pass proves anything: it is of code that was changed or had failed.
 
     After a failure, it is only if code changed and the failed tests were run.

@@ -23,7 +23,7 @@ from foreword.compose.budget import InjectionCategory
 from foreword.compose.prompt import prompt_parts
 from foreword.compose.quoting import heading_and_text
 from foreword.compose.templates import TEMPLATES, format_memory
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_embedding_provider, default_reader, default_token_space
 from foreword.indexing.indexer import Indexer
@@ -230,7 +230,7 @@ class CodingHistory(History):
         self._repository = Repository(folder)
         super().__init__(workspace_of(self._repository.folder), engine)
         self._clock = clock
-        self._responder = Responder(engine)
+        self._responder = HookResponder(engine)
         self._begun: set[str] = set()
         self._hooks: Mapping[str, Callable[[Event], object]] = {
             "start": lambda event: self._begin(event.session, event.at),

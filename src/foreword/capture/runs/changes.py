@@ -116,16 +116,17 @@ def _read_step_changes(step: str) -> list[SeenChange]:
 def _read_git_step(step: str) -> list[SeenChange]:
     """What a step of git does to the changes made before it; nothing if it does nothing to them."""
     done = {kind: match for kind, pattern in _GIT.items() if (match := pattern.match(step))}
-    for kind in ("redo", "revert", "commit"):
-        if kind in done:
-            return [SeenChange(kind)]
+    kinds: tuple[Literal["redo", "revert", "commit"], ...] = ("redo", "revert", "commit")
+    if simple := [SeenChange(kind) for kind in kinds if kind in done]:
+        return simple
     if merged := done.get("merge"):  # what it brings may also be new
         return [SeenChange("merge", branch=merged["branch"]), SeenChange("change", command=step)]
     undo, switched = done.get("undo"), done.get("switch")
     found = [SeenChange("undo", path) for path in files_named_in(undo["files"]) or [""]] if undo else []
-    if switched:
-        steps = (("switch", switched["branch"]), ("branch", switched["made"]))
-        found += [SeenChange(kind, branch=branch) for kind, branch in steps if branch]
+    if switched and switched["branch"]:
+        found.append(SeenChange("switch", branch=switched["branch"]))
+    if switched and switched["made"]:
+        found.append(SeenChange("branch", branch=switched["made"]))
     return found
 
 

@@ -88,10 +88,9 @@ class RunScope:
         if any(_filter_selects_test(text, name) for text in self.filters):
             return True
         around = [_split_test_name(path)[-1] for path in self.paths if _is_test_below_path(segments, path)]
-        if segments[-1] in around or (around and not self.filters):  # its own name beside a filter: it ran
-            return True
-        # A test of the same name in another file is another test, but many runners print no file.
-        return "/" not in name and key in self.keys
+        return segments[-1] in around or bool(
+            around and not self.filters
+        )  # its own name: no filter left it out
 
 
 def name_of_test_in_project(name: str, folder: str) -> str:

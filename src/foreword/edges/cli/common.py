@@ -240,10 +240,10 @@ def _drain_spool_before_forgetting(engine: ContextEngine, *, drop_unreadable: bo
     if not folder.is_dir():
         return
     # These load what answers hooks, which commands rarely need.
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
     from foreword.edges.service.spool import drain_spool_before_forgetting
 
-    with contextlib.closing(Responder(engine)) as responder:
+    with contextlib.closing(HookResponder(engine)) as responder:
         drain_spool_before_forgetting(folder, responder.capture, drop_unreadable=drop_unreadable)
 
 

@@ -299,10 +299,10 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
 @contextlib.contextmanager
 def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
     """Yield the answer, so that it can be printed in time, and then store the event."""
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
 
     with open_engine(settings) as engine:
-        responder, at = Responder(engine), datetime.now(UTC)
+        responder, at = HookResponder(engine), datetime.now(UTC)
         reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
         yield reply.body
         responder.store_answered_event(payload, at, reply)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.http.guard import ProxyGuard
 from foreword.edges.proxy.application import ProxyApplication, ProxyOptions
-from foreword.edges.proxy.asker import Asker
+from foreword.edges.proxy.asker import ProxyAsker
 from foreword.edges.proxy.memory import ProxyMemory
 from foreword.edges.proxy.upstream import Upstream
 from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
@@ -39,7 +39,7 @@ def main(url: str) -> int:
 
     with listen_on_loopback() as listening, ContextEngine() as engine:
         port = listening.getsockname()[1]
-        options = ProxyOptions(Asker(workspace_of(Path.cwd())))
+        options = ProxyOptions(ProxyAsker(workspace_of(Path.cwd())))
         sys.stderr.write(f"http://127.0.0.1:{port}/v1\n")
         make_uvicorn_server(build_proxy(engine, Upstream(url), options, port)).run(sockets=[listening])
     return 0
