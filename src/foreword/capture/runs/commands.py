@@ -43,7 +43,6 @@ class Runner:
     tested: str = NEVER
     built: str = NEVER
     complete: str = ""
-    begins: str = NEVER
     one_summary: bool = False
     calls_others: bool = False
 

@@ -9,6 +9,7 @@ experience.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -175,17 +176,15 @@ def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _Runne
 
     With `last_only`, only the last summary counts, as tests may print summaries too.
     """
-    counts: dict[str, int] = {}
-    summaries = 0
+    counts: Counter[str] = Counter()
     for pattern in runner.counts:
         found = [*line_pattern(pattern).finditer(text)]
-        summaries += len(found)
         for match in found[-1:] if last_only else found:
             _add_counts_from_match(counts, match)
     failing = next(filter(None, (_find_names_by_pattern(pattern, text) for pattern in runner.failing)), ())
     broken = line_pattern(runner.broken).search(text)
     built = line_pattern(runner.built).search(text) is not None
-    failed = counts.get("failed") or counts.get("failed_units") or 0
+    failed = counts["failed"] or counts["failed_units"]
     if not failed and not (counts and runner.one_summary):
         failed = len(failing)
     if not (counts or failed or broken or built):
@@ -194,29 +193,27 @@ def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _Runne
         reasons = filter(None, (line_pattern(runner.error).search(text), broken))
         error = next(filter(None, map(_first_nonempty_group, reasons)), "")
         return _RunnerReport(failed, _count_passed(counts), failing, error, bool(broken))
-    begun = len(line_pattern(runner.begins).findall(text))
-    if begun > summaries or not line_pattern(runner.complete).search(text):
+    if not line_pattern(runner.complete).search(text):
         return _RunnerReport(built=built)
     tested = line_pattern(runner.tested).search(text) is not None
     return _RunnerReport(passed=_count_passed(counts), tested=tested, built=built)
 
 
-def _count_passed(counts: dict[str, int]) -> int:
+def _count_passed(counts: Counter[str]) -> int:
     """How many tests passed: the count, or else all without the failed and skipped ones."""
-    remaining = counts.get("total", 0) - counts.get("failed", 0) - counts.get("skipped", 0)
-    return counts.get("passed", 0) or counts.get("passed_units", 0) or max(0, remaining)
+    remaining = counts["total"] - counts["failed"] - counts["skipped"]
+    return counts["passed"] or counts["passed_units"] or max(0, remaining)
 
 
-def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None:
+def _add_counts_from_match(counts: Counter[str], match: re.Match[str]) -> None:
     """Add the counts of a matched line: its named groups, and the numbers with words in `counts`."""
     for name, value in match.groupdict().items():
         if name != "counts" and value is not None:
-            counts[name] = counts.get(name, 0) + (int(value[:9]) if value.isdecimal() else 1)
+            counts[name] += int(value[:9]) if value.isdecimal() else 1
     counts.setdefault("total", 0)
     for before, word, other, after in _COUNT.findall(match.groupdict().get("counts") or ""):
         if meant := _WORD.match((word or other).lower()):
-            name = str(meant.lastgroup)
-            counts[name] = counts.get(name, 0) + int((before or after)[:9])
+            counts[str(meant.lastgroup)] += int((before or after)[:9])
 
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
@@ -233,9 +230,6 @@ def _first_nonempty_group(match: re.Match[str]) -> str:
 
 # The outcome ---------------------------------------------------------------------------------------------
 
-_TESTS_ONLY = frozenset(
-    runner.name for runner in RUNNERS if runner.calls and all(call[0] == "test" for call in runner.calls)
-)
 _Outcome = tuple[str, Purpose, bool, _RunnerReport]
 
 
@@ -253,7 +247,8 @@ def _decide_outcome(
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
-        return failed, _find_runner_purpose(steps, failed), False, reports[failed]
+        own = [step.purpose for step in steps if step.runner.name == failed]
+        return failed, (own or [last.purpose])[-1], False, reports[failed]
     silent = not reports and not line_pattern(LINES["found_nothing"]).search(text)
     if code and last.owns_exit:
         explained = silent and last.is_first and last.proof != "report"
@@ -265,12 +260,6 @@ def _decide_outcome(
         if all(step.proof == "exit" and step.covered_by_exit for step in needed):
             return last.runner.name, last.purpose, True, _RunnerReport()
     return passed
-
-
-def _find_runner_purpose(steps: tuple[RunStep, ...], name: str) -> Purpose:
-    """The purpose of a runner: that of its own step, or of the step that called it."""
-    own = [step.purpose for step in steps if step.runner.name == name]
-    return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
 
 
 def _has_output_without_report(step: RunStep, text: str) -> bool:
@@ -291,7 +280,7 @@ def _find_reported_pass(
     if not vouched and (len(tests) > 1 or is_cut or not all(step.runs_once for step in tests)):
         return None
     tested = next((name for name, report in reports.items() if report.passed or report.tested), None)
-    if tested is not None and (tests or tested in _TESTS_ONLY):
+    if tested is not None and tests:
         return tested, "test", True, _RunnerReport(passed=sum(report.passed for report in reports.values()))
     built = next((name for name, report in reports.items() if report.built), None)
     return (built, "build", True, _RunnerReport()) if built is not None and not tests else None
