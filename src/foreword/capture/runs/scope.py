@@ -165,7 +165,8 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
     failed = subject_keys_in(failing)
     keys = failed | subject_keys_in(_NOT_CHOSEN.sub(" ", words) for words in filters)
     keys.update(_key_of_path(path) for one in selections if not one.filters for path in one.paths)
-    keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
+    if not filters:  # what a filter chose is known without its output
+        keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
     folders = {step.folder for step in tests}
     return RunScope(
         not tests or not all(one.paths or one.filters for one in selections),
