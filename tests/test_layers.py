@@ -19,7 +19,6 @@ MAY_IMPORT = {
     "types": set(),
     "errors": set(),
     "log": {"capture.redact"},
-    "workspace": set(),
     "text": GROUND,
     "config": GROUND,
     "options": GROUND,
@@ -29,9 +28,9 @@ MAY_IMPORT = {
     "compose": TOOLS,
     "store": TOOLS,
     "recall": TOOLS | CONTRACTS,
-    "knowledge": TOOLS | CONTRACTS | {"capture.runs.run", "capture.runs.scope"},
+    "knowledge": TOOLS | CONTRACTS | {"capture.runs"},
     "pipeline": TOOLS | CONTRACTS | {"recall", "compose.fit"},
-    "recipes": TOOLS | CONTRACTS | {"workspace", "capture", "compose", "recall", "knowledge", "pipeline"},
+    "recipes": TOOLS | CONTRACTS | {"capture", "compose", "recall", "knowledge", "pipeline"},
     "engine": TOOLS | {"capture", "compose", "knowledge", "pipeline", "recall", "recipes", "spaces", "store"},
     "indexing": TOOLS | {"capture", "compose", "store.base", "engine"},
     # The documents' names: each module only gathers them from where they live.
@@ -40,7 +39,7 @@ MAY_IMPORT = {
     "dialogue": {"compose", "indexing", "knowledge", "recipes", "types"},
     "gap": {"recipes"},
     "edges": TOOLS
-    | {"workspace", "testing", "capture", "spaces", "compose", "store", "recall", "knowledge", "pipeline"}
+    | {"testing", "capture", "spaces", "compose", "store", "recall", "knowledge", "pipeline"}
     | {"recipes", "engine", "indexing"},
 }
 EVERY_EDGE_MAY_IMPORT = {"shared", "hook_client", "message_lists"}

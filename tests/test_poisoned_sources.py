@@ -25,7 +25,7 @@ from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
 from foreword.recipes.gap.engine_memory import EngineMemory
@@ -90,7 +90,7 @@ class World:
         self.clock = FixedClock()
         settings = Settings(home=home, reader="none")
         self.engine = ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=self.clock)
-        self.companion = Companion(self.engine)
+        self.companion = CodingCompanion(self.engine)
         self.workspace = str(folder)
         self._seconds = count(1)
         self.place = place

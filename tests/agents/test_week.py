@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from foreword.capture.folder.workspace import workspace_of
 from foreword.edges.shared.hook_fallback import start_service
 from foreword.engine.defaults import index_terms_of_item
 from foreword.store.browsing import ListReceipts
 from foreword.store.sqlite import SqliteStore
-from foreword.workspace import workspace_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.timeout(1200)]
 

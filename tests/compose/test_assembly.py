@@ -11,7 +11,7 @@ from foreword.compose.assembly import (
     MAX_ITEM_FRACTION,
     MIN_COST_TOKENS,
     WEIGHTS,
-    Layout,
+    ContextLayout,
     Piece,
     choose_places_that_fit,
     context_footer,
@@ -22,7 +22,7 @@ from foreword.compose.assembly import (
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
-LAYOUT = Layout(CONTEXT, tuple(TITLES.values()), context_footer)
+LAYOUT = ContextLayout(CONTEXT, tuple(TITLES.values()), context_footer)
 
 
 def piece(name, words, source="memory", rank=0.5):

@@ -24,7 +24,7 @@ from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.mcp.tools import MemoryTools
 from foreword.edges.service import spool
 from foreword.edges.service.__main__ import build_application
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.edges.shared.vector_requests import request_vectors
 from foreword.errors import StorePaused
@@ -155,12 +155,12 @@ def test_without_a_service_a_hook_leaves_nothing_of_a_pause_in_the_spool(hook, h
 @pytest.mark.parametrize("restarted", [False, True])
 def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project, engine, clock, restarted):
     """Nor if the service was started anew in between, and so has not seen the prompt itself."""
-    first = Responder(engine)
+    first = HookResponder(engine)
     begin_pause(home, clock.now.timestamp() - 60, clock.now.timestamp() + 60)
 
     def send(event, at, **fields):
         body = {"hook_event_name": event, "session_id": "s", "cwd": str(project), **fields}
-        responder = Responder(engine) if restarted else first
+        responder = HookResponder(engine) if restarted else first
         return responder.answer_and_store(json.dumps(body).encode(), at, None)
 
     later = clock.now + timedelta(hours=1)
@@ -191,7 +191,7 @@ def test_what_was_said_before_the_pause_and_still_waits_is_stored_after_it(home,
     write_to_spool(str(home), f"{said_at.timestamp():.6f}", json.dumps(body).encode())
     begin_pause(home, said_at.timestamp() + 60)
     with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
-        responder = Responder(engine)
+        responder = HookResponder(engine)
         assert spool.drain_spool(home / "spool", responder.capture).waiting == 1
         end_pauses(home, datetime.now(UTC).timestamp(), "")
         assert spool.drain_spool(home / "spool", responder.capture).stored == 1
@@ -291,7 +291,7 @@ def test_a_project_that_is_off_keeps_nothing_and_says_so(service, tell, home, pr
 )
 def test_a_project_file_that_is_not_understood_keeps_nothing(home, project, engine, clock, text):
     (project / ".foreword.toml").write_bytes(text.encode("latin-1"))
-    responder = Responder(engine)
+    responder = HookResponder(engine)
     body = {"session_id": "s", "cwd": str(project)}
     start = json.dumps({**body, "hook_event_name": "SessionStart", "source": "startup"}).encode()
     prompt = json.dumps({**body, "hook_event_name": "UserPromptSubmit", "prompt": SAID}).encode()
@@ -552,7 +552,7 @@ def test_what_a_program_makes_is_for_its_owner_alone_whatever_its_umask(tmp_path
 
 def test_marks_are_found_in_texts_that_are_cut(engine, project, clock):
     """The mark is a million characters away from what it marks: the cut must not separate them."""
-    responder = Responder(engine)
+    responder = HookResponder(engine)
     text = f"Deploys happen on Tuesdays. {'word ' * 150_000}<private>{'w ' * 700_000}{SAID}"
     body = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project), "last_assistant_message": text}
     responder.answer_and_store(json.dumps(body).encode(), clock.now, None)
@@ -566,7 +566,7 @@ def test_the_recall_notice_can_be_switched_off(home, project, clock):
         settings = Settings(home=home / str(wanted), recall_notice=wanted)
         with ContextEngine(settings=settings, embedding_provider=HashEmbeddings(), clock=clock) as engine:
             engine.remember("We chose Postgres for the billing service.", str(project))
-            responder = Responder(engine)
+            responder = HookResponder(engine)
             body = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(project)}
             asked = json.dumps({**body, "prompt": "Which database has the billing service?"}).encode()
             answer = json.loads(responder.answer_and_store(asked, clock.now, None))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.trouble import (
@@ -148,7 +148,9 @@ def test_a_damaged_database_is_told_when_a_session_begins(home, engine, tmp_path
             "cwd": str(tmp_path),
             "source": "startup",
         }
-        answer = json.loads(Responder(again).answer_and_store(json.dumps(event).encode(), clock.now, None))
+        answer = json.loads(
+            HookResponder(again).answer_and_store(json.dumps(event).encode(), clock.now, None)
+        )
         assert "is damaged" in answer["systemMessage"]
 
 

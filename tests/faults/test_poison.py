@@ -10,7 +10,7 @@ import pytest
 from foreword.capture.agent import AgentEvent
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.testing import FixedClock, HashEmbeddings
 from foreword.types import Item, Source
 
@@ -39,7 +39,7 @@ class Desk:
         self.clock, self.folder = FixedClock(), folder
         settings = Settings(home=home, reader="none")
         self.engine = ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=self.clock)
-        self.companion = Companion(self.engine)
+        self.companion = CodingCompanion(self.engine)
         self.workspace = str(folder)
         self.seconds = 0
 

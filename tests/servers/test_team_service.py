@@ -12,7 +12,7 @@ import pytest
 
 from foreword.config import Settings
 from foreword.edges.http.team.members import Members
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.engine.context_engine import ContextEngine
 
 SHOP = "git.example.org/acme/shop"
@@ -98,7 +98,7 @@ def test_a_laptops_own_service_answers_while_its_postgres_hangs(postgres, home, 
     settings = Settings(home=home, store=postgres.url, embedding="none", reader="none")
     start = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(tmp_path), "source": "startup"}
     with ContextEngine(settings=settings) as engine:
-        responder = Responder(engine)
+        responder = HookResponder(engine)
         answer = partial(responder.answer, json.dumps(start).encode(), datetime.now(UTC))
         answer(60_000)
         postgres.freeze()

@@ -23,7 +23,7 @@ from foreword.edges.langgraph.store import ForewordStore
 from foreword.edges.mcp.tools import MemoryTools
 from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.process import RedactingFilter
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.context_engine import ContextEngine
 from foreword.indexing.indexer import Indexer
@@ -62,7 +62,7 @@ def _open_engine(home: Path) -> Iterator[ContextEngine]:
 def _bring_by_hook(home: Path, texts: Sequence[str], event: Callable[[str], dict[str, Any]]) -> None:
     """Pass the texts as events of an agent's hook."""
     with _open_engine(home) as engine:
-        responder = Responder(engine)
+        responder = HookResponder(engine)
         for number, text in enumerate(texts):
             payload = {"session_id": f"s{number}", "cwd": str(home.parent), **event(text)}
             responder.answer_and_store(json.dumps(payload).encode(), _AT, None)

@@ -19,7 +19,7 @@ from foreword.capture.agent import AgentEvent
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.ledger import Ledger
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.testing import FixedClock
 from foreword.types import Item, Source
 from foreword_measure.speed.clock import spreads
@@ -83,7 +83,7 @@ def _make_turn(workspace: str, at: int, clock: FixedClock) -> Item:
 def _time_in_turn(
     engine: ContextEngine, workspace: str, clock: FixedClock, runs: int, progress: Progress
 ) -> Samples:
-    companion, ledger = Companion(engine), Ledger(engine, workspace)
+    companion, ledger = CodingCompanion(engine), Ledger(engine, workspace)
     times: Samples = defaultdict(list)
     for run in range(runs + 1):
         clock.advance(minutes=1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from foreword.capture.excerpt import excerpt_output
+from foreword.text.shell import hide_texts
 from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Source
 
@@ -236,9 +237,6 @@ _URL = re.compile(r"https?://[^\s<>\"'`)\]}|;&]+", re.IGNORECASE)
 _LOCAL_HOST = re.compile(r"localhost|127\.[\d.]+|0\.0\.0\.0|::1|.*\.local(?:host)?")
 _GITHUB = re.compile(r"(?:^|[\s;&|(])gh\s+(?:issue|pr|api|release|gist|search|repo|run)\b")
 
-SHELL_QUOTATION = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
-"""A quoted part of a command line."""
-
 _HARMLESS_REDIRECT = re.compile(r"\d?>&\d|[12&]?>>?\s*/dev/null")
 _SEPARATOR = re.compile(r"&&|\|\||[|;\n&]")
 _PREFIXES = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|command|nohup|xargs|timeout\s+\S+)\s+)*")
@@ -272,7 +270,7 @@ def is_read_only_command(command: str) -> bool:
     """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False
-    bare = _HARMLESS_REDIRECT.sub(" ", SHELL_QUOTATION.sub("_", command))
+    bare = _HARMLESS_REDIRECT.sub(" ", hide_texts(command))
     if _ASKS_FOR_HELP.search(bare):
         return True
     if any(sign in bare for sign in _SIGNS_OF_CHANGE):

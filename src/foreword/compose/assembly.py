@@ -47,7 +47,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ContextLayout:
     """The shape of a document: its title, its sections in order, and a function that makes its footer."""
 
     title: str
@@ -79,7 +79,7 @@ class FittedDocument:
 
 
 def fit_document(
-    pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool
+    pieces: Sequence[Piece], layout: ContextLayout, budget: int, tokenizer: Tokenizer, *, hard: bool
 ) -> FittedDocument:
     """The document of the pieces that fit the budget. Of each source, `pieces` has the most important first.
 
@@ -136,7 +136,9 @@ def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> 
 class _Page:
     """A document that is being filled: the pieces in it, whole or shortened, and the tokens that are free."""
 
-    def __init__(self, every: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, every: Sequence[Piece], layout: ContextLayout, budget: int, tokenizer: Tokenizer
+    ) -> None:
         self._all_pieces = {piece.id: piece for piece in every}
         self._layout = layout
         self._budget = budget
@@ -259,7 +261,7 @@ def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
     return replace(piece, item=replace(item, content=content), tokens=tokenizer.count(content))
 
 
-def _frame_tokens(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer) -> int:
+def _frame_tokens(pieces: Sequence[Piece], layout: ContextLayout, tokenizer: Tokenizer) -> int:
     """The tokens of the title, the footer, and the headings of all sections that have pieces."""
     there = {piece.section for piece in pieces}
     empty = render_document(layout.title, [(name, [""]) for name in layout.sections if name in there], "")

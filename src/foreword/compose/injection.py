@@ -388,7 +388,7 @@ RECENT = "Recent activity"
 _HOURS_NEAR = 2
 
 
-class Dated(Protocol):
+class DatedMemory(Protocol):
     """A memory, of which only the time matters here."""
 
     @property
@@ -399,7 +399,7 @@ class Dated(Protocol):
 class TemporalEnrichmentProvider:
     """Gives badges to a memory by its time and the time of the question."""
 
-    def generate_badges(self, memory: Dated, query_time: datetime) -> list[str]:
+    def generate_badges(self, memory: DatedMemory, query_time: datetime) -> list[str]:
         """The badges of a memory; a time in the future counts like one as far in the past."""
         made = memory.created_at.astimezone(query_time.tzinfo)
         age = abs(query_time - made)
@@ -419,12 +419,12 @@ class TemporalEnrichmentProvider:
         """The badges in brackets; empty if there are none."""
         return f"[{', '.join(badges)}]" if badges else ""
 
-    def should_include_temporal(self, memory: Dated, query_time: datetime) -> bool:
+    def should_include_temporal(self, memory: DatedMemory, query_time: datetime) -> bool:
         """Whether a memory has any badge."""
         return bool(self.generate_badges(memory, query_time))
 
     def badges_within(
-        self, memories: Sequence[Dated], query_time: datetime, budget: int, tokenizer: Tokenizer
+        self, memories: Sequence[DatedMemory], query_time: datetime, budget: int, tokenizer: Tokenizer
     ) -> list[tuple[str, ...]]:
         """The badges to show for each memory, in order, until the token budget is spent."""
         given: list[tuple[str, ...]] = []

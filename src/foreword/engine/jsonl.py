@@ -64,12 +64,12 @@ def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
     source = body.get("source", {})
     if not isinstance(source, dict):
         raise ValueError('source must be an object with "name" and "trust"')  # noqa: TRY004  (bad input, one kind)
-    return Item(**_read_times(body, now) | {"workspace": workspace, "source": Source(**source)})
+    return Item(**_parse_exported_times(body, now) | {"workspace": workspace, "source": Source(**source)})
 
 
 def _read_relation(body: dict[str, Any], now: datetime) -> Relation:
     _refuse_unknown_fields(body, Relation)
-    return Relation(**_read_times(body, now))
+    return Relation(**_parse_exported_times(body, now))
 
 
 def _refuse_unknown_fields(body: dict[str, Any], kind: type[Item | Relation]) -> None:
@@ -79,7 +79,7 @@ def _refuse_unknown_fields(body: dict[str, Any], kind: type[Item | Relation]) ->
         raise ValueError(f"unknown field {unknown[0]!r}; there are: {', '.join(sorted(known))}")
 
 
-def _read_times(body: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _parse_exported_times(body: dict[str, Any], now: datetime) -> dict[str, Any]:
     """The fields with their times parsed; `created_at` is `now` if it is missing."""
     times = {name: datetime.fromisoformat(body[name]) for name in _TIMES if body.get(name) is not None}
     return {"created_at": now} | body | times

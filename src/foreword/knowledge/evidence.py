@@ -50,7 +50,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EvidenceStanding:
     """The state of an experience before its next run.
 
     `changes` fit the action and were not undone; `changed_since_run` says whether anything changed after
@@ -74,7 +74,7 @@ def add_evidence(evidence: Sequence[Evidence], new: Sequence[Evidence]) -> tuple
     return tuple(merged[-MAX_EVIDENCE:])
 
 
-def read_standing(evidence: Sequence[Evidence]) -> Standing:
+def read_standing(evidence: Sequence[Evidence]) -> EvidenceStanding:
     """The standing after these observations, which are in order of time."""
     changes: list[Evidence] = []
     undone: list[Evidence] = []
@@ -99,7 +99,7 @@ def read_standing(evidence: Sequence[Evidence]) -> Standing:
                 last_run, changed = one, False
             case "plan":  # what was tried for the last plan says nothing of the new one
                 changes = [change for change in changes if change not in tried]
-    return Standing(tuple(changes), last_run, changed)
+    return EvidenceStanding(tuple(changes), last_run, changed)
 
 
 class _GitBranches:

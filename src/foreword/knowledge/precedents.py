@@ -118,7 +118,7 @@ def find_precedents(
         for result in experiences.search_axis(workspace, lines, "full", limit=_CANDIDATES)
     }
     unrelated_score = _unrelated_score(engine)
-    asked = _stems(words)
+    asked = _stems_of_content_words(words)
     fits = {
         name: _fit_score(
             by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated_score
@@ -202,10 +202,10 @@ def _fit_score(by_words: float, by_lines: float, unrelated_score: float) -> floa
 
 def _share_of_words(question_stems: set[str], result: SearchResult) -> float:
     """The share of the question's stems that an experience has."""
-    return len(question_stems & _stems(item_text_on_axis("full", result.memory))) / max(
+    return len(question_stems & _stems_of_content_words(item_text_on_axis("full", result.memory))) / max(
         _MIN_WORDS, len(question_stems)
     )
 
 
-def _stems(text: str) -> set[str]:
+def _stems_of_content_words(text: str) -> set[str]:
     return {_ENDING.sub("", word) for word in content_words(text)}

@@ -11,15 +11,16 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from foreword.capture.runs.scope import subject_key, subject_keys_in
+from foreword.capture.runs.scope import key_of_test, subject_key, subject_keys_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from foreword.capture.runs.run import RunResult
+    from foreword.knowledge.evidence import Evidence, EvidenceStanding
 
 _NOT_A_WORD = re.compile(
     r"\S{150,}"
@@ -194,11 +195,6 @@ _COMMAND = re.compile(
 _IN_BACKTICKS = re.compile(r"`([^`\n]{1,80})`")
 
 
-def names_tests_or_files(text: str) -> bool:
-    """Whether a text names tests, files or modules."""
-    return bool(_keys_of_named_tests_and_files(_NOT_A_WORD.sub(" ", text)))
-
-
 def _keys_of_named_tests_and_files(text: str) -> set[str]:
     """The keys of the tests, files and modules that a text names."""
     names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
@@ -228,3 +224,52 @@ def _is_run_of_named_command(run: RunResult, prediction: str, action: str) -> bo
     called = f"{run.scope.command} {run.tool} {'go test go build go vet' if run.tool == 'go' else ''}"
     commands = _COMMAND.findall(words)
     return not commands or any(command in called for command in commands)
+
+
+# What a pass proves --------------------------------------------------------------------------------------
+
+
+def with_tests_known_to_be_run(
+    run: RunResult, seen: Sequence[Evidence], changes: Sequence[Evidence]
+) -> RunResult:
+    """The run, whose scope has the tests that failed in an earlier run and lie in what was run now.
+
+    A command that names a file or a folder does not say which tests are in it; an earlier failure does. In a
+    folder that has what was changed, all tests of it may be.
+    """
+    names = [name for one in seen for name in failed_tests_in_scope(run, one)]
+    keys = run.scope.keys | (set(map(key_of_test, names)) - {""})
+    changed = any(one.what.startswith(f"{folder}/") for one in changes for folder in run.scope.folders)
+    scope = replace(run.scope, keys=keys, has_earlier_failures=bool(names), has_changed_code=changed)
+    return replace(run, scope=scope)
+
+
+def is_pass_credible(run: RunResult, standing: EvidenceStanding, attempt: Attempt) -> bool:
+    """Whether a pass proves anything: it is of code that was changed or had failed.
+
+    After a failure, it is only if code changed and the failed tests were run.
+    """
+    scope, last = run.scope, standing.last_run
+    if scope.folders and not (scope.has_changed_code or scope.has_earlier_failures):
+        return False
+    if last is None or last.passed:
+        return True
+    return standing.changed_since_run and covers_failures(run, last, attempt)
+
+
+def covers_failures(run: RunResult, earlier: Evidence | None, attempt: Attempt) -> bool:
+    """Whether a run included what failed earlier: all of it, unless the prediction names what it is about."""
+    if earlier is None or earlier.passed or not earlier.names:
+        return True
+    included = len(failed_tests_in_scope(run, earlier))
+    if _keys_of_named_tests_and_files(_NOT_A_WORD.sub(" ", attempt.prediction)):
+        return included > 0
+    return included == len(earlier.names)
+
+
+def failed_tests_in_scope(run: RunResult, earlier: Evidence) -> tuple[str, ...]:
+    """The tests that failed in an earlier run and that this run included."""
+    if earlier.kind != "run" or earlier.passed:
+        return ()
+    same = bool(earlier.selection) and earlier.selection == run.scope.selection
+    return tuple(name for name in earlier.names if same or run.scope.includes_test(name))

@@ -36,11 +36,11 @@ class LexicalSpace:
     def probe(self, query: Query) -> WordsProbe | None:
         """A probe for the content words of the question, and for the phrases that it quotes."""
         words = dict.fromkeys((*content_words(query.text), *content_words(to_english(query.text))))
-        wanted = (*_quoted_phrases(query.text), *words)[:MAX_WORDS]
+        wanted = (*_phrases_quoted_in_question(query.text), *words)[:MAX_WORDS]
         return WordsProbe(self.name, wanted) if wanted else None
 
 
-def _quoted_phrases(text: str) -> tuple[str, ...]:
+def _phrases_quoted_in_question(text: str) -> tuple[str, ...]:
     """The phrases of two words or more that a question quotes."""
     quoted = (" ".join(split_words(quote)) for quote in _QUOTED.findall(text))
     return tuple(dict.fromkeys(quote for quote in quoted if " " in quote))

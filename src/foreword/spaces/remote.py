@@ -46,7 +46,7 @@ class RemoteModel:
         key_name: str = "api_key",
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        _check_url(url, address, key_name)
+        _check_model_server_url(url, address, key_name)
         _check_key(key, key_name)
         if not timeout_seconds > 0:
             raise ValidationError("the timeout must be above 0")
@@ -130,7 +130,7 @@ class RemoteModel:
         return message.replace(self._key, "***") if self._key else message
 
 
-def _check_url(url: str, address: str, key_name: str) -> None:
+def _check_model_server_url(url: str, address: str, key_name: str) -> None:
     """Raise ValidationError unless a URL is plain HTTP or HTTPS, without password, query or fragment."""
     try:
         parts = urlsplit(url)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Operation
     from foreword.store.exchange import Outbox, Point
     from foreword.store.tenants_to_purge import TenantsToPurge
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Filters, VectorProbe
 
 _T = TypeVar("_T")
@@ -138,7 +138,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
         """Add the items to the outbox; sending an item that no longer exists deletes it from Qdrant."""
         tx.add_to_outbox(numbers)
 
-    def compare(self, tx: QdrantRows, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare(self, tx: QdrantRows, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Compare a vector with those that Qdrant has, and with those that were not sent yet."""
         return NearestCosines(
             probe.vector,

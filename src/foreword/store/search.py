@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from foreword.store.base import Search
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Filters, Item, Probe
 
     Ranked = list[tuple[int, float]]
@@ -144,7 +144,7 @@ class SearchRows(ABC):
         """The length of an encoder's vectors, or None if it has no vectors here."""
 
     @abstractmethod
-    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Compare the probe's vector with those of the items that pass the filters."""
 
 
@@ -175,7 +175,7 @@ class _SearchUnderWay:
         self.rows, self.op = rows, op
         self.lists: dict[str, Ranked] = {}
         self.notes: list[Note] = []
-        self.comparisons: dict[str, Comparison] = {}
+        self.comparisons: dict[str, VectorComparison] = {}
         self.neighbours: Nearness = {}
         self.previous: dict[int, int] = {}
 
@@ -242,7 +242,7 @@ class _SearchUnderWay:
                 probe.echo, comparison.compare_towards_best(bonuses, _ECHO_WEIGHT, _ECHO_ITEMS)
             )
 
-    def _record_comparison(self, space: str, comparison: Comparison) -> None:
+    def _record_comparison(self, space: str, comparison: VectorComparison) -> None:
         """Record a comparison, and the list of its best items, under a space."""
         self.comparisons[space] = comparison
         self.lists[space] = comparison.best_items(self.op.limit)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Search
     from foreword.store.database import Transaction
     from foreword.store.search import Pairs, Ranked
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Filters, Findings, Item, VectorProbe
 
 _STEPS_PER_CLOCK_CHECK = 2000
@@ -180,7 +180,7 @@ class _SqliteRows(SearchRows):
         """The length of an encoder's vectors, or None if it has no vectors here."""
         return encoder_dimensions(self._tx, space, digest)
 
-    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Compare the probe's vector with the code file and the rows missing in it, or on a vector server."""
         if self._tx.vectors is not None:
             return self._tx.vectors.compare(self._tx, probe, filters)

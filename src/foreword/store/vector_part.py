@@ -67,7 +67,7 @@ def cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArra
     return 1.0 - np.array(simsimd.cdist(query, codes, "cosine")).ravel()
 
 
-class Comparison(Protocol):
+class VectorComparison(Protocol):
     """The result of comparing one vector with those of the items that pass the filters."""
 
     def best_items(self, limit: int) -> list[tuple[int, float]]:
@@ -78,7 +78,9 @@ class Comparison(Protocol):
         """The cosines of these items, as far as they have vectors."""
         ...
 
-    def compare_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> Comparison:
+    def compare_towards_best(
+        self, bonuses: Mapping[int, float], weight: float, items: int
+    ) -> VectorComparison:
         """A second comparison, with the vector moved by `weight` towards the mean of its best answers.
 
         The best answers are the `items` answers with the highest sum of cosine and bonus.
@@ -164,7 +166,7 @@ class NearestCosines:
         return self._exact_cosines(numbers).cosines_of_items(numbers)
 
     def compare_towards_best(self, bonuses: Mapping[int, float], weight: float, items: int) -> NearestCosines:
-        """A second comparison, as in `Comparison`; the best answers are nearest items or have a bonus."""
+        """A second comparison, as in `VectorComparison`; the best are the nearest items or have a bonus."""
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
         answers = self._exact_cosines({*near, *bonuses})
         merit = answers.values + np.array([bonuses.get(int(number), 0.0) for number in answers.numbers])
@@ -212,7 +214,7 @@ class VectorPart(ABC, Generic[Tx]):
         """Delete the vectors of these items, which are being deleted."""
 
     @abstractmethod
-    def compare(self, tx: Tx, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare(self, tx: Tx, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Compare a vector with those of the items that pass the filters."""
 
     @abstractmethod

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from foreword.store.base import GetVectors, ListUnembedded, PutVectors
     from foreword.store.database import Transaction
     from foreword.store.exchange import ClaimUnembedded
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Item
 
     VectorRow = tuple[int, int, bytes]
@@ -353,7 +353,9 @@ class CodeFile:
         with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
-    def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
+    def compare(
+        self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems
+    ) -> VectorComparison:
         """Compare a vector with each item that passes or, if these are very many, with the nearest."""
         with self._lock:
             records, last_sequence = self._map_records(), self._last_sequence

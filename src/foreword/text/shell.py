@@ -1,23 +1,65 @@
-"""Read a shell command for the step that it is about, without what only prepares that step or follows it."""
+"""Read a shell command: its steps without their quotations, and the step that it is about."""
 
 from __future__ import annotations
 
 import re
 
-_QUOTATION = r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\$\{[^}]{0,100}\}|\\."
-_STEP_END = re.compile(rf"({_QUOTATION})|&&|\|\||(?<![>&])&(?![>&\d])|[;\n]")
-_PIPE = re.compile(rf"({_QUOTATION})|\|&?")
+_QUOTATION = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\$\{[^}]{0,100}\}|\\.")
+_HEREDOC = re.compile(
+    r"<<-?\s*(['\"]?)(\w+)\1(?P<rest>.*\n)(?P<text>(?:.*\n)*?)[ \t]*\2[ \t]*(?=\n|$)|<<-?\s*['\"]?\w+(?s:.*)"
+)
+_HIDDEN = 0xF0000
+"""Where the characters of quoted texts are hidden: a plane of Unicode that nobody writes in."""
+
+_STEP_END = re.compile(r"&&|\|\||(?<![>&])&(?![>&\d])|[;\n]")
+_PIPE = re.compile(r"\|&?")
 _REDIRECTION = re.compile(r"(?:^|\s)(?:\d?>&\d|&>>?\s*\S+|\d?>>?\s*[^\s&]\S*|<\s*\S+)")
 _INNER_COMMAND = re.compile(
-    r"(?:\S*/)?(?:ba|z|da|k)?sh\s+(?:-\w+\s+)*-\w*c\s+(?P<quote>['\"])(?P<inner>.*)(?P=quote)", re.DOTALL
+    r"\s*(?:\S*/)?(?:ba|z|da|k)?sh\s+(?:-\w+\s+)*-\w*c\s+(?P<quote>['\"])(?P<inner>.*)(?P=quote)\s*",
+    re.DOTALL,
 )
 _BEFORE_STEP = re.compile(r"(?:[\s({!]|(?:if|then|else|elif|do|while|until|time|exec)\b)*")
 _PLUMBING = re.compile(
-    r"(?:\w+=(?:\S*|\"[^\"]*\"|'[^']*')\s*)*(?:$|(?:cd|pushd|popd|export|unset|set|source|\.|exit|return|echo|printf|true"
+    r"(?:\w+=\S*\s*)*(?:$|(?:cd|pushd|popd|export|unset|set|source|\.|exit|return|echo|printf|true"
     r"|false|sleep|wait|trap|test|\[|\[\[|mkdir|touch|tee|cat|head|tail|grep|egrep|rg|sed|awk|less|wc|sort|done"
     r"|fi|for|esac|shopt|ulimit|umask|date|pwd|ls|rm|tput|clear|:)(?:\s|$))"
 )
 _MAX_DEPTH = 3
+
+
+def hide_texts(command: str) -> str:
+    """A command in which each quotation and heredoc is one word that no pattern for commands matches.
+
+    `restore_texts` gives it back. What follows a heredoc on its first line stays words of the command.
+    """
+    command = _HEREDOC.sub(_hide_heredoc, command.replace("\\\n", " "))
+    return _QUOTATION.sub(lambda quotation: _hide(quotation.group()), command)
+
+
+def _hide_heredoc(heredoc: re.Match[str]) -> str:
+    text = heredoc["text"]
+    return f"<<{_hide(heredoc.group())}" if text is None else f"<<{_hide(text)}{heredoc['rest']}"
+
+
+def _hide(text: str) -> str:
+    return "".join(chr(_HIDDEN + ord(sign)) for sign in text if ord(sign) < _HIDDEN)
+
+
+def restore_texts(words: str) -> str:
+    """Words of a step, with the texts that were hidden in them, as they were written."""
+    return "".join(chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in words)
+
+
+def restore_without_marks(words: str) -> str:
+    """Words of a step, with the texts that were hidden in them, but no quotation marks around these."""
+    shown = restore_texts(words)
+    return _QUOTATION.sub(lambda text: text[0][1:-1] if text[0][0] in "'\"" else text[0], shown)
+
+
+def find_inner_command(command: str) -> str | None:
+    """The command in `bash -c`; None if this is another one."""
+    inner = _INNER_COMMAND.fullmatch(command)
+    return inner["inner"].replace('\\"', '"') if inner else None
 
 
 def find_main_step(command: str, wanted: re.Pattern[str] | None = None, depth: int = 0) -> str:
@@ -26,36 +68,21 @@ def find_main_step(command: str, wanted: re.Pattern[str] | None = None, depth: i
     Otherwise the last one that is more than a change of folder, an exit, a filter of another's output and the
     like; if there is none, the last of all. Pipes and redirections are cut off.
     """
-    steps = [_main_part_of_pipe(step) for step in _split_unquoted(_STEP_END, command)]
-    steps = [step for step in steps if step] or [command.strip()]
+    parts = [_main_part_of_pipe(step) for step in _STEP_END.split(hide_texts(command))]
+    steps = [restore_texts(part) for part in parts if part] or [command.strip()]
     sought = [step for step in steps if wanted is not None and wanted.search(step)]
-    working = [step for step in steps if not _PLUMBING.match(step)]
+    working = [step for step in steps if not _PLUMBING.match(hide_texts(step))]
     step = (sought or working or steps)[-1]
-    inner = _INNER_COMMAND.match(step)
-    return find_main_step(inner["inner"], wanted, depth + 1) if inner and depth < _MAX_DEPTH else step
+    inner = find_inner_command(step)
+    return find_main_step(inner, wanted, depth + 1) if inner and depth < _MAX_DEPTH else step
 
 
 def _main_part_of_pipe(step: str) -> str:
     """The first part of a pipe that is no filter, without redirections and words of the grammar."""
-    parts = [_clean_part(part) for part in _split_unquoted(_PIPE, step)]
+    parts = [_clean_part(part) for part in _PIPE.split(step)]
     return next((part for part in parts if part and not _PLUMBING.match(part)), parts[0])
 
 
 def _clean_part(part: str) -> str:
-    begun = part[_end_of_match(_BEFORE_STEP, part) :]
-    return " ".join(_REDIRECTION.sub(" ", begun).split()).rstrip(" )}") if begun else ""
-
-
-def _end_of_match(pattern: re.Pattern[str], text: str) -> int:
-    match = pattern.match(text)
-    return match.end() if match else 0
-
-
-def _split_unquoted(separator: re.Pattern[str], text: str) -> list[str]:
-    """The text, divided where the separator stands outside quotations, which are its first group."""
-    parts, begin = [], 0
-    for match in separator.finditer(text):
-        if match[1] is None:
-            parts.append(text[begin : match.start()])
-            begin = match.end()
-    return [*parts, text[begin:]]
+    begun = _BEFORE_STEP.sub("", part, count=1)
+    return " ".join(_REDIRECTION.sub(" ", begun).split()).rstrip(" )}")

@@ -13,7 +13,7 @@ from foreword.capture.code.grammars import LANGUAGES
 from foreword.capture.code.languages import language_of
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, MIN_NESTED_LINES
 from foreword.capture.code.units import MAX_REFERENCES, WINDOW_LINES, WINDOW_OVERLAP_LINES, cut_code
-from foreword.capture.folder.storable import decode_text, tagged_hash
+from foreword.capture.folder.storable import decode_text, hash_content
 from foreword.capture.item_checks import check_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
@@ -292,7 +292,7 @@ def test_an_item_tells_where_it_is_from():
     assert item.workspace == "shop"
     assert item.created_at == NOW
     assert item.source == Source("file:shop/cart.py", "repository")
-    assert item.metadata["hash"] == tagged_hash((SAMPLES["cart.py"] + TAIL).encode())
+    assert item.metadata["hash"] == hash_content((SAMPLES["cart.py"] + TAIL).encode())
     assert item.metadata["path"] == "shop/cart.py"
 
 

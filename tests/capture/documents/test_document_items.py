@@ -16,7 +16,7 @@ from foreword.capture.documents.chunking import (
     cut_document,
 )
 from foreword.capture.documents.sections import markdown_headings, rst_headings
-from foreword.capture.folder.storable import decode_text, tagged_hash
+from foreword.capture.folder.storable import decode_text, hash_content
 from foreword.capture.item_checks import check_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
@@ -84,7 +84,7 @@ def test_an_item_tells_its_place():
     assert item.metadata == {
         "path": "docs/guide.md",
         "language": "markdown",
-        "hash": tagged_hash(GUIDE.encode()),
+        "hash": hash_content(GUIDE.encode()),
         "headings": ["Shop", "Install"],
         "chunk": 2,
         "chunks": 5,

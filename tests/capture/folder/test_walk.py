@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.folder import walk
-from foreword.capture.folder.storable import find_byte_order_mark, tagged_hash
+from foreword.capture.folder.storable import find_byte_order_mark, hash_content
 from foreword.capture.folder.walk import (
     find_files,
     read_file,
@@ -77,7 +77,7 @@ def test_what_is_read_has_a_hash_that_names_it(project):
     put(project, "cart.py", "total = 1\n")
     [found] = find_files(project)
     content = read_file(found)
-    assert (content.data, content.hash) == (b"total = 1\n", tagged_hash(b"total = 1\n"))
+    assert (content.data, content.hash) == (b"total = 1\n", hash_content(b"total = 1\n"))
 
 
 def test_files_come_in_the_order_of_their_names(project):

@@ -478,6 +478,8 @@ OTHERS = [
     ),
     ("pytest", "Command timed out after 2m 0.0s\n", 1, NOTHING),
     ("pytest", "The sandbox is away.\n", "failed", NOTHING),
+    ("npm test", "The sandbox is away.\n", "failed", NOTHING),
+    ("timeout 60 tsc", "", 124, NOTHING),
     ("pytest", "1 failed in 0.1s\n", "failed", FAILED),
     ("pytest", "", -9, NOTHING),
     (

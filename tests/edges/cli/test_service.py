@@ -19,7 +19,7 @@ import pytest
 from foreword.config import Settings
 from foreword.edges.cli.service import check_service
 from foreword.edges.service.run_folder import RunFolder
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 
 SECONDS = 120.0
 PROMPT = {
@@ -108,7 +108,7 @@ def test_a_run_past_its_deadline_still_ends_the_experience_of_no_session(forewor
 
 def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
     waiting = threading.Event()
-    keep = Companion.keep
+    keep = CodingCompanion.keep
 
     def slowly(companion, event):
         assert waiting.wait(SECONDS), "the answer was never printed"
@@ -119,7 +119,7 @@ def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
         waiting.set()
 
     told = []
-    monkeypatch.setattr(Companion, "keep", slowly)
+    monkeypatch.setattr(CodingCompanion, "keep", slowly)
     monkeypatch.setattr("foreword.edges.cli.show.print_note", note_text)
     assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(PROMPT)).code == 0
     assert "was answered in this process" in told[0]

@@ -11,7 +11,7 @@ from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
 
 from foreword.config import Settings
 from foreword.edges.langgraph import ForewordStore
-from foreword.edges.langgraph.stored_values import StoredValues
+from foreword.edges.langgraph.stored_values import GraphStoreValues
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.testing import HashEmbeddings
@@ -411,7 +411,7 @@ def test_a_time_that_makes_no_sense_is_refused(store, ttl):
 
 def test_whoever_renews_a_value_does_not_undo_what_another_put(store, clock):
     store.put(NOTES, "a", {"x": 1}, ttl=10)
-    read = list(StoredValues(store._engine, store.workspace).iterate_values(NOTES))
+    read = list(GraphStoreValues(store._engine, store.workspace).iterate_values(NOTES))
     store.put(NOTES, "a", {"x": 2}, ttl=10)
     store._renew_leases(store.workspace, read, refresh=True)
     assert store.get(NOTES, "a").value == {"x": 2}

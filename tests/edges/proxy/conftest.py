@@ -13,7 +13,7 @@ import pytest
 
 from foreword.edges.proxy.__main__ import build_proxy
 from foreword.edges.proxy.application import ProxyOptions
-from foreword.edges.proxy.asker import Asker
+from foreword.edges.proxy.asker import ProxyAsker
 from foreword.edges.proxy.upstream import Upstream
 from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
@@ -190,7 +190,7 @@ def start_proxy(engine, upstream_url):
             listening = stack.enter_context(listen_on_loopback())
             port = listening.getsockname()[1]
             # The tests say what is late; the machine may be slow.
-            chosen = replace(ProxyOptions(Asker("shop"), deadline_ms=60_000), **options)
+            chosen = replace(ProxyOptions(ProxyAsker("shop"), deadline_ms=60_000), **options)
             application = build_proxy(engine, Upstream(url, timeout), chosen, port, capture=capture)
             stack.enter_context(serve(application, listening))
             address = f"http://127.0.0.1:{port}"

@@ -13,7 +13,7 @@ import pytest
 
 from foreword import Document, KnowledgeBase, Session
 from foreword.capture.pauses import begin_pause
-from foreword.edges.proxy.asker import Asker
+from foreword.edges.proxy.asker import ProxyAsker
 from foreword.types import Filters, Source
 
 WORDS = ("The ", "answer ", "is ", "plum.")
@@ -74,7 +74,7 @@ def test_the_user_of_the_body_counts_where_no_header_names_one(proxy, model):
 
 
 def test_a_default_user_is_whoever_names_nobody(start_proxy, model):
-    proxy = start_proxy(defaults=Asker("shop", user="mara"))
+    proxy = start_proxy(defaults=ProxyAsker("shop", user="mara"))
     proxy.ask(ALLERGY)
     proxy.ask(ALLERGY, model="refuses")
     proxy.ask("What is for dessert?")

@@ -16,7 +16,7 @@ from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.responder import Reply
 from foreword.edges.shared import spool_files
 from foreword.errors import StoreFull
-from foreword.recipes.coding.companion import Saying
+from foreword.recipes.coding.companion import CompanionSaying
 
 WORKSPACE = "shop"
 GATE_SECONDS = 120.0
@@ -39,7 +39,7 @@ class Double:
             raise RuntimeError(event["fail"])
         if "prompt" not in event:
             return Reply()
-        return Reply(json.dumps({"heard": event["prompt"]}).encode(), Saying(event["prompt"]))
+        return Reply(json.dumps({"heard": event["prompt"]}).encode(), CompanionSaying(event["prompt"]))
 
     def redact_payload(self, payload):
         return spool_files.redact_payload(payload)

@@ -13,7 +13,7 @@ import threading
 
 from foreword.edges.cli.main import run
 from foreword.edges.service import process
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.edges.shared import spool_files
 
 RESERVE = {16_384: 100}
@@ -22,7 +22,7 @@ RESERVE = {16_384: 100}
 def serve():
     process.HOUSEKEEPING_SECONDS = 0.2
     spool_files.RESERVE = RESERVE
-    return process.run_service(process.ServiceOptions(), Responder, None)
+    return process.run_service(process.ServiceOptions(), HookResponder, None)
 
 
 def watch(child, what, log):

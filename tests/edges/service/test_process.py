@@ -402,7 +402,7 @@ def test_the_log_holds_no_secrets_and_is_bounded(tmp_path, monkeypatch):
 
 
 def test_counts_are_bounded_however_many_names_there_are():
-    counted = measures.Measures()
+    counted = measures.ServiceMeasures()
     for number in range(500):
         counted.count_request(f"Event{number}", 1.0)
     counts = counted.snapshot()

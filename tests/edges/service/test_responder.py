@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreword.config import Settings
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.service import spool
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import StorageError
 from foreword.testing import HashEmbeddings
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def responder(engine):
-    return Responder(engine)
+    return HookResponder(engine)
 
 
 def payload(folder, name="UserPromptSubmit", **facts):
@@ -156,7 +156,7 @@ def test_a_model_that_the_user_named_words_the_summaries(home, folder, clock):
     thread.start()
     settings = Settings(home=home, summary_url=f"http://127.0.0.1:{server.server_port}/v1", summary_model="m")
     with ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=clock) as engine:
-        responder = Responder(engine)
+        responder = HookResponder(engine)
         responder.capture(payload(folder, prompt="Move the importer to asyncio, please."), clock.now)
         responder.capture(payload(folder, "Stop", last_assistant_message="I moved it."), clock.now)
         (summary,) = engine.store.scan(folder, Filters(kinds=("summary",)))

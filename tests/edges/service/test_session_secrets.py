@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.errors import StorageError
 
 SECRET = "Mauve-Otter-58"
@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def responder(engine):
-    return Responder(engine)
+    return HookResponder(engine)
 
 
 @pytest.fixture

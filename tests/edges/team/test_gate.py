@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from foreword.edges.http.team.audit import Audit
+from foreword.edges.http.team.audit import TeamAudit
 from foreword.edges.http.team.gate import Limits, RateLimiter
 from foreword.store.base import Counts
 
@@ -102,7 +102,7 @@ def test_while_the_list_of_members_cannot_be_read_nobody_is_let_in_and_the_audit
     assert (answer.status_code, str(home) in answer.text) == (503, False)
     members.path.write_text(whole)
     assert _call(client, token, "search").status_code == 200
-    assert [line["status"] for line in Audit(home).read()] == [503, 200]
+    assert [line["status"] for line in TeamAudit(home).read()] == [503, 200]
 
 
 def test_the_list_of_workspaces_is_what_the_token_names(ask, token_for):
@@ -197,7 +197,7 @@ def test_what_is_being_written_counts_towards_the_quota(team_server, token_for, 
 
 def test_a_request_that_is_wrong_is_in_the_audit_with_its_action(ask, token_for, home):
     ask(token_for("mara", "acme/*"), "POST", "/v1/search", {"workspace": "acme/shop", "query": 7})
-    assert [(line["action"], line["status"]) for line in Audit(home).read()] == [("search", 400)]
+    assert [(line["action"], line["status"]) for line in TeamAudit(home).read()] == [("search", 400)]
 
 
 def test_a_store_that_hangs_keeps_nobody_from_asking_how_the_service_is(
@@ -234,7 +234,7 @@ def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_fo
     ask(token, "POST", "/v1/remember", {"workspace": "acme/shop", "text": "The vault code is marigold."})
     ask(token, "POST", "/v1/search", {"workspace": "other/blog", "query": "marigold"})
     ask("wrong", "GET", "/v1/workspaces")
-    lines = list(Audit(home).read())
+    lines = list(TeamAudit(home).read())
     assert [(line["member"], line["action"], line["workspace"], line["status"]) for line in lines] == [
         ("mara", "remember", "acme/shop", 200),
         ("mara", "search", "other/blog", 403),
@@ -249,7 +249,7 @@ def test_the_audit_says_whose_token_was_used_after_it_was_revoked(ask, token_for
     (revoked,) = members.revoke("mara")
     assert ask(token, "GET", "/v1/workspaces").status_code == 401
     ask("", "GET", "/health")  # by then the first request is in the audit
-    (line,) = Audit(home).read()
+    (line,) = TeamAudit(home).read()
     assert (line["member"], line["token"], line["status"]) == ("mara", revoked.id, 401)
     assert line["refused"] == "the token was revoked"
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from foreword.config import Settings
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.edges.service.spool import drain_spool
 from foreword.edges.service.team_link import TeamAway, TeamLink, remote_as_workspace_name
 from foreword.engine.context_engine import ContextEngine
@@ -33,7 +33,7 @@ def laptop(tmp_path, clock, token_for):
             team_token=token_for("mara", *(workspaces or ("git.example.org/acme/*",)), right=right),
         )
         engine = ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=clock)
-        responder = Responder(engine)
+        responder = HookResponder(engine)
         opened.append((engine, responder))
         return engine, responder
 
@@ -133,7 +133,7 @@ def test_while_the_team_is_away_the_copy_answers_and_events_arrive_later_once(
     responder.store_answered_event(said, clock.now, responder.answer(said, clock.now, 60_000))
     assert _texts(mine, SHOP) == copied  # nothing but the team's service changes the copy
     with team_server() as url:
-        again = Responder(
+        again = HookResponder(
             ContextEngine(
                 mine.store, settings=_moved(mine.settings, url), embedding_provider=HashEmbeddings()
             )
@@ -190,7 +190,7 @@ def test_a_token_revoked_while_the_laptop_slept_takes_the_copy_with_it(
     responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     members.revoke("mara")
-    again = Responder(mine)
+    again = HookResponder(mine)
     assert again.answer(_prompt(folder, "Which database is it?"), clock.now, 60_000).body == b""
     again.refresh_team_copies()
     again.close()
@@ -208,7 +208,7 @@ def test_a_copy_that_a_new_token_does_not_name_is_removed(
     responder.refresh_team_copies()
     assert _texts(mine, SHOP)
     settings = replace(mine.settings, team_token=token_for("mara", "git.example.org/acme/blog"))
-    again = Responder(ContextEngine(mine.store, settings=settings, embedding_provider=HashEmbeddings()))
+    again = HookResponder(ContextEngine(mine.store, settings=settings, embedding_provider=HashEmbeddings()))
     again.refresh_team_copies()
     again.close()
     assert _texts(mine, SHOP) == []

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from foreword.edges.view.health import KEPT_SECONDS, RecentFindings
+from foreword.edges.view.health import KEPT_SECONDS, RecentHealthFindings
 
 
 class Doctor:
@@ -31,7 +31,7 @@ def doctor():
 
 def test_a_workspace_is_examined_once_for_all_who_ask_within_some_seconds(doctor):
     now = [100.0]
-    findings = RecentFindings(doctor.examine, lambda: now[0])
+    findings = RecentHealthFindings(doctor.examine, lambda: now[0])
     assert findings.find("shop") == findings.find("shop") == ["shop is fine"]
     assert findings.find("other") == ["other is fine"]
     assert doctor.asked == ["shop", "other"]
@@ -41,7 +41,7 @@ def test_a_workspace_is_examined_once_for_all_who_ask_within_some_seconds(doctor
 
 
 def test_who_asks_meanwhile_waits_for_the_same_examination(doctor):
-    findings = RecentFindings(doctor.examine, lambda: 100.0)
+    findings = RecentHealthFindings(doctor.examine, lambda: 100.0)
     doctor.may_answer.clear()
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(findings.find("shop"))) for _ in range(3)]
@@ -55,7 +55,7 @@ def test_who_asks_meanwhile_waits_for_the_same_examination(doctor):
 
 
 def test_an_examination_that_failed_is_tried_again(doctor):
-    findings = RecentFindings(doctor.examine, lambda: 100.0)
+    findings = RecentHealthFindings(doctor.examine, lambda: 100.0)
     doctor.problem = OSError("no doctor")
     with pytest.raises(OSError, match="no doctor"):
         findings.find("shop")

@@ -4,7 +4,7 @@ from datetime import UTC
 
 import pytest
 
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.recipes.coding.injection import InjectionPipeline
 
 
@@ -23,4 +23,4 @@ def folder(tmp_path):
 
 @pytest.fixture
 def companion(engine):
-    return Companion(engine)
+    return CodingCompanion(engine)

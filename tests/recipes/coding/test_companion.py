@@ -12,7 +12,7 @@ import pytest
 
 from foreword.capture.agent import AgentEvent
 from foreword.knowledge.experience import Lesson, RootCause
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.recipes.coding.stages import overview_name
 from foreword.store.base import Delete, GetShown, PutRelations
 from foreword.types import AMENDS, Filters, Relation, Source
@@ -547,7 +547,7 @@ class MeetingSummariser:
 
 
 def test_a_message_and_the_end_of_its_session_at_once_leave_one_summary(engine, folder, event):
-    companion = Companion(engine, MeetingSummariser())
+    companion = CodingCompanion(engine, MeetingSummariser())
     companion.keep(event("UserPromptSubmit", prompt="Add a pause menu."))
     events = event("Stop", message="I added the pause menu."), event("SessionEnd")
     with ThreadPoolExecutor(2) as threads:

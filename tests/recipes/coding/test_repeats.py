@@ -8,7 +8,7 @@ import pytest
 
 from foreword.capture.agent import AgentEvent
 from foreword.knowledge.open_ends import list_open_ends
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import CodingCompanion
 from foreword.recipes.coding.repeats import have_same_wording
 from foreword.store.base import Amend, Delete
 from foreword.types import Filters
@@ -20,7 +20,7 @@ TUESDAYS, THURSDAYS = "We deploy on Tuesdays.", "We deploy on Thursdays from now
 @pytest.fixture
 def tell(engine, clock, folder):
     """Keep an event a second after the one before, and return it."""
-    companion, seconds = Companion(engine), count(1)
+    companion, seconds = CodingCompanion(engine), count(1)
 
     def keep(name, session="monday", folder=folder, **facts):
         at = clock.now + timedelta(seconds=next(seconds))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.knowledge.experience import RootCause
 from foreword.knowledge.experiences import Experiences
 
@@ -62,7 +62,7 @@ class Agent:
     """An agent whose every step goes through the hook, as bytes, and whose experiences through their API."""
 
     def __init__(self, engine, clock, folder):
-        self.responder, self.experiences = Responder(engine), Experiences(engine)
+        self.responder, self.experiences = HookResponder(engine), Experiences(engine)
         self.clock, self.folder, self.fields, self.begun = clock, folder, dict(TRIED), None
         self.said, self.beside, self.stands_in = [], None, folder
 

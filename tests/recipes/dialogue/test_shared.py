@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from foreword import Session, Turn
-from foreword.recipes.dialogue.shared import PerEngineCache
+from foreword.recipes.dialogue.shared import DialogueCache
 
 
 class Engine:
@@ -13,7 +13,7 @@ class Engine:
 
 
 def test_a_value_is_made_once_for_an_engine_and_a_key():
-    shared, engine, made = PerEngineCache(2), Engine(), []
+    shared, engine, made = DialogueCache(2), Engine(), []
     for key in ("a", "b", "a"):
         shared.get_or_make(engine, key, lambda: made.append(1) or object())
     shared.get_or_make(Engine(), "a", lambda: made.append(1) or object())
@@ -21,7 +21,7 @@ def test_a_value_is_made_once_for_an_engine_and_a_key():
 
 
 def test_what_was_unused_for_longest_goes_first():
-    shared, engine = PerEngineCache(2), Engine()
+    shared, engine = DialogueCache(2), Engine()
     first = {key: shared.get_or_make(engine, key, object) for key in ("a", "b")}
     assert shared.get_or_make(engine, "a", object) is first["a"]
     shared.get_or_make(engine, "c", object)
@@ -30,7 +30,7 @@ def test_what_was_unused_for_longest_goes_first():
 
 
 def test_nothing_is_kept_of_an_engine_that_is_gone():
-    shared, engine = PerEngineCache(2), Engine()
+    shared, engine = DialogueCache(2), Engine()
     shared.get_or_make(engine, "a", object)
     del engine
     gc.collect()

@@ -15,7 +15,7 @@ from foreword.recipes.gap.relevance import (
     rate_relevance,
     rate_relevance_by_words,
     relevance_from_probability,
-    rescale_cosine,
+    rescale_to_bundled_encoder,
 )
 from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
 
@@ -69,8 +69,8 @@ def test_inflections_are_the_same_word():
 
 
 def test_cosines_of_other_encoders_are_put_on_the_scale_of_ours():
-    assert rescale_cosine(0.0, 0.0) == pytest.approx(UNRELATED_COSINE)
-    assert rescale_cosine(1.0, 0.2) == pytest.approx(1.0)
+    assert rescale_to_bundled_encoder(0.0, 0.0) == pytest.approx(UNRELATED_COSINE)
+    assert rescale_to_bundled_encoder(1.0, 0.2) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword import config
+from foreword.capture.folder.workspace import workspace_of
 from foreword.compose.budget import InjectionCategory
 from foreword.compose.prompt import prompt_parts
 from foreword.compose.quoting import heading_and_text
 from foreword.compose.templates import TEMPLATES, format_memory
-from foreword.edges.service.responder import Responder
+from foreword.edges.service.responder import HookResponder
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_embedding_provider, default_reader, default_token_space
 from foreword.indexing.indexer import Indexer
@@ -31,7 +32,6 @@ from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
 from foreword.store.base import Amend
 from foreword.types import Source, Turn
-from foreword.workspace import workspace_of
 from foreword_measure.quality.scenarios.reading import Answer, Ask
 from foreword_measure.quality.scenarios.repository import Repository
 
@@ -230,7 +230,7 @@ class CodingHistory(History):
         self._repository = Repository(folder)
         super().__init__(workspace_of(self._repository.folder), engine)
         self._clock = clock
-        self._responder = Responder(engine)
+        self._responder = HookResponder(engine)
         self._begun: set[str] = set()
         self._hooks: Mapping[str, Callable[[Event], object]] = {
             "start": lambda event: self._begin(event.session, event.at),

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, parse_outline
-from foreword.capture.folder.storable import display_path, file_source, tagged_hash
+from foreword.capture.folder.storable import display_path, file_source, hash_content
 from foreword.text.clean import replace_unstorable_characters
 from foreword.text.shorten import cut_at_line_end, cut_at_word_end
 from foreword.types import Item
@@ -71,7 +71,7 @@ class _FileCutter:
         self._facts = {
             "path": replace_unstorable_characters(path),
             "language": language,
-            "hash": tagged_hash(source),
+            "hash": hash_content(source),
         }
         self._workspace = workspace
         self._created_at = created_at

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.sections import Section, flag_fenced_lines, read_sections
-from foreword.capture.folder.storable import decode_text, display_path, file_source, tagged_hash
+from foreword.capture.folder.storable import decode_text, display_path, file_source, hash_content
 from foreword.capture.redact import redact_file_text
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
@@ -159,7 +159,7 @@ def cut_document(
     common = {
         "path": replace_unstorable_characters(path),
         "language": language or "text",
-        "hash": tagged_hash(data),
+        "hash": hash_content(data),
     }
     if title:
         common["title"] = title

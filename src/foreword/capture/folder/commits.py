@@ -174,29 +174,29 @@ def _parse_commits(fields: Iterator[bytes]) -> Iterator[_Commit]:
 
 def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
     """A commit without its files, from its SHA and the next five fields."""
-    parents, author, email, seconds, message = (_decode_field(next(fields, b"")) for _ in _HEADER[1:])
+    parents, author, email, seconds, message = (_decode_git_field(next(fields, b"")) for _ in _HEADER[1:])
     try:
         committed_at = clamp_file_time(int(seconds))
     except ValueError:
         committed_at = clamp_file_time(0)
     return _Commit(
-        _decode_field(sha).strip(), len(parents.split()), author, email, committed_at, message.strip()
+        _decode_git_field(sha).strip(), len(parents.split()), author, email, committed_at, message.strip()
     )
 
 
 def _add_changed_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator[bytes]) -> None:
     """Add a changed file to a commit; the two paths of a renamed file are the next fields."""
     added, deleted, path = counts.groups()
-    name = _decode_field(path)
+    name = _decode_git_field(path)
     if not path:
-        old, name = _decode_field(next(fields, b"")), _decode_field(next(fields, b""))
+        old, name = _decode_git_field(next(fields, b"")), _decode_git_field(next(fields, b""))
         commit.renames.append([old, name])
     commit.files.append(name)
     commit.insertions += int(added) if added != b"-" else 0
     commit.deletions += int(deleted) if deleted != b"-" else 0
 
 
-def _decode_field(field_: bytes) -> str:
+def _decode_git_field(field_: bytes) -> str:
     return replace_unstorable_characters(field_.decode(errors="replace"))
 
 

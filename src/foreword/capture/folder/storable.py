@@ -43,7 +43,7 @@ def decode_text(data: bytes) -> str:
         return replace_unstorable_characters(data.decode("latin-1"))
 
 
-def tagged_hash(data: bytes) -> str:
+def hash_content(data: bytes) -> str:
     """The hash of a content, with the name of its algorithm before it: `b2:` and 32 digits."""
     return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
 

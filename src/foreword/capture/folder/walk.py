@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, stream_git_fields
-from foreword.capture.folder.storable import find_byte_order_mark, path_as_valid_text, tagged_hash
+from foreword.capture.folder.storable import find_byte_order_mark, hash_content, path_as_valid_text
 from foreword.config import load_project_settings
 from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
@@ -144,7 +144,7 @@ def read_file(file: SourceFile, skipped: Skipped | None = None) -> FileContent |
     if reason:
         skip_counts[reason] += 1
         return None
-    return FileContent(data, tagged_hash(data))
+    return FileContent(data, hash_content(data))
 
 
 def _max_file_bytes(language: str) -> int:

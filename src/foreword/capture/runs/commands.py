@@ -11,10 +11,11 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from foreword.capture.tool_calls import SHELL_QUOTATION
+from foreword.text.shell import find_inner_command, hide_texts, restore_without_marks
 
 Purpose = Literal["test", "build"]
 Proof = Literal["exit", "counts", "report"]
@@ -25,25 +26,16 @@ NEVER = r"(?!)"
 
 
 @dataclass(frozen=True, slots=True)
-class Goals:
-    """How a tool is told its goals by words among its options: `make -j4 test`, `mvn -q clean verify`."""
-
-    programs: str
-    tests: str
-    builds: str
-    maybe_tests: str = NEVER
-    skips_tests: str = NEVER
-    valued: str = ""
-    proof: Proof = "exit"
-
-
-@dataclass(frozen=True, slots=True)
 class Runner:
     """A test runner or build tool: a row of `runners.toml`."""
 
     name: str
     calls: tuple[tuple[Purpose, Proof, str], ...] = ()
-    goals: Goals | None = None
+    programs: str = ""
+    goals: tuple[tuple[Purpose, Proof, str], ...] = ()
+    before_goal: str = ""
+    skips_tests: str = NEVER
+    valued: str = ""
     counts: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     error: str = NEVER
@@ -51,21 +43,16 @@ class Runner:
     tested: str = NEVER
     built: str = NEVER
     complete: str = ""
-    begins: str = NEVER
     one_summary: bool = False
     calls_others: bool = False
 
 
-def _expand_fragments(value: Any, fragments: dict[str, str]) -> Any:  # noqa: ANN401  (any TOML)
-    """The value with every `<name>` replaced by the fragment of that name, and lists as tuples."""
-    if isinstance(value, str):
-        for name, fragment in fragments.items():
-            value = value.replace(f"<{name}>", fragment)
-    elif isinstance(value, list):
-        return tuple(_expand_fragments(part, fragments) for part in value)
-    elif isinstance(value, dict):
-        return {key: _expand_fragments(part, fragments) for key, part in value.items()}
-    return value
+def read_table(name: str) -> dict[str, Any]:
+    """The tables of a TOML file; `<name>` stands for a fragment, which may have earlier ones in it."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for fragment, pattern in reversed(tomllib.loads(text)["fragments"].items()):
+        text = text.replace(f"<{fragment}>", pattern)
+    return tomllib.loads(text)
 
 
 def _join_patterns(patterns: tuple[str, ...]) -> str:
@@ -75,19 +62,19 @@ def _join_patterns(patterns: tuple[str, ...]) -> str:
     return "|".join([*loose, f"^(?:{anchored})"] if anchored else loose)
 
 
-_FILE = tomllib.loads(Path(__file__).with_name("runners.toml").read_text(encoding="utf-8"))
-_FRAGMENTS = dict(reversed(_FILE["fragments"].items()))  # a fragment may contain earlier ones
-_TABLE = _expand_fragments(_FILE, _FRAGMENTS)
+@cache
+def line_pattern(pattern: str) -> re.Pattern[str]:
+    """A pattern in which ^ and $ are the ends of a line, compiled when it is first needed."""
+    return re.compile(pattern, re.MULTILINE)
 
-RUNNERS = tuple(
-    Runner(name, **row | {"goals": Goals(**row["goals"]) if "goals" in row else None})
-    for name, row in _TABLE["runners"].items()
-)
-LIKE_TESTS: str = _TABLE["fragments"]["like_tests"]
-COULD_NOT_RUN = _join_patterns(_TABLE["lines"]["could_not_run"])
-FOUND_NOTHING = _join_patterns(_TABLE["lines"]["found_nothing"])
-ONLY_ASKS = "|".join(_TABLE["words"]["only_ask"])
-SCRIPT_BINARIES = frozenset(_TABLE["words"]["script_binaries"].split())
+
+_TABLE = read_table("runners.toml")
+RUNNERS = tuple(Runner(name, **row) for name, row in _TABLE["runners"].items())
+LINES = {name: _join_patterns(patterns) for name, patterns in _TABLE["lines"].items()}
+"""What lines of any runner look like, by the names of `runners.toml`."""
+
+OPTIONS = {name: re.compile(pattern) for name, pattern in _TABLE["options"].items()}
+"""What the options of runners mean for what is run, by the names of `runners.toml`."""
 
 
 # The steps of a command line -----------------------------------------------------------------------------
@@ -118,13 +105,6 @@ _QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=^*-]+)\1(?!\S)")
 _REDIRECT = re.compile(r"\d?>&\d|&>>?\s*\S+|\d?>>?\s*\S+|\d?<\s*\S+")
 _SEPARATOR = re.compile(r"(&&|\|\||\|&?|;|&|\n)")
 _PIPES = frozenset({"|", "|&"})
-_HIDDEN = 0xF0000
-"""Where the characters of quoted texts are hidden: a plane of Unicode that nobody writes in."""
-
-_SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh (?:-\w+ )*-\w*c (['\"])(.*)\1\s*", re.DOTALL)
-HEREDOC = re.compile(
-    r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n)(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)|<<-?\s*['\"]?\w+(?s:.*)"
-)
 _CANNOT_FAIL = re.compile(
     r"(?:cd|pushd|popd|export|source|\.|set|unset|mkdir|echo|printf|true|:|clear|sleep|for)(?:\s|$)"
 )
@@ -138,8 +118,9 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 
 def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that run tests or a build, in order."""
-    command = _unwrap_shell_and_quoted_words(command)
-    steps, separators = _split_into_steps(command)
+    command = _REDIRECT.sub(" ", unwrap_command(command))
+    parts = _SEPARATOR.split(command.rstrip("; \t\n"))
+    steps, separators = [tidy_step(part) for part in parts[::2]], parts[1::2]
     found: list[RunStep] = []
     folder = ""
     for index, step in enumerate(steps[:_MAX_STEPS]):
@@ -149,40 +130,24 @@ def find_run_steps(command: str) -> tuple[RunStep, ...]:
     return tuple(found)
 
 
+def unwrap_command(command: str) -> str:
+    """A command line, or the one in `bash -c`, with its texts hidden, and no marks around single words."""
+    command = command[:_MAX_COMMAND_CHARACTERS]
+    command = find_inner_command(command) or command
+    return hide_texts(_QUOTED_WORD.sub(r"\2", command))
+
+
+def tidy_step(part: str) -> str:
+    """A step without the brackets around it, and with one blank between its words."""
+    return " ".join(part.strip(" \t(){}").split())
+
+
 def folder_after_step(step: str, folder: str) -> str:
     """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
     moved = _MOVES.fullmatch(step)
-    if moved is None or (target := restore_quoted_text(moved[1])).startswith(("-", "$")):
+    if moved is None or (target := restore_without_marks(moved[1])).startswith(("-", "$")):
         return folder
     return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
-
-
-def _unwrap_shell_and_quoted_words(command: str) -> str:
-    """A command line without a shell around it, and without quotation marks around single words."""
-    return _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
-
-
-def _split_into_steps(command: str) -> tuple[list[str], list[str]]:
-    """The steps of a command line, and what separates each from the next."""
-    parts = _SEPARATOR.split(_REDIRECT.sub(" ", SHELL_QUOTATION.sub(_hide_quoted_text, command)))
-    steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
-    while steps and not steps[-1]:  # a separator at the end leaves an empty step
-        steps.pop()
-        if separators and separators[-1] in (";", "\n"):
-            separators.pop()
-    return steps, separators
-
-
-def _hide_quoted_text(quotation: re.Match[str]) -> str:
-    """A quotation as one word that no pattern for commands matches; `restore_quoted_text` gives its text."""
-    text = quotation.group()[1:-1]
-    return "".join(chr(_HIDDEN + ord(sign)) for sign in f"\0{text}" if ord(sign) < _HIDDEN)
-
-
-def restore_quoted_text(word: str) -> str:
-    """A word of a step, with the text of quotations in it."""
-    shown = (chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in word)
-    return "".join(shown).replace("\0", "")
 
 
 def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> RunStep | None:
@@ -215,44 +180,13 @@ def _is_output_filtered(steps: list[str], separators: list[str], *, shared: bool
     return False
 
 
-def _unwrap_shell_command(command: str) -> str:
-    """The command inside `bash -c`, without the texts of heredocs."""
-    for _ in range(2):
-        command = HEREDOC.sub(r"\1", command.replace("\\\n", " "))
-        if (inner := _SHELL.fullmatch(command)) is None:
-            break
-        command = inner[2].replace('\\"', '"')
-    return command
-
-
 # Which runner a step calls -------------------------------------------------------------------------------
 
-_OPTION_WITH_VALUE = (
-    "-C|-F|-W|-X|-e|-f|-g|-i|-k|-l|-n|-o|-p|-s|-u|-v|-w|--with|--with-requirements|--from|--extra|--group"
-    "|--python|--package|--project|--directory|--env-file|--env|--name|--prefix|--cwd|--workspace|--filter|--source|--omit"
-    "|--rcfile|--volume|--workdir|--user|--network|--entrypoint|--mount|--platform|--namespace|--container"
-)
-"""Options of wrappers that take a value. If one has none after all, no command is found, so no run."""
-
-_OPTIONS = rf"(?: (?:{_OPTION_WITH_VALUE}) \S+| -\S+)*+"
-_BEFORE_RUN = r"(?: -\S+(?: (?!run )[^-\s]\S*)?)*?"
-_WRAPPER = re.compile(
-    r"(?:\w+=\S*"
-    rf"|(?:do|then|else|if|while|until|!|time|command|exec|nohup|sudo|nice|stdbuf|env|cross-env){_OPTIONS}"
-    rf"|(?:bundle exec|(?:uv|poetry|pipenv|pdm|hatch|rye){_BEFORE_RUN} run|uvx|pipx run"
-    rf"|coverage run){_OPTIONS}"
-    rf"|(?:npx|bunx|pnpx|(?:npm|pnpm|yarn|bun) (?:exec|dlx|x)|(?:conda|mamba|micromamba) run){_OPTIONS}"
-    rf"|(?:timeout|kubectl(?: -n \S+)? exec){_OPTIONS} \S+{_OPTIONS}"  # an argument of their own comes first
-    rf"|(?:docker|podman)(?: compose|-compose)?{_BEFORE_RUN} (?:run|exec){_OPTIONS} \S+"
-    r"|py(?:thon[\d.]*)?(?: -[WX] [^-\s]\S*| -(?!m )\S+)* -m(?= (?:pytest|unittest|[nt]ox|mypy"
-    r"|coverage)(?: |$))"
-    r"|(?:node(?: -\S+)*|php)(?= \S*(?:node_modules|\.yarn|vendor)/)) "
-)
+_WRAPPER = re.compile(f"(?:{'|'.join(_TABLE['words']['wrappers'])}) ")
+_ONLY_ASKS = re.compile("|".join(_TABLE["words"]["only_ask"]))
+_LIKE_TESTS = re.compile(_TABLE["fragments"]["like_tests"])
 _FOLDER_OR_VERSION = re.compile(r"^[^\s=]*[/\\](?=[^\s/\\])|(?<=\w)@[\w.^~-]+(?=\s|$)")
-_BEFORE_SCRIPT = frozenset({"run", "run-script", "workspaces", "foreach"})
-_BY_PROGRAM = {
-    program: runner for runner in RUNNERS if runner.goals for program in runner.goals.programs.split()
-}
+_BY_PROGRAM = {program: runner for runner in RUNNERS for program in runner.programs.split()}
 _CALLS = tuple(
     (runner, purpose, proof, re.compile(rf"(?:{words})(?=\s|$)"))
     for runner in RUNNERS
@@ -275,7 +209,7 @@ def find_runner_step(step: str) -> RunStep | None:
     """The run that a step makes: its runner, purpose, proof and arguments; None if it is no run."""
     step = unwrap_step(step)
     words = step.split()
-    if not words or re.search(ONLY_ASKS, step):
+    if not words or _ONLY_ASKS.search(step):
         return None
     if words[0] in _BY_PROGRAM:
         return _find_step_by_goals(_BY_PROGRAM[words[0]], words)
@@ -287,24 +221,15 @@ def find_runner_step(step: str) -> RunStep | None:
 
 def _find_step_by_goals(runner: Runner, words: list[str]) -> RunStep | None:
     """The run of a tool, by the words that are neither options nor their values; None if it is no run."""
-    known, command = runner.goals, " ".join(words)
-    if known is None:
-        return None
-    valued = known.valued.replace(" ", "|")
-    goals = re.sub(
-        rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)", "", command.partition(" -- ")[0]
-    ).split()[1:]
-    if runner.name == "npm":
-        goals = [goal for goal in goals if goal not in _BEFORE_SCRIPT][:1]
-        if goals and goals[0] in SCRIPT_BINARIES and words[0] != "npm":
-            return find_runner_step(" ".join(words[words.index(goals[0]) :]))
-    arguments = tuple(word for word in words[1:] if word not in goals or re.fullmatch(LIKE_TESTS, word))
-    if not re.search(known.skips_tests, command):
-        if any(re.fullmatch(known.tests, goal) for goal in goals) and "--if-present" not in words:
-            quiet = "-q" in words or "--quiet" in words
-            return RunStep(runner, "test", "exit" if quiet else known.proof, arguments)
-        if any(re.fullmatch(known.maybe_tests, goal) for goal in goals):
-            return RunStep(runner, "test", "report", arguments)
-    builds = [bool(re.fullmatch(known.builds, goal)) for goal in goals]
-    decided = all(builds) if runner.name == "make" else any(builds)
-    return RunStep(runner, "build", "exit", arguments) if decided else None
+    command, valued = " ".join(words), runner.valued.replace(" ", "|")
+    no_goals = rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)"
+    goals = re.sub(no_goals, "", command.partition(" -- ")[0]).split()[1:]
+    if runner.before_goal:
+        goals = [goal for goal in goals if goal not in runner.before_goal.split()][:1]
+    arguments = tuple(word for word in words[1:] if word not in goals or _LIKE_TESTS.fullmatch(word))
+    is_quiet = "-q" in words or "--quiet" in words
+    for purpose, proof, pattern in runner.goals:
+        is_left_out = purpose == "test" and re.search(runner.skips_tests, command)
+        if not is_left_out and any(re.fullmatch(pattern, goal) for goal in goals or [""]):
+            return RunStep(runner, purpose, "exit" if is_quiet and proof == "counts" else proof, arguments)
+    return None

@@ -9,20 +9,23 @@ experience.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
-from foreword.capture.runs import commands
-from foreword.capture.runs.commands import RUNNERS, Purpose, Runner, RunStep
+from foreword.capture.runs.commands import (
+    LINES,
+    RUNNERS,
+    Purpose,
+    Runner,
+    RunStep,
+    find_run_steps,
+    line_pattern,
+)
 from foreword.capture.runs.scope import RunScope, name_of_test_in_project, read_scope
 from foreword.capture.tool_calls import folder_in_project
 from foreword.text.clean import remove_invisible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_NAMES = 20
 """At most this many names of failures are kept; all failures are counted."""
@@ -95,24 +98,19 @@ def read_run_result(
     if verdict is None:
         return None
     tool, purpose, passed, report = verdict
-    failing = () if passed else _put_project_paths_in_names(report.failing[:MAX_NAMES], steps)
-    names = tuple(map(_redact_and_shorten, failing))
+    folders = {step.folder for step in steps}
+    common_folder = folders.pop() if len(folders) == 1 else ""
+    names = (name_of_test_in_project(name, common_folder) for name in report.failing[:MAX_NAMES])
+    failing = tuple(map(_redact_and_shorten, names))
     error = "" if passed else _redact_and_shorten(report.error or _find_error_line(text))
-    scope = read_scope(command, steps, text, () if passed else report.failing)
-    return RunResult(tool, purpose, passed, report.failed, report.passed, names, error, scope)
+    scope = read_scope(command, steps, text, report.failing)
+    return RunResult(tool, purpose, passed, report.failed, report.passed, failing, error, scope)
 
 
 def _find_steps_in_project(command: str, folder: str, project: str) -> tuple[RunStep, ...]:
     """The steps of a command that test or build, each with the folder of the project that it runs in."""
-    places = ((step, Path(folder, step.folder)) for step in commands.find_run_steps(command))
+    places = ((step, Path(folder, step.folder)) for step in find_run_steps(command))
     return tuple(replace(step, folder=folder_in_project(str(place), project) or "") for step, place in places)
-
-
-def _put_project_paths_in_names(names: Sequence[str], steps: Sequence[RunStep]) -> tuple[str, ...]:
-    """The names of failed tests, with the paths in them from the project's root, if all ran in one folder."""
-    folders = {step.folder for step in steps}
-    folder = folders.pop() if len(folders) == 1 else ""
-    return tuple(name_of_test_in_project(name, folder) for name in names) if folder else tuple(names)
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:
@@ -120,8 +118,6 @@ def _parse_exit_code(exit_value: str | int | None) -> int | None:
     if isinstance(exit_value, int):
         return int(exit_value)
     word = exit_value.strip().lower() if exit_value else ""
-    if word in ("interrupted", "cancelled", "timeout"):
-        return 130
     if found := _EXIT.fullmatch(word):
         return int(found[1])
     return 1 if word in _FAILURE_WORDS else None
@@ -142,12 +138,6 @@ _WORD = re.compile(
     r"(?P<passed>x?pass)|(?P<failed>fail|error|unexpected)|(?P<skipped>skip|pending)|(?P<total>(?:test|run"
     r"|example)s?$)"
 )
-_PACKAGE_PREFIX = re.compile(
-    r"^(?!ok |FAILED )(?:\[(?!INFO|ERROR|WARN|DEBUG)[^\]\s]{1,60}\]:? |[@\w./-]{1,60} +\| "
-    r"|[@\w./-]{1,60}[:# ]test[\w:-]*: ?)",
-    re.MULTILINE,
-)
-"""A prefix by which runners of several packages mark the package of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,27 +153,20 @@ class _RunnerReport:
     built: bool = False
 
 
-@cache
-def _compile_multiline_pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
-
-
 def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None) -> dict[str, _RunnerReport]:
     """The reports of the runners in these steps, or of runners that they called, by name."""
     names = {step.runner.name for step in steps}
     calls_others = any(step.runner.calls_others for step in steps)
-    once = len(steps) == 1 and steps[0].runs_once
+    sums_up_once = len(steps) == 1 and steps[0].runs_once and not calls_others
     if calls_others:
-        text = _PACKAGE_PREFIX.sub("", text)
+        text = line_pattern(LINES["package_prefix"]).sub("", text)
     # If the exit code proves that the compiler passed, lines that look like its errors are not its own.
-    vouched = all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler")
+    if all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler"):
+        names.discard("compiler")
     reports = {
-        runner.name: _read_runner_report(
-            runner, text, last_only=once and runner.one_summary and not calls_others
-        )
+        runner.name: _read_runner_report(runner, text, last_only=sums_up_once and runner.one_summary)
         for runner in RUNNERS
-        if (runner.name in names or (calls_others and runner.name != "compiler"))
-        and not (runner.name == "compiler" and vouched)
+        if runner.name in names or (calls_others and runner.name != "compiler")
     }
     return {name: report for name, report in reports.items() if report is not None}
 
@@ -193,82 +176,60 @@ def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _Runne
 
     With `last_only`, only the last summary counts, as tests may print summaries too.
     """
-    counts: dict[str, int] = {}
-    summaries = 0
+    counts: Counter[str] = Counter()
     for pattern in runner.counts:
-        found = [*_compile_multiline_pattern(pattern).finditer(text)]
-        summaries += len(found)
+        found = [*line_pattern(pattern).finditer(text)]
         for match in found[-1:] if last_only else found:
             _add_counts_from_match(counts, match)
     failing = next(filter(None, (_find_names_by_pattern(pattern, text) for pattern in runner.failing)), ())
-    broken, built = _search_pattern(runner.broken, text), _search_pattern(runner.built, text) is not None
-    failed = counts.get("failed") or counts.get("failed_units") or 0
+    broken = line_pattern(runner.broken).search(text)
+    built = line_pattern(runner.built).search(text) is not None
+    failed = counts["failed"] or counts["failed_units"]
     if not failed and not (counts and runner.one_summary):
         failed = len(failing)
     if not (counts or failed or broken or built):
         return None
     if failed or broken:
-        error = _first_nonempty_group(_search_pattern(runner.error, text)) or _first_nonempty_group(broken)
+        reasons = filter(None, (line_pattern(runner.error).search(text), broken))
+        error = next(filter(None, map(_first_nonempty_group, reasons)), "")
         return _RunnerReport(failed, _count_passed(counts), failing, error, bool(broken))
-    begun = len(_compile_multiline_pattern(runner.begins).findall(text))
-    if begun > summaries or not _search_pattern(runner.complete, text):
+    if not line_pattern(runner.complete).search(text):
         return _RunnerReport(built=built)
-    return _RunnerReport(
-        passed=_count_passed(counts), tested=_search_pattern(runner.tested, text) is not None, built=built
-    )
+    tested = line_pattern(runner.tested).search(text) is not None
+    return _RunnerReport(passed=_count_passed(counts), tested=tested, built=built)
 
 
-def _search_pattern(pattern: str, text: str) -> re.Match[str] | None:
-    return None if pattern == commands.NEVER else _compile_multiline_pattern(pattern).search(text)
-
-
-def _count_passed(counts: dict[str, int]) -> int:
+def _count_passed(counts: Counter[str]) -> int:
     """How many tests passed: the count, or else all without the failed and skipped ones."""
-    remaining = counts.get("total", 0) - counts.get("failed", 0) - counts.get("skipped", 0)
-    return counts.get("passed", 0) or counts.get("passed_units", 0) or max(0, remaining)
+    remaining = counts["total"] - counts["failed"] - counts["skipped"]
+    return counts["passed"] or counts["passed_units"] or max(0, remaining)
 
 
-def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None:
+def _add_counts_from_match(counts: Counter[str], match: re.Match[str]) -> None:
     """Add the counts of a matched line: its named groups, and the numbers with words in `counts`."""
     for name, value in match.groupdict().items():
         if name != "counts" and value is not None:
-            counts[name] = counts.get(name, 0) + (int(value[:9]) if value.isdecimal() else 1)
+            counts[name] += int(value[:9]) if value.isdecimal() else 1
     counts.setdefault("total", 0)
     for before, word, other, after in _COUNT.findall(match.groupdict().get("counts") or ""):
         if meant := _WORD.match((word or other).lower()):
-            name = str(meant.lastgroup)
-            counts[name] = counts.get(name, 0) + int((before or after)[:9])
+            counts[str(meant.lastgroup)] += int((before or after)[:9])
 
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
-    """The names that a pattern finds, in order, each once and on one line."""
-    found = (
-        match.groupdict() or {"name": _first_nonempty_group(match)}
-        for match in _compile_multiline_pattern(pattern).finditer(text)
-    )
-    names = (
-        f"{groups['within']}.{groups['name']}" if groups.get("within") else groups["name"] for groups in found
-    )
-    return tuple(dict.fromkeys(" ".join(name.split()) for name in names if name))
+    """The names that a pattern finds, in order, each once; a second group is what the first is in."""
+    matches = line_pattern(pattern).finditer(text)
+    found = (".".join(filter(None, reversed(match.groups()))) for match in matches)
+    return tuple(dict.fromkeys(" ".join(name.split()) for name in found if name))
 
 
-def _first_nonempty_group(match: re.Match[str] | None) -> str:
+def _first_nonempty_group(match: re.Match[str]) -> str:
     """The first group of a match that is not blank; "" if there is none."""
-    return next((group.strip() for group in match.groups() if group and group.strip()), "") if match else ""
+    return next((group.strip() for group in match.groups() if group and group.strip()), "")
 
 
 # The outcome ---------------------------------------------------------------------------------------------
 
-_TESTS_ONLY = frozenset(
-    runner.name for runner in RUNNERS if runner.calls and all(call[0] == "test" for call in runner.calls)
-)
-_ONE_LINE_SUMMARY = frozenset(runner.name for runner in RUNNERS if runner.one_summary) - {"vitest"}
-"""Runners whose summary is beyond doubt; vitest may print stray errors below it."""
-
-_PYTEST_TESTS_FAILED = 1
-"""Other exit codes of pytest mean that it was interrupted, called wrongly, or found no tests."""
-
-_ERROR_LINE = r"^(.*(?:Error|Exception|\b(?:error|fatal|panic|failed|FAIL(?:ED|URE)?))\b.*)"
 _Outcome = tuple[str, Purpose, bool, _RunnerReport]
 
 
@@ -282,35 +243,23 @@ def _decide_outcome(
     last = steps[-1]
     failed = next((name for name, report in reports.items() if report.failed), None)
     if failed is None:
-        stopped = (
-            last.runner.name == "pytest" and last.owns_exit and code not in (None, 0, _PYTEST_TESTS_FAILED)
-        )
-        if stopped or _compile_multiline_pattern(commands.COULD_NOT_RUN).search(text):
+        if line_pattern(LINES["could_not_run"]).search(text):
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
-        tool = last.runner.name if failed == "make" else failed
-        return tool, _find_runner_purpose(steps, failed), False, reports[failed]
-    silent = not reports and not _compile_multiline_pattern(commands.FOUND_NOTHING).search(text)
-    positive_reports = {
-        name: report for name, report in reports.items() if report.passed or report.tested or report.built
-    }
+        own = [step.purpose for step in steps if step.runner.name == failed]
+        return failed, (own or [last.purpose])[-1], False, reports[failed]
+    silent = not reports and not line_pattern(LINES["found_nothing"]).search(text)
     if code and last.owns_exit:
-        return _failure_by_exit_code(
-            last, positive_reports, silent=silent and not _has_output_without_report(last, text)
-        )
-    passed = _find_reported_pass(steps, code, positive_reports)
+        explained = silent and last.is_first and last.proof != "report"
+        explained = explained and not _has_output_without_report(last, text)
+        return (last.runner.name, last.purpose, False, _RunnerReport()) if explained else None
+    passed = _find_reported_pass(steps, code, reports)
     if passed is None and silent and code == 0:
         needed = [step for step in steps if step is last or step.purpose == "test"]
         if all(step.proof == "exit" and step.covered_by_exit for step in needed):
             return last.runner.name, last.purpose, True, _RunnerReport()
     return passed
-
-
-def _find_runner_purpose(steps: tuple[RunStep, ...], name: str) -> Purpose:
-    """The purpose of a runner: that of its own step, or of the step that called it."""
-    own = [step.purpose for step in steps if step.runner.name == name]
-    return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
 
 
 def _has_output_without_report(step: RunStep, text: str) -> bool:
@@ -319,46 +268,27 @@ def _has_output_without_report(step: RunStep, text: str) -> bool:
     return always_reports and bool(text.strip())
 
 
-def _failure_by_exit_code(
-    step: RunStep, positive_reports: dict[str, _RunnerReport], *, silent: bool
-) -> _Outcome | None:
-    """The failure that only the exit code shows; None if it may be due to something else."""
-    runner = step.runner
-    name = next((name for name in positive_reports if name == runner.name or runner.calls_others), None)
-    if name is not None:
-        passed = positive_reports[name].passed
-        return name, _find_runner_purpose((step,), name), False, _RunnerReport(passed=passed)
-    explained = silent and not positive_reports and step.is_first and step.proof != "report"
-    return (runner.name, step.purpose, False, _RunnerReport()) if explained else None
-
-
 def _find_reported_pass(
-    steps: tuple[RunStep, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
+    steps: tuple[RunStep, ...], code: int | None, reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
     """The reported pass, of tests if there were any to run, else of a build; None if there is none."""
     tests = [step for step in steps if step.purpose == "test"]
     vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
-    is_filtered = any(step.is_filtered for step in steps)
-    for step in tests:
-        spoke = step.runner.name in positive_reports or (step.runner.calls_others and bool(positive_reports))
-        if not spoke and not (vouched and step.proof == "exit"):
-            return None
-        # Without an exit code, a failure may be hidden, so that only a summary of all tests is proof.
-        sums_up = len(steps) == 1 and step.runner.name in _ONE_LINE_SUMMARY
-        if not vouched and (len(tests) > 1 or not step.runs_once or (is_filtered and not sums_up)):
-            return None
-    tested = next((name for name, report in positive_reports.items() if report.passed or report.tested), None)
-    if tested is not None and (tests or tested in _TESTS_ONLY):
-        passed = sum(report.passed for report in positive_reports.values())
-        return tested, "test", True, _RunnerReport(passed=passed)
-    built = next((name for name, report in positive_reports.items() if report.built), None)
-    hidden = tests or (is_filtered and not vouched)
-    return (built, "build", True, _RunnerReport()) if built is not None and not hidden else None
+    # Without an exit code, a failure may be hidden, so that only a summary of all tests is proof.
+    sums_up = len(steps) == 1 and steps[0].runner.one_summary
+    is_cut = not sums_up and any(step.is_filtered for step in steps)
+    if not vouched and (len(tests) > 1 or is_cut or not all(step.runs_once for step in tests)):
+        return None
+    tested = next((name for name, report in reports.items() if report.passed or report.tested), None)
+    if tested is not None and tests:
+        return tested, "test", True, _RunnerReport(passed=sum(report.passed for report in reports.values()))
+    built = next((name for name, report in reports.items() if report.built), None)
+    return (built, "build", True, _RunnerReport()) if built is not None and not tests else None
 
 
 def _find_error_line(text: str) -> str:
     """The first line that looks like an error, else the last line."""
-    found = _compile_multiline_pattern(_ERROR_LINE).search(text)
+    found = line_pattern(LINES["error"]).search(text)
     return found[1] if found else text.rstrip().rpartition("\n")[2]
 
 

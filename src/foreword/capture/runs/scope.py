@@ -9,60 +9,37 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.capture.runs.commands import restore_quoted_text
+from foreword.capture.runs.changes import FILE_ENDING
+from foreword.capture.runs.commands import LINES, OPTIONS, line_pattern
+from foreword.text.shell import restore_without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from foreword.capture.runs.commands import RunStep
 
-_MAX_KEYS = 2_000
 _MAX_COMMAND_CHARACTERS = 4_000
 
 _NAME = re.compile(r"[A-Za-z](?:[\w.-]*\w)?")
-_FILE_ENDING = re.compile(
-    r"\.(?:[cm]?[jt]sx?|py|go|rs|java|kts?|rb|exs?|php|cs|swift|c|cc|cpp|h|hpp|scala|sh|vue"
-    r"|json|ya?ml|toml|md|txt|sql|html|css|ini|cfg|lock)$"
-)
-_TEST_ENDING = re.compile(r"[-_.](?:tests?|specs?)$")
-_TEST_WORD = re.compile(r"^tests?[-_]|[-_](?:tests?|specs?)$|(?<=[a-z0-9])(?:Tests?|Specs?)$|^Test(?=[A-Z])")
-_WHOLE = re.compile(
-    r"\./?|\.{3}|(?:\./)?(?:tests?|specs?|src|lib|__tests__|all|run|discover|check|t|tst)/?|\./\.\.\.|--"
-    r"|(?:run[-_:.])?(?:tests?|check|specs?)(?:[-_:.](?:all|ci|cov|coverage|full|run))*"
-)
-_CHOOSES = re.compile(
-    r"-[kmtgewpFRL]|-pl|-run|-D(?:it\.)?test|--(?:tests?|test-?[nN]ame-?[pP]attern|grep|filter|example|tag"
-    r"|bin"
-    r"|test-?[pP]ath-?[pP]atterns?|only|packages?|projects?|workspace|pattern|testsuite|group)|workspace"
-    r"|\w*(?:TEST|ARG|OPTS|FILTER|FILE|ONLY|RUN|PKG|PACKAGE|SPEC)\w*(?==)"
-)
-_CHOOSES_SOME = re.compile(r"--(?:sw|stepwise|only-?[cC]hanged|changed.*|lib|doc|bins?|shard.*|related)")
-_CHOOSES_FAILED = re.compile(r"--(?:lf|last-failed|only-?[fF]ailures)")
-_LEAVES_OUT = re.compile(
-    r"--ignore(?:-glob)?|--deselect|--exclude|--?skip|--test-?[pP]ath-?[iI]gnore-?[pP]atterns?"
-)
-_NEUTRAL = re.compile(
-    r"-[ncoWj]|--(?:tb|cov|cov-report|maxfail|durations|timeout|rootdir|color|reporter|config|features|jobs"
-    r"|profile|format|seed|settings|verbosity)|-(?:count|timeout|coverprofile)"
-)
-"""Options whose value does not select tests."""
-
+_TEST_WORD = re.compile(r"^tests?[-_]|[-_.](?:tests?|specs?)$|(?<=[a-z0-9])(?:Tests?|Specs?)$|^Test(?=[A-Z])")
 _BEFORE_PATH_ENDS = re.compile(r"(?:(?!::| [›>] )[^\n])+")
 _BETWEEN_SEGMENTS = re.compile(r"[/\\]|::| [›>] ")
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _FILTER_WORD = re.compile(r"\b(?!(?:and|or|not)\b)[^\W_]\w*")
 _BETWEEN_FILTERS = re.compile(r"\s+or\s+|\|")
 _NOT_CHOSEN = re.compile(r"\bnot +\w+|(?:^|\s)[~!]\S+")
-_SKIPPED_TEST = re.compile(
-    r"::(\S+) (?:SKIPPED|XFAIL)\b|^[ \t]*--- SKIP: (\S+)|^test (\S+) \.\.\. ignored|^SKIPPED \[\d+\] (\S+?):",
-    re.MULTILINE,
-)
-_PASSED_TEST = re.compile(
-    r"^(?:PASS[ \t]+\S+|\S+::\S+(?= PASSED\b)|--- PASS: \S+|test \S+(?= \.\.\. ok))", re.MULTILINE
-)
+
+
+class _Selection(NamedTuple):
+    """What a step was told to run, and to leave out; a filter is "" if nobody knows what it chooses."""
+
+    paths: list[str]
+    filters: list[str]
+    excluded: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +47,9 @@ class RunScope:
     """The keys of what was run (or everything), of what failed, and of what was left out.
 
     `paths`, `filters` and `excluded` are as the command has them. `folders`: all of it is in these folders of
-    the project; none if it ran in its root. `repeats_failures`: it ran what had failed before.
-    `has_earlier_failures`: tests that are known to have failed are among what was run. `has_changed_code`:
-    code that was changed is in the folders.
+    the project; none if it ran in its root. `repeats_failures`: it ran what had failed before. What comes
+    after is added by `knowledge`: whether tests that are known to have failed are among what was run, and
+    whether code that was changed is in the folders.
     """
 
     everything: bool = True
@@ -84,8 +61,8 @@ class RunScope:
     filters: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     repeats_failures: bool = False
-    has_earlier_failures: bool = False
     folders: tuple[str, ...] = ()
+    has_earlier_failures: bool = False
     has_changed_code: bool = False
 
     @property
@@ -101,47 +78,25 @@ class RunScope:
     def includes_test(self, name: str) -> bool:
         """Whether the run included a test; `name` is as a runner prints it: `tests/test_a.py::test_b[1]`."""
         segments = _split_test_name(name)
-        key = subject_key(segments[-1])
+        key = key_of_test(name)
         if key in self.left_out or any(_is_test_below_path(segments, path) for path in self.excluded):
             return False
-        inside = not self.folders or any(_is_test_below_path(segments, folder) for folder in self.folders)
-        if not inside and (self.everything or _names_its_file(segments)):
+        if self.folders and not any(_is_test_below_path(segments, folder) for folder in self.folders):
             return False
-        if (
-            self.everything
-            or self.repeats_failures
-            or any(_filter_selects_test(text, name) for text in self.filters)
-        ):
+        if self.everything or self.repeats_failures:
             return True
-        if any(
-            _is_chosen_by_name(segments, path) for path in self.paths
-        ):  # if a filter left it out, nothing ran
+        if any(_filter_selects_test(text, name) for text in self.filters):
             return True
-        if not self.filters and any(_is_test_below_path(segments, path) for path in self.paths):
-            return True
-        # A test of the same name in another file is another test, but many runners print no file.
-        return "/" not in name and key in self.keys
-
-    def with_earlier_failures(self, names: Sequence[str]) -> RunScope:
-        """The scope with these tests, which failed before, among what was run."""
-        keys = {subject_key(_split_test_name(name)[-1]) for name in names} - {""}
-        return replace(self, keys=self.keys | keys, has_earlier_failures=bool(names))
-
-    def with_changed_files(self, paths: Iterable[str]) -> RunScope:
-        """The scope, which knows whether one of these changed files is in the folders that it is about."""
-        inside = any(path.startswith(f"{folder}/") for path in paths for folder in self.folders)
-        return replace(self, has_changed_code=inside)
-
-    @property
-    def ran_only_unrelated_folders(self) -> bool:
-        """Whether only folders were run that have neither what was changed nor what had failed."""
-        return bool(self.folders) and not (self.has_changed_code or self.has_earlier_failures)
+        around = [_split_test_name(path)[-1] for path in self.paths if _is_test_below_path(segments, path)]
+        return segments[-1] in around or bool(
+            around and not self.filters
+        )  # its own name: no filter left it out
 
 
 def name_of_test_in_project(name: str, folder: str) -> str:
     """The name of a test that a runner printed in a folder, with the path in it from the project's root."""
     path = _BEFORE_PATH_ENDS.match(name)
-    if path is None or not _FILE_ENDING.search(path.group()):
+    if path is None or not FILE_ENDING.search(path.group()):
         return name
     return _join_path(folder, path.group()) + name[path.end() :]
 
@@ -151,17 +106,14 @@ def _join_path(folder: str, path: str) -> str:
     return os.path.normpath(os.path.join(folder, path)) if folder else path  # noqa: PTH118  (a word, no path)
 
 
-def _strip_test_and_code_folders(folder: str) -> str:
-    """A folder without folders at its end that have the tests or the code of the one around them."""
-    segments = folder.split("/") if folder else []
-    while segments and _WHOLE.fullmatch(segments[-1]):
-        segments.pop()
-    return "/".join(segments)
-
-
 def _split_test_name(name: str) -> list[str]:
     """The parts of a test's name from the outside in, without the values of its parameters."""
     return _BETWEEN_SEGMENTS.split(_PARAMETERS.sub("", name.strip()))
+
+
+def key_of_test(name: str) -> str:
+    """The key of a test, by the last part of its name as a runner prints it."""
+    return subject_key(_split_test_name(name)[-1])
 
 
 def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
@@ -173,14 +125,9 @@ def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
     return not _names_its_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
 
 
-def _is_chosen_by_name(segments: Sequence[str], path: str) -> bool:
-    """Whether a test was chosen by its own name, with or without its file."""
-    return _split_test_name(path)[-1] == segments[-1] and _is_test_below_path(segments, path)
-
-
 def _names_its_file(segments: Sequence[str]) -> bool:
     """Whether the name of a test has its file in it."""
-    return any(_FILE_ENDING.search(segment) for segment in segments)
+    return any(FILE_ENDING.search(segment) for segment in segments)
 
 
 def _filter_selects_test(text: str, name: str) -> bool:
@@ -191,8 +138,8 @@ def _filter_selects_test(text: str, name: str) -> bool:
 
 def subject_key(name: str) -> str:
     """The key of a name, the same for code and its tests: `retry` for both `test_retry.py` and `retry`."""
-    name = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
-    last = _TEST_ENDING.sub("", name).rpartition(".")[2]
+    name = FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
+    last = _TEST_WORD.sub("", name).rpartition(".")[2]
     return re.sub("[-_]", "", _TEST_WORD.sub("", last)).lower()
 
 
@@ -201,66 +148,60 @@ def subject_keys_in(texts: Iterable[str]) -> set[str]:
     keys: set[str] = set()
     for text in texts:
         for name in _NAME.findall(text):
-            keys.update(map(subject_key, (name, *_FILE_ENDING.sub("", name).split("."))))
-        if len(keys) > _MAX_KEYS:
-            break
+            keys.update(map(subject_key, (name, *FILE_ENDING.sub("", name).split("."))))
     return keys - {""}
 
 
 def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """The scope of the test steps of a command line, with what of it failed or was left out."""
     tests = [step for step in steps if step.purpose == "test"]
-    classified = [_split_paths_filters_exclusions(step.arguments, step.folder) for step in tests]
-    left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED_TEST.finditer(text)}
-    left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in classified for path in without)
-    chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in classified]
+    selections = [_read_selection(step) for step in tests]
+    paths, filters, excluded = (
+        tuple(chain.from_iterable(one[part] for one in selections)) for part in range(3)
+    )
+    left_out = {
+        subject_key(match[match.lastindex or 0]) for match in line_pattern(LINES["skipped"]).finditer(text)
+    }
     failed = subject_keys_in(failing)
-    keys = failed.union(*(step_keys for step_keys in chosen if step_keys is not None))
-    if not any(filters for _, filters, _ in classified):
-        keys |= subject_keys_in(_PASSED_TEST.findall(text))
-    folders = {_strip_test_and_code_folders(step.folder) for step in tests}
+    keys = failed | subject_keys_in(_NOT_CHOSEN.sub(" ", words) for words in filters)
+    keys.update(_key_of_path(path) for one in selections if not one.filters for path in one.paths)
+    if not filters:  # what a filter chose is known without its output
+        keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
+    folders = {step.folder for step in tests}
     return RunScope(
-        not chosen or None in chosen,
+        not tests or not all(one.paths or one.filters for one in selections),
         frozenset(keys),
         frozenset(failed),
-        frozenset(left_out),
+        frozenset(left_out | set(map(_key_of_path, excluded))),
         command[:_MAX_COMMAND_CHARACTERS].lower(),
-        tuple(path for paths, _, _ in classified for path in paths if not _WHOLE.fullmatch(path)),
-        tuple(text for _, filters, _ in classified for text in filters if text),
-        tuple(path for _, _, without in classified for path in without if path),
-        any(_CHOOSES_FAILED.fullmatch(word) for step in tests for word in step.arguments),
+        paths,
+        tuple(filter(None, filters)),
+        tuple(filter(None, excluded)),
+        any(OPTIONS["failed"].fullmatch(word) for step in tests for word in step.arguments),
         folders=() if "" in folders else tuple(sorted(folders)),
     )
 
 
-def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | None:
-    """The keys of the tests that a step was told to run; None if it runs all."""
-    if filters:
-        return subject_keys_in(_NOT_CHOSEN.sub(" ", text) for text in filters)
-    wanted = [path for path in paths if not _WHOLE.fullmatch(path)]
-    return {subject_key(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
+def _key_of_path(path: str) -> str:
+    """The key of the file, folder or test that a path leads to."""
+    return subject_key(path.removesuffix("/...").rpartition("::")[2])
 
 
-def _split_paths_filters_exclusions(
-    words: Iterable[str], folder: str
-) -> tuple[list[str], list[str], list[str]]:
-    """The paths, the filters and the exclusions among the arguments of a step that runs in a folder."""
-    paths: list[str] = []
-    filters: list[str] = []
-    without: list[str] = []
-    rest = iter(words)
-    for hidden in rest:
-        word = restore_quoted_text(hidden)
+def _read_selection(step: RunStep) -> _Selection:
+    """What the arguments of a step choose, with paths from where the folder of the step begins."""
+    chosen = _Selection([], [], [])
+    rest = map(restore_without_marks, step.arguments)
+    for word in rest:
         option, equals, value = word.partition("=")
-        if _CHOOSES_SOME.fullmatch(word) or _CHOOSES_FAILED.fullmatch(word):
-            filters.append("")
-        elif _LEAVES_OUT.fullmatch(option):
-            without.append(_join_path(folder, value if equals else restore_quoted_text(next(rest, ""))))
-        elif (chooses := _CHOOSES.match(word)) and chooses.end() == len(option):
-            chosen = value if equals else restore_quoted_text(next(rest, ""))
-            filters += [chosen] if not chosen.startswith("no:") else []  # pytest -p no:cacheprovider
-        elif _NEUTRAL.fullmatch(option):
-            _ = equals or next(rest, "")
-        elif not word.startswith("-") and not equals and not word.isdigit():
-            paths.append(word if _WHOLE.fullmatch(word) else _join_path(folder, word))
-    return paths, filters, without
+        meaning = next((name for name in OPTIONS if OPTIONS[name].fullmatch(option + equals)), "path")
+        if meaning in ("named", "left_out", "neutral"):
+            value = value if equals else next(rest, "")
+        if meaning in ("some", "failed"):
+            chosen.filters.append("")
+        elif meaning == "named" and not value.startswith("no:"):  # pytest -p no:cacheprovider
+            chosen.filters.append(value)
+        elif meaning == "left_out":
+            chosen.excluded.append(_join_path(step.folder, value))
+        elif meaning == "path" and not word.startswith("-") and not equals and not word.isdigit():
+            chosen.paths.append(_join_path(step.folder, word))
+    return chosen

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword import config
+from foreword.capture.folder.workspace import workspace_of
 from foreword.edges.cli import show
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.options import check_workspace
 from foreword.text.clean import join_lines, remove_invisible
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -240,10 +240,10 @@ def _drain_spool_before_forgetting(engine: ContextEngine, *, drop_unreadable: bo
     if not folder.is_dir():
         return
     # These load what answers hooks, which commands rarely need.
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
     from foreword.edges.service.spool import drain_spool_before_forgetting
 
-    with contextlib.closing(Responder(engine)) as responder:
+    with contextlib.closing(HookResponder(engine)) as responder:
         drain_spool_before_forgetting(folder, responder.capture, drop_unreadable=drop_unreadable)
 
 

@@ -129,9 +129,9 @@ def _build_hook_context(
 ) -> ContextResult:
     """The context that a hook gives for a prompt (`coding`) or before a tool is used (`brief`)."""
     from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
-    from foreword.recipes.coding.companion import Companion
+    from foreword.recipes.coding.companion import CodingCompanion
 
-    pipeline, session, total = Companion(engine).pipeline, options.asked_in or "", options.token_budget
+    pipeline, session, total = CodingCompanion(engine).pipeline, options.asked_in or "", options.token_budget
     if options.template == "coding":
         budget = DEFAULT_TOKEN_BUDGET if total is None else TokenBudget.with_total(total)
         injected = pipeline.generate_context(

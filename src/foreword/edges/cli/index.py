@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.folder.workspace import workspace_of
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
@@ -24,7 +25,6 @@ from foreword.edges.cli.common import (
 )
 from foreword.errors import EmbeddingError
 from foreword.text.numbers import number_with_noun
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import ShellComplete
 
-    from foreword.edges.install.changes import Change, TargetFile
+    from foreword.edges.install.changes import SettingsChange, TargetFile
 
 
 def _add_target_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,7 +130,9 @@ def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Inst
         )
 
 
-def _report_changes(call: CliCall, planned: list[Change], advice: list[str], *, dry_run: bool) -> None:
+def _report_changes(
+    call: CliCall, planned: list[SettingsChange], advice: list[str], *, dry_run: bool
+) -> None:
     """Print what was changed and what the user still has to do; in a dry run, the diffs."""
     changed = [change for change in planned if change.action != "unchanged"]
     if call.as_json:
@@ -146,7 +148,7 @@ def _report_changes(call: CliCall, planned: list[Change], advice: list[str], *, 
         show.print_note(line)
 
 
-def _change_as_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
+def _change_as_json(change: SettingsChange, *, dry_run: bool) -> dict[str, Any]:
     return {
         "path": str(change.path),
         "action": change.action,

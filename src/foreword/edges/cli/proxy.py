@@ -73,7 +73,7 @@ def serve_proxy(
     try:
         from foreword.edges.proxy.__main__ import build_proxy
         from foreword.edges.proxy.application import ProxyOptions
-        from foreword.edges.proxy.asker import Asker
+        from foreword.edges.proxy.asker import ProxyAsker
         from foreword.edges.proxy.upstream import Upstream
         from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
 
@@ -82,7 +82,7 @@ def serve_proxy(
         raise MissingExtra("httpx2", "server") from None
     if len(user) > MAX_NAME_CHARACTERS:
         raise click.UsageError(f"--user has more than {MAX_NAME_CHARACTERS} characters")
-    options = ProxyOptions(Asker(call.workspace, user=user), budget, deadline_ms, window)
+    options = ProxyOptions(ProxyAsker(call.workspace, user=user), budget, deadline_ms, window)
     server = Upstream(upstream, timeout)
     try:
         socket = listen_on_loopback(port)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import find_home
 from foreword.edges import hook_client
@@ -34,7 +35,6 @@ from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
 from foreword.text.numbers import number_with_noun
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -299,10 +299,10 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
 @contextlib.contextmanager
 def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
     """Yield the answer, so that it can be printed in time, and then store the event."""
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
 
     with open_engine(settings) as engine:
-        responder, at = Responder(engine), datetime.now(UTC)
+        responder, at = HookResponder(engine), datetime.now(UTC)
         reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
         yield reply.body
         responder.store_answered_event(payload, at, reply)

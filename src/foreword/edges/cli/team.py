@@ -16,7 +16,7 @@ from foreword.edges.cli.common import (
     make_date_option_reader,
     read_duration_option,
 )
-from foreword.edges.http.team.audit import Audit
+from foreword.edges.http.team.audit import TeamAudit
 from foreword.edges.http.team.members import RIGHTS, Member, Members
 from foreword.text.numbers import number_with_noun
 
@@ -90,7 +90,7 @@ def revoke_member(call: CliCall, who: str) -> int:
 def show_audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     """Say who read and wrote what, oldest first; never what was asked or answered."""
     lines = [
-        line for line in Audit(find_home().absolute()).read(since) if member in (None, line.get("member"))
+        line for line in TeamAudit(find_home().absolute()).read(since) if member in (None, line.get("member"))
     ]
 
     def show_lines() -> None:

@@ -205,7 +205,7 @@ TargetFile = JsonFile | TomlFile | WholeFile
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingsChange:
     """The change of one file, from the bytes `before` to those `after`; None means that there is no file.
 
     `backup` is where to copy the file before the change, `restored` the backup that the change restores.
@@ -240,7 +240,7 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def plan_installation(target: TargetFile) -> Change:
+def plan_installation(target: TargetFile) -> SettingsChange:
     """The change after which a file holds exactly our wanted parts, beside everybody else's."""
     if not target.wanted:
         return plan_removal(target)
@@ -250,23 +250,25 @@ def plan_installation(target: TargetFile) -> Change:
         parts = target.find_our_parts(old.text)
         wanted = {path: _merge_part(path, parts.get(path), new) for path, new in target.wanted.items()}
         if parts == wanted:
-            return Change(target.path, before, before)
+            return SettingsChange(target.path, before, before)
         without_ours, _ = _text_before_installation(target, old, parts)
         after = old.encode_same_way(target.add_parts(without_ours or "", wanted))
     backup = _new_backup_path(target.path) if before is not None and not parts else None
-    return Change(target.path, before, after, backup=backup)
+    return SettingsChange(target.path, before, after, backup=backup)
 
 
-def plan_removal(target: TargetFile) -> Change:
+def plan_removal(target: TargetFile) -> SettingsChange:
     """The change that removes all our parts from a file."""
     with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
         parts = target.find_our_parts(old.text)
         if not parts:
-            return Change(target.path, before, before)
+            return SettingsChange(target.path, before, before)
         rest, restored = _text_before_installation(target, old, parts)
-    return Change(target.path, before, None if rest is None else old.encode_same_way(rest), restored=restored)
+    return SettingsChange(
+        target.path, before, None if rest is None else old.encode_same_way(rest), restored=restored
+    )
 
 
 def find_installed_parts(target: TargetFile) -> Parts:
@@ -323,7 +325,7 @@ def _new_backup_path(path: Path) -> Path:
 # Writing -------------------------------------------------------------------------------------------------
 
 
-def write_file_change(change: Change) -> None:
+def write_file_change(change: SettingsChange) -> None:
     """Apply a change; ValidationError if somebody changed the file since it was planned."""
     if change.action == "unchanged":
         return

@@ -86,26 +86,26 @@ def _parse_json_positions(strict: str) -> _JsonNode:
 
 def _parse_node(strict: str, position: int, key: str | int | None, start: int | None) -> _JsonNode:
     """The node of the value that begins at a position; `start` is where its key begins, if it has one."""
-    first = _match_token(strict, position)
+    first = _match_json_token(strict, position)
     start = first.start(1) if start is None else start
     if first[1] not in ("{", "["):
         return _JsonNode(key, start, first.start(1), first.end())
     children: list[_JsonNode] = []
     position = first.end()
-    while (token := _match_token(strict, position))[1] not in ("}", "]"):
+    while (token := _match_json_token(strict, position))[1] not in ("}", "]"):
         if token[1] == ",":
             position = token.end()
         elif first[1] == "[":
             children.append(_parse_node(strict, position, len(children), None))
             position = children[-1].end
         else:
-            colon = _match_token(strict, token.end())
+            colon = _match_json_token(strict, token.end())
             children.append(_parse_node(strict, colon.end(), json.loads(token[1]), token.start(1)))
             position = children[-1].end
     return _JsonNode(key, start, first.start(1), token.end(), tuple(children))
 
 
-def _match_token(strict: str, position: int) -> re.Match[str]:
+def _match_json_token(strict: str, position: int) -> re.Match[str]:
     """The token of JSON at a position; ValidationError if there is none."""
     found = _TOKEN.match(strict, position)
     if found is None:

@@ -27,7 +27,7 @@ from langgraph.store.base import (
 from langgraph.store.base import Item as GraphItem
 
 from foreword.edges.langgraph.scope import WorkspaceScope
-from foreword.edges.langgraph.stored_values import StoredValues, take_matching
+from foreword.edges.langgraph.stored_values import GraphStoreValues, take_matching
 from foreword.edges.langgraph.values import (
     Lease,
     check_filter_names,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from foreword.edges.langgraph.scope import Workspace
     from foreword.edges.langgraph.stored_values import Score
-    from foreword.edges.langgraph.values import StoredValue
+    from foreword.edges.langgraph.values import GraphStoreValue
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item
 
@@ -121,7 +121,7 @@ class ForewordStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do all reads, then all writes together; of several puts of the same key the last counts."""
-        values = StoredValues(self._engine, self.workspace)
+        values = GraphStoreValues(self._engine, self.workspace)
         self._used.add(values.workspace)
         operations = [_check_namespaces(op) for op in ops]
         results = [self._answer_operation(values, op) for op in operations]
@@ -174,7 +174,7 @@ class ForewordStore(BaseStore):
         return sorted(self._used | fitting)
 
     def _sweep_workspace(self, workspace: str) -> int:
-        expired = self._find_expired(StoredValues(self._engine, workspace))
+        expired = self._find_expired(GraphStoreValues(self._engine, workspace))
         filters = [one for entry in expired for one in filters_for_unchanged(entry)]
         gone = (
             self._engine.store.batch([Delete(workspace, filters=one) for one in filters]) if filters else []
@@ -182,12 +182,12 @@ class ForewordStore(BaseStore):
         deleted = {item for ids in gone[::2] for item in ids}
         return len(deleted & {entry.item.id for entry in expired})
 
-    def _find_expired(self, values: StoredValues) -> list[StoredValue]:
+    def _find_expired(self, values: GraphStoreValues) -> list[GraphStoreValue]:
         return values.find_expired()
 
     # Reading
 
-    def _answer_operation(self, values: StoredValues, op: Op) -> Result:
+    def _answer_operation(self, values: GraphStoreValues, op: Op) -> Result:
         """The result of an operation that reads; None for one that writes."""
         match op:
             case GetOp():
@@ -200,7 +200,7 @@ class ForewordStore(BaseStore):
                 return None
         raise ValidationError(f"no operation of a store: {type(op).__name__}")
 
-    def _get_value(self, values: StoredValues, op: GetOp) -> GraphItem | None:
+    def _get_value(self, values: GraphStoreValues, op: GetOp) -> GraphItem | None:
         entry = values.get([value_id(op.namespace, op.key)])
         if not entry:
             return None
@@ -208,10 +208,10 @@ class ForewordStore(BaseStore):
         self._renew_leases(values.workspace, [found], refresh=op.refresh_ttl)
         return GraphItem(**_fields_for_graph_item(found))
 
-    def _search_values(self, values: StoredValues, op: SearchOp) -> list[SearchItem]:
+    def _search_values(self, values: GraphStoreValues, op: SearchOp) -> list[SearchItem]:
         check_filter_names(op.filter)
         prefix, wanted = tuple(op.namespace_prefix), op.offset + op.limit
-        scored: list[tuple[StoredValue, float | None]] = []
+        scored: list[tuple[GraphStoreValue, float | None]] = []
         if op.query and wanted:
             scored = list(values.search(op.query, prefix, op.filter, wanted, self._score))
         if len(scored) < wanted:  # values that the question did not find fill the rest
@@ -222,7 +222,7 @@ class ForewordStore(BaseStore):
         self._renew_leases(values.workspace, [entry for entry, _ in page], refresh=op.refresh_ttl)
         return [SearchItem(**_fields_for_graph_item(entry), score=score) for entry, score in page]
 
-    def _renew_leases(self, workspace: str, entries: Sequence[StoredValue], *, refresh: bool) -> None:
+    def _renew_leases(self, workspace: str, entries: Sequence[GraphStoreValue], *, refresh: bool) -> None:
         """If `refresh` is set, restart the leases of values that were read."""
         now = self._engine.clock()
         renewed = [(entry.item.id, Lease.begin(entry.lease.minutes, now)) for entry in entries if entry.lease]
@@ -233,7 +233,7 @@ class ForewordStore(BaseStore):
 
     # Writing
 
-    def _write_puts(self, values: StoredValues, ops: Sequence[PutOp]) -> None:
+    def _write_puts(self, values: GraphStoreValues, ops: Sequence[PutOp]) -> None:
         """Replace the values with these keys, in one transaction; a put without a value only deletes."""
         if not ops:
             return
@@ -309,7 +309,7 @@ def _check_namespaces(op: Op) -> Op:
     return op
 
 
-def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+def _list_namespaces(values: GraphStoreValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
     conditions = op.match_conditions or ()
     names = values.list_namespaces(_longest_literal_prefix(conditions))
     matching = (name for name in names if all(_namespace_matches(name, one) for one in conditions))
@@ -333,7 +333,7 @@ def _namespace_matches(namespace: tuple[str, ...], condition: MatchCondition) ->
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-def _fields_for_graph_item(entry: StoredValue) -> dict[str, Any]:
+def _fields_for_graph_item(entry: GraphStoreValue) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,

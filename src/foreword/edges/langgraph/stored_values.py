@@ -16,8 +16,8 @@ from foreword.edges.langgraph.values import (
     FIELD,
     LEASE,
     VALUE,
+    GraphStoreValue,
     Lease,
-    StoredValue,
     filters_for_prefix,
     find_value_id,
     lease_id,
@@ -53,7 +53,7 @@ PAGE = 1_000
 _SPACE = "semantic"
 
 
-class StoredValues:
+class GraphStoreValues:
     """Reads the values that a graph's store has in a workspace."""
 
     def __init__(self, engine: ContextEngine, workspace: str) -> None:
@@ -61,20 +61,20 @@ class StoredValues:
         self._engine = engine
         self._store = engine.store
 
-    def get(self, ids: Sequence[str]) -> dict[str, StoredValue]:
+    def get(self, ids: Sequence[str]) -> dict[str, GraphStoreValue]:
         """The values with these ids that have not expired, by id."""
         now = self._engine.clock()
         return {
             name: value for name, value in self.get_even_if_expired(ids).items() if not value.is_expired(now)
         }
 
-    def get_even_if_expired(self, ids: Sequence[str]) -> dict[str, StoredValue]:
+    def get_even_if_expired(self, ids: Sequence[str]) -> dict[str, GraphStoreValue]:
         """The values with these ids, expired or not, by id."""
         found = self._store.get(self.workspace, *ids, *map(lease_id, ids)) if ids else ()
         pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
-        return {item.id: StoredValue.from_items(item, lease) for item, lease in pairs if item is not None}
+        return {item.id: GraphStoreValue.from_items(item, lease) for item, lease in pairs if item is not None}
 
-    def iterate_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[StoredValue]:
+    def iterate_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[GraphStoreValue]:
         """Every value under a prefix that has not expired, read in pages of about this size."""
         for name, items in self._walk_namespaces(prefix, max(1, min(page, PAGE))):
             yield from self._read_unexpired_values(items)
@@ -95,7 +95,7 @@ class StoredValues:
         empty = self._fully_expired_namespaces(prefix)
         return sorted(namespace_from_conversation(name) for name in names if name not in empty)
 
-    def find_expired(self) -> list[StoredValue]:
+    def find_expired(self) -> list[GraphStoreValue]:
         """The values that have expired."""
         ids = [item.id.removesuffix(lease_id("")) for item in self._expired_leases(())]
         now = self._engine.clock()
@@ -108,7 +108,7 @@ class StoredValues:
         conditions: Mapping[str, Any] | None,
         min_count: int,
         score: Score,
-    ) -> list[tuple[StoredValue, float]]:
+    ) -> list[tuple[GraphStoreValue, float]]:
         """The values that a question finds and that pass the conditions, best first.
 
         At least `min_count` of them, if there are as many.
@@ -152,20 +152,20 @@ class StoredValues:
                 return
             after, count = names[-1], min(2 * count, MAX_NAMESPACES)
 
-    def _walk_rest_of_namespace(self, name: str, after: str) -> Iterator[StoredValue]:
+    def _walk_rest_of_namespace(self, name: str, after: str) -> Iterator[GraphStoreValue]:
         """The values of a namespace that come after the one with this id."""
         filters = Filters(types=(VALUE,), conversation=name)
         while items := self._store.run(Scan(self.workspace, filters, after, PAGE)):
             yield from self._read_unexpired_values(items)
             after = items[-1].id
 
-    def _read_unexpired_values(self, items: Sequence[Item]) -> list[StoredValue]:
+    def _read_unexpired_values(self, items: Sequence[Item]) -> list[GraphStoreValue]:
         """The values in these items, with their leases, without those that have expired."""
         names = {item.id: lease_id(item.id) for item in items if may_have_lease(item)}
         found = self._store.get(self.workspace, *names.values()) if names else ()
         leases = dict(zip(names, found, strict=True))
         now = self._engine.clock()
-        values = [StoredValue.from_items(item, leases.get(item.id)) for item in items]
+        values = [GraphStoreValue.from_items(item, leases.get(item.id)) for item in items]
         return [value for value in values if not value.is_expired(now)]
 
     def _expired_leases(self, prefix: Sequence[str]) -> list[Item]:
@@ -213,9 +213,9 @@ class StoredValues:
         prefix: Sequence[str],
         conditions: Mapping[str, Any] | None,
         score: Score,
-    ) -> list[tuple[StoredValue, float]]:
+    ) -> list[tuple[GraphStoreValue, float]]:
         """The values of these hits that pass the conditions, each with its best score, best first."""
-        best: dict[str, tuple[StoredValue, float]] = {}
+        best: dict[str, tuple[GraphStoreValue, float]] = {}
         values = self.get(list(dict.fromkeys(find_value_id(item) for item, _ in hits)))
         for item, found in hits:
             value = values.get(find_value_id(item))
@@ -232,7 +232,7 @@ class StoredValues:
 
 
 def take_matching(
-    values: Iterable[StoredValue], conditions: Mapping[str, Any] | None, count: int
-) -> list[StoredValue]:
+    values: Iterable[GraphStoreValue], conditions: Mapping[str, Any] | None, count: int
+) -> list[GraphStoreValue]:
     """The first `count` values that pass the conditions; no more are read than needed."""
     return list(islice((value for value in values if matches_filter(value.value, conditions)), count))

@@ -69,7 +69,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredValue:
+class GraphStoreValue:
     """A value with its namespace and key, and the item that holds it."""
 
     item: Item
@@ -86,7 +86,7 @@ class StoredValue:
     """How many items its fields are; none if it has one text."""
 
     @classmethod
-    def from_items(cls, item: Item, lease: Item | None) -> StoredValue:
+    def from_items(cls, item: Item, lease: Item | None) -> GraphStoreValue:
         """The value that an item holds."""
         held = item.metadata
         return cls(
@@ -141,7 +141,7 @@ def source_of_value_items(identity: str) -> Source:
     return Source(f"langgraph:{identity}", "agent")
 
 
-def filters_for_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
+def filters_for_unchanged(entry: GraphStoreValue) -> tuple[Filters, Filters]:
     """Two filters, which only this value and only its lease pass, if it was not put again since."""
     names = (source_of_value_items(entry.item.id).name, source_of_value_items(lease_id(entry.item.id)).name)
     value, lease = (Filters(source=name, until=entry.item.created_at) for name in names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.http.guard import ProxyGuard
 from foreword.edges.proxy.application import ProxyApplication, ProxyOptions
-from foreword.edges.proxy.asker import Asker
+from foreword.edges.proxy.asker import ProxyAsker
 from foreword.edges.proxy.memory import ProxyMemory
 from foreword.edges.proxy.upstream import Upstream
 from foreword.edges.service.loopback import listen_on_loopback, make_uvicorn_server
@@ -34,12 +34,12 @@ def main(url: str) -> int:
     """Serve with the defaults, in the workspace of the current folder, until stopped; returns 0."""
     from pathlib import Path
 
+    from foreword.capture.folder.workspace import workspace_of
     from foreword.engine.context_engine import ContextEngine
-    from foreword.workspace import workspace_of
 
     with listen_on_loopback() as listening, ContextEngine() as engine:
         port = listening.getsockname()[1]
-        options = ProxyOptions(Asker(workspace_of(Path.cwd())))
+        options = ProxyOptions(ProxyAsker(workspace_of(Path.cwd())))
         sys.stderr.write(f"http://127.0.0.1:{port}/v1\n")
         make_uvicorn_server(build_proxy(engine, Upstream(url), options, port)).run(sockets=[listening])
     return 0

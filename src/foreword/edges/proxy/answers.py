@@ -20,14 +20,14 @@ from foreword.recipes.dialogue.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.edges.proxy.apis import Api
+    from foreword.edges.proxy.apis import UpstreamApi
     from foreword.types import Turn
 
 MAX_ANSWER_BYTES = 16_000_000
 """An answer with more bytes is relayed, but not stored."""
 
 
-class AnswerReader(Protocol):
+class UpstreamAnswerReader(Protocol):
     """Reads an answer while it is relayed."""
 
     def feed(self, piece: bytes) -> bool:
@@ -37,7 +37,7 @@ class AnswerReader(Protocol):
         """What the answer says; nothing before it has ended."""
 
 
-def make_answer_reader(api: Api, headers: Mapping[str, str]) -> AnswerReader:
+def make_answer_reader(api: UpstreamApi, headers: Mapping[str, str]) -> UpstreamAnswerReader:
     """A reader for an answer with these headers."""
     if headers.get("content-type", "").startswith("text/event-stream"):
         return StreamedAnswer(api)
@@ -47,7 +47,7 @@ def make_answer_reader(api: Api, headers: Mapping[str, str]) -> AnswerReader:
 class WholeAnswer:
     """An answer that comes as one JSON object."""
 
-    def __init__(self, api: Api, length: str) -> None:
+    def __init__(self, api: UpstreamApi, length: str) -> None:
         self._api = api
         self._length = int(length) if length.isdecimal() else -1
         self._body = bytearray()
@@ -73,7 +73,7 @@ class WholeAnswer:
         return _read_turns_of_answer(self._api, answer) if isinstance(answer, dict) else ()
 
 
-def _read_turns_of_answer(api: Api, answer: Mapping[str, Any]) -> list[Turn]:
+def _read_turns_of_answer(api: UpstreamApi, answer: Mapping[str, Any]) -> list[Turn]:
     if api is CHAT:
         choices = answer.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
@@ -88,7 +88,7 @@ def _read_turns_of_answer(api: Api, answer: Mapping[str, Any]) -> list[Turn]:
 class StreamedAnswer:
     """An answer that comes as server-sent events."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: UpstreamApi) -> None:
         self._api = api
         self._bytes = 0
         self._rest = b""

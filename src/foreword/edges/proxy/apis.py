@@ -26,7 +26,7 @@ Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class UpstreamApi:
     """One API: the end of its path, the field of its messages, the type of a text part, and their reader."""
 
     path: str
@@ -87,12 +87,12 @@ class Api:
         return next((value for value in given if isinstance(value, int) and value > 0), 0)
 
 
-CHAT = Api("/chat/completions", "messages", "text", openai_turns)
-ANTHROPIC = Api("/messages", "messages", "text", anthropic_turns)
-RESPONSES = Api("/responses", "input", "input_text", responses_turns)
+CHAT = UpstreamApi("/chat/completions", "messages", "text", openai_turns)
+ANTHROPIC = UpstreamApi("/messages", "messages", "text", anthropic_turns)
+RESPONSES = UpstreamApi("/responses", "input", "input_text", responses_turns)
 
 
-def find_api(method: str, path: str) -> Api | None:
+def find_api(method: str, path: str) -> UpstreamApi | None:
     """The API that a request is for; None if it is to be forwarded unchanged."""
     if method != "POST":
         return None

@@ -28,8 +28,8 @@ from foreword.log import get_logger
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
 
-    from foreword.edges.proxy.apis import Api, Body
-    from foreword.edges.proxy.asker import Asker
+    from foreword.edges.proxy.apis import Body, UpstreamApi
+    from foreword.edges.proxy.asker import ProxyAsker
     from foreword.edges.proxy.memory import ProxyMemory
     from foreword.edges.proxy.upstream import Headers, Upstream
     from foreword.text.tokens import Tokenizer
@@ -56,7 +56,7 @@ _Result = TypeVar("_Result")
 class ProxyOptions:
     """The defaults for requests that name no workspace, session or user, and the limits of a context."""
 
-    defaults: Asker
+    defaults: ProxyAsker
     max_tokens: int = 1000
     deadline_ms: float = 500.0
     window: int = 0
@@ -67,10 +67,10 @@ class ProxyOptions:
 class _Exchange:
     """A request that may get a context: its API, its body, its turns, and who asks."""
 
-    api: Api
+    api: UpstreamApi
     body: Body
     turns: list[Turn]
-    asker: Asker
+    asker: ProxyAsker
 
 
 class ProxyApplication:
@@ -85,7 +85,7 @@ class ProxyApplication:
         self._options = options
         self._threads = ThreadPoolExecutor(_THREADS, "foreword-proxy")
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._remember_tasks: dict[asyncio.Task[None], Asker] = {}
+        self._remember_tasks: dict[asyncio.Task[None], ProxyAsker] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or handle the server's start and end."""
@@ -118,7 +118,7 @@ class ProxyApplication:
 
     # Requests that may get a context
 
-    async def _answer_with_context(self, client: _Client, api: Api, body: bytes) -> None:
+    async def _answer_with_context(self, client: _Client, api: UpstreamApi, body: bytes) -> None:
         exchange, note = await self._read_exchange_or_note(client, api, body)
         found = await self._find_context(exchange) if exchange else FoundContext(note=note)
         sent = _add_context_to_body(exchange, found.text) if exchange and found.text else None
@@ -135,7 +135,7 @@ class ProxyApplication:
             await response.aclose()
 
     async def _read_exchange_or_note(
-        self, client: _Client, api: Api, body: bytes
+        self, client: _Client, api: UpstreamApi, body: bytes
     ) -> tuple[_Exchange | None, str]:
         """The request as an exchange, or None and a note why it cannot be read."""
         try:
@@ -243,13 +243,13 @@ class ProxyApplication:
         self._remember_tasks[task] = asker
         task.add_done_callback(self._remember_tasks.pop)
 
-    async def _wait_until_remembered(self, asker: Asker) -> None:
+    async def _wait_until_remembered(self, asker: ProxyAsker) -> None:
         """Wait until earlier turns of the same user or conversation are stored."""
         before = [task for task, other in self._remember_tasks.items() if asker.may_share_turns_with(other)]
         if before:
             await asyncio.wait(before)
 
-    async def _remember(self, asker: Asker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
+    async def _remember(self, asker: ProxyAsker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
         try:
             async with self._conversation_lock(asker):
                 await self._run_in_thread(self._memory.remember, asker, turns, answer)
@@ -258,7 +258,7 @@ class ProxyApplication:
 
     # Locks, threads and the server's life
 
-    def _conversation_lock(self, asker: Asker) -> asyncio.Lock:
+    def _conversation_lock(self, asker: ProxyAsker) -> asyncio.Lock:
         """The lock of a conversation, so that its exchanges are stored one at a time, in their order."""
         key = (asker.workspace, asker.session_id)
         lock = self._locks.get(key)
@@ -282,7 +282,9 @@ class ProxyApplication:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _read_exchange(headers: dict[str, list[str]], api: Api, body: bytes, defaults: Asker) -> _Exchange:
+def _read_exchange(
+    headers: dict[str, list[str]], api: UpstreamApi, body: bytes, defaults: ProxyAsker
+) -> _Exchange:
     read = json.loads(body)
     if not isinstance(read, dict):
         raise TypeError("the body is no JSON object")

@@ -20,7 +20,7 @@ from foreword.recipes.dialogue.sent_turns import turn_key
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.edges.proxy.apis import Api, Body
+    from foreword.edges.proxy.apis import Body, UpstreamApi
     from foreword.types import Turn
 
 WORKSPACE_HEADER = "x-foreword-workspace"
@@ -31,7 +31,7 @@ _NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class ProxyAsker:
     """Whose request it is: the workspace, the conversation, and the user, if they are known.
 
     `is_session_derived` if the request does not name its conversation.
@@ -47,7 +47,7 @@ class Asker:
         """Whether the conversation is known, so that its turns may be stored and recalled."""
         return bool(self.session)
 
-    def may_share_turns_with(self, other: Asker) -> bool:
+    def may_share_turns_with(self, other: ProxyAsker) -> bool:
         """Whether both have the same user or conversation, so that one may know the other's turns."""
         same_user = bool(self.user) and self.user == other.user
         same_session = bool(self.session) and self.session == other.session
@@ -60,19 +60,23 @@ class Asker:
 
 
 def read_asker(
-    headers: Mapping[str, Sequence[str]], api: Api, body: Body, turns: Sequence[Turn], defaults: Asker
-) -> Asker:
+    headers: Mapping[str, Sequence[str]],
+    api: UpstreamApi,
+    body: Body,
+    turns: Sequence[Turn],
+    defaults: ProxyAsker,
+) -> ProxyAsker:
     """Who asks; ValidationError if a header comes twice or names no valid workspace."""
     workspace = _header_value(headers, WORKSPACE_HEADER)
     session, named = _header_value(headers, SESSION_HEADER), _header_value(headers, USER_HEADER)
     user = (api.find_user(body) or defaults.user) if named is None else named
     chosen = check_workspace(workspace) if workspace else defaults.workspace
     if session:
-        return Asker(chosen, session, user)
-    return with_derived_session(Asker(chosen, "", user, is_session_derived=bool(user)), turns)
+        return ProxyAsker(chosen, session, user)
+    return with_derived_session(ProxyAsker(chosen, "", user, is_session_derived=bool(user)), turns)
 
 
-def with_derived_session(asker: Asker, turns: Sequence[Turn]) -> Asker:
+def with_derived_session(asker: ProxyAsker, turns: Sequence[Turn]) -> ProxyAsker:
     """The asker with the conversation that begins as these turns do, if the request does not name it.
 
     It goes by the user, their first message and the answer to that. Before it is answered, a conversation has

@@ -25,7 +25,7 @@ from foreword.text.frame import remove_frames
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.edges.proxy.asker import Asker
+    from foreword.edges.proxy.asker import ProxyAsker
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Turn
 
@@ -65,7 +65,7 @@ class ProxyMemory:
         """Load the models, so that the first request need not wait for them."""
         warm_up_engine(self._engine)
 
-    def find_context(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
+    def find_context(self, asker: ProxyAsker, turns: Sequence[Turn], room: int) -> FoundContext:
         """The context for the user's last message, in at most `room` tokens; errors are raised."""
         if reason := reason_to_keep_nothing(self._engine.settings.home, asker.workspace):
             raise StorePaused(reason)
@@ -74,7 +74,7 @@ class ProxyMemory:
             return FoundContext(note="there is no message of a user")
         if room < _MIN_ROOM:
             return FoundContext(note="the request leaves no room for context in the model's window")
-        said = clean_turns_for_storing(turns)
+        said = clean_proxied_turns(turns)
         question = replace(
             turns[place], raw_text=clean_for_storing(turns[place].text), user=asker.user, parts=()
         )
@@ -86,21 +86,21 @@ class ProxyMemory:
         self._cache_found(key, found)
         return found
 
-    def remember(self, asker: Asker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
+    def remember(self, asker: ProxyAsker, turns: Sequence[Turn], answer: Sequence[Turn]) -> None:
         """Store the new turns of a request, and its answer; nothing if the request names nobody."""
         if not asker.has_session or not self._capture:
             return
         session = self._open_session(asker)
-        said = find_new_turns(session.state.turns, clean_turns_for_storing(turns))
+        said = find_new_turns(session.state.turns, clean_proxied_turns(turns))
         last = max((at for at, turn in enumerate(said) if turn.role == "user"), default=-1)
         said = [
             replace(turn, user=asker.user) if at == last and turn.name else turn
             for at, turn in enumerate(said)
         ]
-        if both := [*said, *clean_turns_for_storing(answer)]:
+        if both := [*said, *clean_proxied_turns(answer)]:
             session.add_all(both)
 
-    def _open_session(self, asker: Asker) -> Session:
+    def _open_session(self, asker: ProxyAsker) -> Session:
         key = (asker.workspace, asker.session_id, asker.user)
         with self._lock:
             session = self._sessions.get(key)
@@ -125,7 +125,7 @@ class ProxyMemory:
                 self._found_contexts.popitem(last=False)
 
 
-def _question_key(asker: Asker, turns: Sequence[Turn]) -> QuestionKey:
+def _question_key(asker: ProxyAsker, turns: Sequence[Turn]) -> QuestionKey:
     """A key for the last of these turns that stays the same while tools are called for it.
 
     A conversation whose name is derived has another one once it is answered, so its turns stand for it.
@@ -134,7 +134,7 @@ def _question_key(asker: Asker, turns: Sequence[Turn]) -> QuestionKey:
     return asker.workspace, session, asker.user, hash(tuple(map(turn_key, turns)))
 
 
-def clean_turns_for_storing(turns: Sequence[Turn]) -> list[Turn]:
+def clean_proxied_turns(turns: Sequence[Turn]) -> list[Turn]:
     """The turns as they are stored: without secrets, without our contexts, with marks for images."""
     cleaned = (replace(turn, raw_text=clean_for_storing(turn.text), parts=()) for turn in turns)
     return [turn for turn in cleaned if turn.text.strip() or turn.tool_calls]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.compose.content_parts import count_image_tokens
 
 if TYPE_CHECKING:
-    from foreword.edges.proxy.apis import Api, Body
+    from foreword.edges.proxy.apis import Body, UpstreamApi
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
 
@@ -41,7 +41,7 @@ _CHARACTERS_A_TOKEN = 2
 
 
 def room_for_context(
-    api: Api, body: Body, turns: list[Turn], max_tokens: int, tokenizer: Tokenizer, window: int = 0
+    api: UpstreamApi, body: Body, turns: list[Turn], max_tokens: int, tokenizer: Tokenizer, window: int = 0
 ) -> int:
     """How many tokens a context may have, at most `max_tokens`; 0 if the request leaves no room."""
     size = window or find_model_window(str(body.get("model") or ""))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from foreword.config import Settings
     from foreword.edges.install.examine import Finding
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
     from foreword.engine.context_engine import ContextEngine
 
 
@@ -51,13 +51,13 @@ def build_application(
     from foreword.edges.http.guard import MAX_BODY_BYTES, allowed_hosts, allowed_origins
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
-    from foreword.edges.view.health import RecentFindings
+    from foreword.edges.view.health import RecentHealthFindings
     from foreword.edges.view.visit import PageBackend
 
     mcp = build_http_app(
         server(engine, workspace), allowed_hosts(port), allowed_origins(port), MAX_BODY_BYTES
     )
-    findings = RecentFindings(lambda name: _run_doctor(engine, name))
+    findings = RecentHealthFindings(lambda name: _run_doctor(engine, name))
     page = PageApplication(PageBackend(engine, status, findings.find))
     key = secrets.token_urlsafe(24)
     return build_api(
@@ -93,10 +93,10 @@ def _run_doctor(engine: ContextEngine, workspace: str) -> list[Finding]:
     return [*(problems or [sound]), *(Finding(**finding) for finding in report["environment"])]
 
 
-def _build_responder(engine: ContextEngine) -> Responder:
-    from foreword.edges.service.responder import Responder
+def _build_responder(engine: ContextEngine) -> HookResponder:
+    from foreword.edges.service.responder import HookResponder
 
-    return Responder(engine)
+    return HookResponder(engine)
 
 
 if __name__ == "__main__":

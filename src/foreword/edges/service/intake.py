@@ -30,8 +30,8 @@ from foreword.log import get_logger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from foreword.edges.service.measures import Measures
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.measures import ServiceMeasures
+    from foreword.edges.service.responder import HookResponder
 
 _log = get_logger("foreword.service")
 
@@ -82,10 +82,10 @@ class EventJob:
         return min(self.request.expires - _KEEP_SECONDS, self.began + _MAX_UNKEPT_SECONDS)
 
 
-class Intake:
+class EventIntake:
     """Has a responder answer and store events, in a few threads; the rest runs in the service's loop."""
 
-    def __init__(self, home: Path, measures: Measures, responder: Responder) -> None:
+    def __init__(self, home: Path, measures: ServiceMeasures, responder: HookResponder) -> None:
         self._home = str(home)
         self._measures = measures
         self._responder = responder

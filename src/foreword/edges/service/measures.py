@@ -42,7 +42,7 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-class Measures:
+class ServiceMeasures:
     """Counts since the service began; safe to use from several threads."""
 
     def __init__(self) -> None:

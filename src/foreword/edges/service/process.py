@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import foreword
 from foreword import config
 from foreword.edges.service import measures, spool
-from foreword.edges.service.intake import Intake
+from foreword.edges.service.intake import EventIntake
 from foreword.edges.service.loopback import LoopbackServer
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.config import Settings
-    from foreword.edges.service.responder import Responder
+    from foreword.edges.service.responder import HookResponder
     from foreword.engine.context_engine import ContextEngine
 
-    BuildResponder = Callable[[ContextEngine], Responder]
+    BuildResponder = Callable[[ContextEngine], HookResponder]
     BuildApplication = Callable[..., Any]
 
 _log = logging.getLogger("foreword.service")
@@ -133,7 +133,7 @@ class Service:
         self._run = run
         self._build_responder = build_responder
         self._spool = settings.home / "spool"
-        self._measures = measures.Measures()
+        self._measures = measures.ServiceMeasures()
         self._warm = asyncio.Event()
         self._stopping = asyncio.Event()
         self._package = _package_stamp()
@@ -169,7 +169,7 @@ class Service:
             loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
-            intake = Intake(self._settings.home, self._measures, responder)
+            intake = EventIntake(self._settings.home, self._measures, responder)
             engine.store_waiting_events = partial(
                 spool.drain_spool_before_forgetting, self._spool, responder.capture, intake.spooled_in_work
             )
@@ -203,7 +203,7 @@ class Service:
         _log.info("stopping: %s", why)
         self._stopping.set()
 
-    def _open_engine_and_responder(self) -> tuple[ContextEngine, Responder]:
+    def _open_engine_and_responder(self) -> tuple[ContextEngine, HookResponder]:
         from foreword.engine.context_engine import ContextEngine
 
         engine = ContextEngine(settings=self._settings)
@@ -225,7 +225,9 @@ class Service:
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
-    async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
+    async def _run_housekeeping(
+        self, engine: ContextEngine, responder: HookResponder, intake: EventIntake
+    ) -> None:
         """Every few seconds, drain the spool, make vectors and backups, and look for reasons to stop."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
@@ -246,7 +248,7 @@ class Service:
             for path in await asyncio.to_thread(store.back_up_daily, today, self._settings.backups):
                 _log.info("backed up: %s", path)
 
-    def _drain_spool(self, responder: Responder, intake: Intake) -> None:
+    def _drain_spool(self, responder: HookResponder, intake: EventIntake) -> None:
         """Store the events that wait in the spool, and refill its reserve; a disk that fails is logged."""
         try:
             spool.drain_spool(self._spool, responder.capture, intake.spooled_in_work)

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event, redact_event
 from foreword.capture.event_json import parse_event_json
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.privacy import EventGate
 from foreword.capture.session_secrets import SessionSecrets
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.service.run_folder import find_receipt_address
-from foreword.edges.service.team_companion import TeamCompanion
+from foreword.edges.service.team_companion import TeamHookCompanion
 from foreword.edges.service.team_link import make_team_link
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.defaults import make_chat_summariser
 from foreword.errors import StorageError
 from foreword.log import get_logger
-from foreword.recipes.coding.companion import Companion, Saying
+from foreword.recipes.coding.companion import CodingCompanion, CompanionSaying
 from foreword.store.sqlite import SqliteStore
 from foreword.types.deadlines import hold_deadline
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,10 +47,10 @@ class Reply:
     """The JSON for the agent, or nothing; `saying` is the context in it, whose delivery is recorded."""
 
     body: bytes = b""
-    saying: Saying = Saying()
+    saying: CompanionSaying = CompanionSaying()
 
 
-class Responder:
+class HookResponder:
     """Answers the events of agents' hooks."""
 
     def __init__(self, engine: ContextEngine) -> None:
@@ -59,9 +59,9 @@ class Responder:
         self._announces_recalls = engine.settings.recall_notice
         self._secrets = SessionSecrets()
         self._gate = EventGate(engine.settings.home, workspace_of)
-        own = Companion(engine, make_chat_summariser(engine.settings))
+        own = CodingCompanion(engine, make_chat_summariser(engine.settings))
         link = make_team_link(engine.settings)
-        self._team = None if link is None else TeamCompanion(engine, link, own)
+        self._team = None if link is None else TeamHookCompanion(engine, link, own)
         self._companion = self._team or own
 
     def redact_payload(self, payload: bytes) -> bytes:
@@ -98,7 +98,7 @@ class Responder:
             return Reply()
         return Reply(body, saying)
 
-    def _describe_recalls(self, saying: Saying) -> str:
+    def _describe_recalls(self, saying: CompanionSaying) -> str:
         """A line for the agent's user: how many memories were recalled, and the page that explains them."""
         count = sum(line.startswith("- ") for line in saying.text.splitlines())
         if not count:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
-    from foreword.edges.service.intake import Intake
-    from foreword.edges.service.measures import Measures
+    from foreword.edges.service.intake import EventIntake
+    from foreword.edges.service.measures import ServiceMeasures
 
 _log = get_logger("foreword.service")
 
@@ -55,12 +55,12 @@ class SocketServer:
     """Answers requests on a listening socket, all in one event loop."""
 
     def __init__(
-        self, measures: Measures, answers: Mapping[str, Callable[[], bytes]], warm: asyncio.Event
+        self, measures: ServiceMeasures, answers: Mapping[str, Callable[[], bytes]], warm: asyncio.Event
     ) -> None:
         self._measures = measures
         self._answers = answers
         self._warm = warm
-        self._intake: Intake | None = None
+        self._intake: EventIntake | None = None
         self._server: asyncio.Server | None = None
         self._connections = 0
         self._bytes_to_read = 0
@@ -76,7 +76,7 @@ class SocketServer:
         """The time of the last event, on the monotonic clock."""
         return self._intake.last_request if self._intake else self._started_at
 
-    async def start(self, listening: socket.socket, intake: Intake) -> None:
+    async def start(self, listening: socket.socket, intake: EventIntake) -> None:
         """Begin to answer on a listening socket."""
         self._intake = intake
         self._server = await asyncio.start_unix_server(self._handle_connection, sock=listening, limit=1 << 20)
@@ -128,7 +128,7 @@ class SocketServer:
 
     def _has_no_room_for(self, length: int) -> bool:
         """Whether a request of `length` bytes is too much beside those in work."""
-        intake = cast("Intake", self._intake)
+        intake = cast("EventIntake", self._intake)
         return (
             intake.in_flight >= MAX_REQUESTS
             or self._connections > _MAX_CONNECTIONS
@@ -144,7 +144,7 @@ class SocketServer:
             writer.write(KEPT_LINE + b"\n")
             await writer.drain()
 
-        intake = cast("Intake", self._intake)
+        intake = cast("EventIntake", self._intake)
         reply = await intake.handle_event(request, payload, report_kept)
         delivered = False
         try:

@@ -19,7 +19,7 @@ from foreword.edges.shared.private_files import make_private_folder
 from foreword.engine.jsonl import parse_exported_lines
 from foreword.errors import ForewordError
 from foreword.log import get_logger
-from foreword.recipes.coding.companion import Companion, Saying
+from foreword.recipes.coding.companion import CodingCompanion, CompanionSaying
 from foreword.store.base import Delete
 from foreword.types import Filters, Item
 
@@ -42,7 +42,7 @@ _MAX_PAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class TeamSaying(Saying):
+class TeamSaying(CompanionSaying):
     """The answer of the team's service, and the id under which its delivery is reported."""
 
     delivery: str = ""
@@ -51,28 +51,28 @@ class TeamSaying(Saying):
         return bool(self.text)
 
 
-class TeamCompanion:
-    """Sends events to a team's service; has the methods of a `Companion` that the responder calls."""
+class TeamHookCompanion:
+    """Sends events to a team's service; has the methods of a `CodingCompanion` that the responder calls."""
 
-    def __init__(self, engine: ContextEngine, link: TeamLink, local_companion: Companion) -> None:
+    def __init__(self, engine: ContextEngine, link: TeamLink, local_companion: CodingCompanion) -> None:
         self._engine = engine
         self._link = link
         self._local_companion = local_companion
         self._membership = CachedMembership(link, engine.settings.home)
-        self._copies = Companion(engine, find_workspace=str)
+        self._copies = CodingCompanion(engine, find_workspace=str)
         self._names: dict[str, tuple[float, str]] = {}
         self._last_used: dict[str, float] = {}
         self._refreshed_at: dict[str, float] = {}
         self._copied_file = engine.settings.home / "run" / "team-copies.json"
 
-    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
+    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
         """The context for an event: the team's answer, or one from the copy if none comes in time."""
         ends = time.monotonic() + (_DEFAULT_SECONDS if deadline_ms is None else deadline_ms / 1000)
         try:
             workspace = self._find_team_workspace(event)
         except ForewordError as error:
             _log.warning("nothing was said", problem=str(error))
-            return Saying()
+            return CompanionSaying()
         if not workspace:
             return self._local_companion.say(event, deadline_ms)
         seconds = (ends - time.monotonic()) * _SHARE_OF_DEADLINE
@@ -84,7 +84,7 @@ class TeamCompanion:
             return TeamSaying(answer["text"], delivery=answer["delivery"])
         except TeamRefusal as error:
             _log.warning("nothing was said", problem=str(error))
-            return Saying()
+            return CompanionSaying()
         except ForewordError as error:
             _log.warning("the team's service is away; the copy answers", problem=str(error))
         left_ms = max(1.0, (ends - time.monotonic()) * 1000)
@@ -98,15 +98,15 @@ class TeamCompanion:
         elif self._membership.read().may_write:
             self._link.call("/v1/hook/keep", _event_body(event, workspace))
 
-    def note_delivered(self, saying: Saying) -> None:
+    def note_delivered(self, saying: CompanionSaying) -> None:
         """Record that an answer reached its agent."""
         self._note_delivery(saying, delivered=True)
 
-    def note_undelivered(self, saying: Saying) -> None:
+    def note_undelivered(self, saying: CompanionSaying) -> None:
         """Record that an answer did not reach its agent, because the agent had left."""
         self._note_delivery(saying, delivered=False)
 
-    def _note_delivery(self, saying: Saying, *, delivered: bool) -> None:
+    def _note_delivery(self, saying: CompanionSaying, *, delivered: bool) -> None:
         if isinstance(saying, TeamSaying):
             body = {"delivery": saying.delivery, "delivered": delivered}
             self._link.call("/v1/hook/shown", body)

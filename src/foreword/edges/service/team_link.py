@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from foreword.edges.shared.workspace_patterns import matches_any_pattern
 from foreword.errors import StorageError, ValidationError
 from foreword.log import get_logger
-from foreword.workspace import matches_any_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ _SCP_ADDRESS = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class TeamMembership:
     """Whose token it is, and which rights it gives in which workspaces."""
 
     name: str
@@ -163,10 +163,10 @@ class CachedMembership:
     def __init__(self, link: TeamLink, home: Path) -> None:
         self._link = link
         self._file = home / "run" / "team.json"
-        self._membership: Membership | None = None
+        self._membership: TeamMembership | None = None
         self._asked_at = -_MEMBER_SECONDS
 
-    def read(self) -> Membership:
+    def read(self) -> TeamMembership:
         """What the token allows, at most some minutes old; TeamAway if the service has never answered."""
         if time.monotonic() - self._asked_at > _MEMBER_SECONDS:
             self._asked_at = time.monotonic()
@@ -184,7 +184,7 @@ class CachedMembership:
         return self._membership
 
     def _store_membership(self, answer: Mapping[str, Any]) -> None:
-        self._membership = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+        self._membership = TeamMembership(answer["name"], answer["right"], tuple(answer["workspaces"]))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file.write_text(json.dumps(dict(answer)), encoding="utf-8")
         self._file.chmod(0o600)
@@ -192,7 +192,7 @@ class CachedMembership:
     def _load_stored_membership(self) -> bool:
         try:
             answer = json.loads(self._file.read_text(encoding="utf-8"))
-            self._membership = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+            self._membership = TeamMembership(answer["name"], answer["right"], tuple(answer["workspaces"]))
         except (OSError, ValueError, LookupError):
             return False
         return True

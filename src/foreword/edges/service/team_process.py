@@ -62,11 +62,11 @@ def run_team_service(
     """Serve a team until stopped; returns 0. `announce` gets the address once the service listens."""
     _check_certificate_options(options)
     os.umask(0o077)
-    set_up_log_file(_make_log_path(settings), settings.log_level)
+    set_up_log_file(_make_team_log_path(settings), settings.log_level)
     return asyncio.run(_TeamService(options, build_application, settings, announce).serve())
 
 
-def _make_log_path(settings: Settings) -> Path:
+def _make_team_log_path(settings: Settings) -> Path:
     make_private_folder(str(settings.home), "team")
     return settings.home / "team" / "service.log"
 

@@ -102,8 +102,8 @@ def _may_be_written(home: str, at: str, payload: bytes) -> bool:
         return True
     from pathlib import Path
 
+    from foreword.capture.folder.workspace import workspace_of
     from foreword.capture.privacy import may_wait_on_disk
-    from foreword.workspace import workspace_of
 
     return may_wait_on_disk(Path(home), payload, float(at), workspace_of)
 
@@ -162,7 +162,7 @@ def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
 def fill_spool_reserve(home: str) -> bool:
     """Create the missing files of the reserve if the disk has ample room; returns whether it is complete."""
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
-    _remove_half_made_files(folder)
+    _remove_abandoned_spool_files(folder)
     there = set(os.listdir(folder))
     missing = [name for name in (*_reserve_file_names(), *_NOTICES) if name not in there]
     if not missing:
@@ -181,7 +181,7 @@ def fill_spool_reserve(home: str) -> bool:
     return True
 
 
-def _remove_half_made_files(folder: str) -> None:
+def _remove_abandoned_spool_files(folder: str) -> None:
     """Delete temporary files that a process began before it died."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)

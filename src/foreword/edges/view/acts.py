@@ -16,7 +16,7 @@ from foreword.text.numbers import number_with_noun
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foreword.edges.view.visit import Visit
+    from foreword.edges.view.visit import PageVisit
 
 _MAX_IDS = 100
 _MAX_SHOWN = 12
@@ -31,31 +31,31 @@ class Outcome:
     html: Markup = Markup("")
 
 
-def _correct_item(visit: Visit) -> Outcome:
+def _correct_item(visit: PageVisit) -> Outcome:
     """Store a new statement in the place of an item of the ledger."""
     visit.ledger.correct(visit.body_text("id"), visit.body_text("text"))
     return Outcome("Kept. What it replaced stays in its history.")
 
 
-def _edit_item(visit: Visit) -> Outcome:
+def _edit_item(visit: PageVisit) -> Outcome:
     """Store a new version of an item, and go to it."""
     new = visit.browser.edit(visit.browser.find_item(visit.body_text("id")), visit.body_text("text"))
     return Outcome("Kept as a new version.", go=visit.link("memory", new.id))
 
 
-def _confirm_item(visit: Visit) -> Outcome:
+def _confirm_item(visit: PageVisit) -> Outcome:
     """Mark an item as confirmed by the user."""
     visit.browser.confirm(visit.browser.find_item(visit.body_text("id")))
     return Outcome("Confirmed.")
 
 
-def _close_item(visit: Visit) -> Outcome:
+def _close_item(visit: PageVisit) -> Outcome:
     """Take an item off the ledger's lists."""
     visit.ledger.close(visit.body_text("id"))
     return Outcome("Off the list. It stays remembered.")
 
 
-def _begin_pause(visit: Visit) -> Outcome:
+def _begin_pause(visit: PageVisit) -> Outcome:
     """Pause for the seconds that the form names, or until resumed, here or everywhere."""
     now, seconds = time.time(), visit.body_text("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
@@ -65,18 +65,18 @@ def _begin_pause(visit: Visit) -> Outcome:
     )
 
 
-def _end_pause(visit: Visit) -> Outcome:
+def _end_pause(visit: PageVisit) -> Outcome:
     """End the pause of this workspace, or the one everywhere."""
     end_pauses(visit.backend.home, time.time(), _workspace_to_pause(visit))
     return Outcome("No longer paused.")
 
 
-def _workspace_to_pause(visit: Visit) -> str:
+def _workspace_to_pause(visit: PageVisit) -> str:
     """The workspace that a pause is for; empty for all of them."""
     return "" if visit.body_text("where") == "everywhere" else visit.workspace
 
 
-def render_edit_form(visit: Visit) -> Markup:
+def render_edit_form(visit: PageVisit) -> Markup:
     """A form for the words that replace those of an item; the old ones stay in its history."""
     item = visit.browser.find_item(visit.query.get("id", ""))
     act = "edit" if visit.query.get("act") == "edit" else "correct"
@@ -108,7 +108,7 @@ def _parse_ids(text: str) -> tuple[str, ...]:
     return ids
 
 
-def render_forget_preview(visit: Visit) -> Markup:
+def render_forget_preview(visit: PageVisit) -> Markup:
     """A list of what would be removed if some items were forgotten, and the button that does it."""
     ids = _parse_ids(visit.query.get("ids", ""))
     preview = visit.browser.preview_forget(*ids)
@@ -137,7 +137,7 @@ def render_forget_preview(visit: Visit) -> Markup:
     )
 
 
-def _forget_items(visit: Visit) -> Outcome:
+def _forget_items(visit: PageVisit) -> Outcome:
     """Forget items, and show whether the check found anything left of them."""
     ids = _parse_ids(visit.body_text("ids"))
     proof = visit.browser.forget(*ids)
@@ -152,7 +152,7 @@ def _forget_items(visit: Visit) -> Outcome:
     return Outcome(f"{what}.", html=join(el("h2", f"{what}."), gone, checked, done))
 
 
-ACTS: dict[str, Callable[[Visit], Outcome]] = {
+ACTS: dict[str, Callable[[PageVisit], Outcome]] = {
     "correct": _correct_item,
     "edit": _edit_item,
     "confirm": _confirm_item,

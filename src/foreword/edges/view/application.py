@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from foreword.edges.view import acts, health, memory, now, prompts, trial
 from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import read_static
-from foreword.edges.view.visit import PageBackend, Visit
+from foreword.edges.view.visit import PageBackend, PageVisit
 from foreword.errors import ForewordError, StorageError, UnknownId, ValidationError
 from foreword.log import get_logger
 from foreword.options import check_workspace
@@ -56,7 +56,7 @@ _STATIC_TYPES = {
 }
 _STATUSES = {UnknownId: 404, ValidationError: 400, StorageError: 503}
 
-_PARTS: Mapping[str, Callable[[Visit], Markup]] = {
+_PARTS: Mapping[str, Callable[[PageVisit], Markup]] = {
     "now": now.render_now,
     "prompts": prompts.render_prompts,
     "prompts/newest": prompts.render_newest_receipt_id,
@@ -67,7 +67,7 @@ _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
     "forget": acts.render_forget_preview,
     "edit": acts.render_edit_form,
 }
-_NAMED_PARTS: Mapping[str, Callable[[Visit, str], Markup]] = {
+_NAMED_PARTS: Mapping[str, Callable[[PageVisit, str], Markup]] = {
     "prompts": prompts.render_prompt,
     "memory": memory.render_item,
 }
@@ -111,7 +111,7 @@ class PageApplication:
                     prompts.render_receipt_redirect(self._backend, unquote(path.removeprefix("r/")))
                 )
             workspace = check_workspace((body.get("w") if posted else None) or query.get("w", ""))
-            visit = Visit(self._backend, workspace, query, body if posted else {})
+            visit = PageVisit(self._backend, workspace, query, body if posted else {})
             if path.startswith("do/"):
                 return _perform_action(visit, path.removeprefix("do/"))
             return HTMLResponse(_render_part(visit, path))
@@ -133,7 +133,7 @@ def _serve_shell(path: str) -> Response:
     return HTMLResponse(read_static("shell.html"))
 
 
-def _render_part(visit: Visit, path: str) -> Markup:
+def _render_part(visit: PageVisit, path: str) -> Markup:
     """The HTML of the part at this path; raises UnknownId if there is none."""
     if visit.body and path == "try":
         return trial.render_trial_answer(visit)
@@ -145,7 +145,7 @@ def _render_part(visit: Visit, path: str) -> Markup:
     raise UnknownId(f"the page has no part named {path!r}")
 
 
-def _perform_action(visit: Visit, name: str) -> Response:
+def _perform_action(visit: PageVisit, name: str) -> Response:
     """Perform an action, and return its outcome as JSON."""
     if name not in acts.ACTS:
         raise UnknownId(f"the page cannot {name!r}")

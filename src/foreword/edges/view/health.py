@@ -24,14 +24,14 @@ from foreword.text.numbers import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from foreword.edges.view.visit import Finding, Visit
+    from foreword.edges.view.visit import Finding, PageVisit
     from foreword.store.browsing import ReceiptFacts
 
 _LENGTHS = {"": "until I resume", "3600": "for an hour", "14400": "for four hours", "86400": "for a day"}
 _MAX_BACKUPS_SHOWN = 8
 
 
-def render_health(visit: Visit) -> Markup:
+def render_health(visit: PageVisit) -> Markup:
     """The part `health`: numbers, switches, plots, the doctor's findings, backups and the service."""
     facts = visit.engine.store.run(ListReceiptFacts(visit.workspace))
     later = visit.link("findings").replace("/view/", "/page/", 1)
@@ -46,7 +46,7 @@ def render_health(visit: Visit) -> Markup:
     )
 
 
-def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+def _number_tiles(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
     """The most important numbers of a workspace, each in a tile."""
     counts = visit.engine.count(visit.workspace)
     silent = sum(1 for one in facts if not one.injected_count)
@@ -65,7 +65,7 @@ def _number_tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     )
 
 
-def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+def _plots_section(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
     """Plots by day: growth, items added, prompts, speed, silence and tokens."""
     added = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
     before = visit.engine.count(visit.workspace).items - sum(value for _, value in added)
@@ -103,7 +103,7 @@ def _plots_section(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
 # Switches --------------------------------------------------------------------------------------------------
 
 
-def _pause_switches(visit: Visit) -> Markup:
+def _pause_switches(visit: PageVisit) -> Markup:
     """The switches that pause everywhere, or in this project alone."""
     paused = {one.workspace: one for one in running_pauses(visit.backend.home, time.time())}
     rows = [
@@ -122,7 +122,7 @@ def _pause_switches(visit: Visit) -> Markup:
     return section("Switches", el("p", reason, class_="notice") if reason else None, *rows)
 
 
-def _pause_switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -> Markup:  # noqa: FBT001
+def _pause_switch(visit: PageVisit, where: str, name: str, what: str, is_on: bool) -> Markup:  # noqa: FBT001
     """One switch, with a form that begins or ends its pause."""
     lengths = [el("option", label, value=value) for value, label in _LENGTHS.items()]
     if is_on:
@@ -148,7 +148,7 @@ def _pause_switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -
 # What is wrong ---------------------------------------------------------------------------------------------
 
 
-def render_findings(visit: Visit) -> Markup:
+def render_findings(visit: PageVisit) -> Markup:
     """The doctor's findings about this machine and this workspace, as a table."""
     return el(
         "table",
@@ -169,7 +169,7 @@ def _finding_row(finding: Finding) -> Markup:
     )
 
 
-def _backups_section(visit: Visit) -> Markup:
+def _backups_section(visit: PageVisit) -> Markup:
     """The newest backups of the workspace."""
     store = visit.engine.store
     found = list_backups(store.path_of(visit.workspace)) if isinstance(store, SqliteStore) else []
@@ -188,7 +188,7 @@ def _backups_section(visit: Visit) -> Markup:
     return section("Backups", body, count=len(found))
 
 
-def _service_section(visit: Visit) -> Markup:
+def _service_section(visit: PageVisit) -> Markup:
     """The state of the service: version, uptime, memory, and times for each event."""
     status = visit.backend.status()
     rows = [
@@ -220,7 +220,7 @@ KEPT_SECONDS = 30.0
 """For how many seconds after its beginning an examination is reused."""
 
 
-class RecentFindings:
+class RecentHealthFindings:
     """Examines a workspace, one examination at a time, and reuses recent ones. Safe for threads."""
 
     def __init__(

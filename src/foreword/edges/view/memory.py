@@ -38,7 +38,7 @@ from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.edges.view.visit import Visit
+    from foreword.edges.view.visit import PageVisit
     from foreword.engine.browsing import ItemStory
     from foreword.engine.receipt_story import ReceiptStory
     from foreword.types import Item
@@ -51,7 +51,7 @@ _MAX_CHOICES = 60
 _MAX_TIMELINE_DAYS = 4000
 
 
-def render_memory(visit: Visit) -> Markup:
+def render_memory(visit: PageVisit) -> Markup:
     """The part `memory`: the items that pass the filters, with a form and a timeline."""
     fields = {name: visit.query.get(name, "").strip() for name in _FIELDS}
     filters, skip = _parse_filters(fields), visit.query_number("skip")
@@ -103,7 +103,7 @@ def _parse_day(text: str) -> datetime | None:
         return None
 
 
-def _render_filter_form(visit: Visit, fields: dict[str, str]) -> Markup:
+def _render_filter_form(visit: PageVisit, fields: dict[str, str]) -> Markup:
     """The form with the search field and the filters."""
     count = visit.engine.store.batch(
         [CountBy(visit.workspace, by, limit=_MAX_CHOICES) for by in ("kind", "type", "source", "session")]
@@ -169,7 +169,7 @@ def _day_field(label: str, name: str, value: str) -> Markup:
     return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
 
 
-def _render_timeline(visit: Visit, filters: Filters, fields: dict[str, str]) -> Markup | None:
+def _render_timeline(visit: PageVisit, filters: Filters, fields: dict[str, str]) -> Markup | None:
     """The number of items of each day as columns, each with a link to its day; None for a single day.
 
     Where that would be too many columns, there is one for each month.
@@ -200,7 +200,7 @@ def _last_day_of_month(day: date) -> date:
 # One item --------------------------------------------------------------------------------------------------
 
 
-def render_item(visit: Visit, name: str) -> Markup:
+def render_item(visit: PageVisit, name: str) -> Markup:
     """One item: its text, its source, its history, its relations, and when it was shown."""
     item = visit.browser.find_item(name)
     story = visit.browser.gather_story(item)
@@ -217,7 +217,7 @@ def render_item(visit: Visit, name: str) -> Markup:
     )
 
 
-def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
+def _replaced_notice(visit: PageVisit, story: ItemStory) -> Markup | None:
     """A notice that links to what holds now, if the item was replaced."""
     if not story.after:
         return None
@@ -230,7 +230,7 @@ def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
     )
 
 
-def _item_facts_section(visit: Visit, story: ItemStory) -> Markup:
+def _item_facts_section(visit: PageVisit, story: ItemStory) -> Markup:
     """The facts of an item: kind, time, author, source, session and metadata."""
     item = story.item
     session = item.session and el(
@@ -262,7 +262,7 @@ def _item_facts_section(visit: Visit, story: ItemStory) -> Markup:
     )
 
 
-def _history_section(visit: Visit, story: ItemStory) -> Markup | None:
+def _history_section(visit: PageVisit, story: ItemStory) -> Markup | None:
     """The versions of an item, newest first, with the current one marked; None if there is one only."""
     versions = [*reversed(story.after), story.item, *story.before]
     if len(versions) == 1:
@@ -285,7 +285,7 @@ def _history_section(visit: Visit, story: ItemStory) -> Markup | None:
     return section("History", el("ol", *rows, class_="versions"), count=len(versions))
 
 
-def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
+def _relations_section(visit: PageVisit, story: ItemStory) -> Markup | None:
     """The relations of an item as a graph and as a list; None if it has none."""
     if not story.related:
         return None
@@ -314,7 +314,7 @@ def _relations_section(visit: Visit, story: ItemStory) -> Markup | None:
     )
 
 
-def _receipts_section(visit: Visit, story: ItemStory) -> Markup | None:
+def _receipts_section(visit: PageVisit, story: ItemStory) -> Markup | None:
     """The prompts for which the item was considered last, with the decision on it."""
     if not story.receipts:
         return None

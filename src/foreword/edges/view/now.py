@@ -23,7 +23,7 @@ from foreword.engine.browsing import when_confirmed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from foreword.edges.view.visit import Visit
+    from foreword.edges.view.visit import PageVisit
     from foreword.knowledge.decisions import Decision
     from foreword.knowledge.facts import Fact
     from foreword.types import Item
@@ -33,11 +33,11 @@ _TITLES = {"decision": "Decided", "rule": "Rules", "preference": "Preferences"}
 _SORTS = ("open", *_TITLES, "known")
 
 
-def render_now(visit: Visit) -> Markup:
+def render_now(visit: PageVisit) -> Markup:
     """The part `now`: a few lines of each sort, or all lines of one sort."""
     words, only = visit.query.get("q", "").strip(), visit.query.get("only", "")
     chosen = [only] if only in _SORTS else [*_SORTS]
-    makers: dict[str, Callable[[Visit, str], Markup | None]] = {
+    makers: dict[str, Callable[[PageVisit, str], Markup | None]] = {
         "open": _open_ends_section,
         **dict.fromkeys(_TITLES, _decision_sections),
         "known": _known_facts_section,
@@ -52,7 +52,7 @@ def render_now(visit: Visit) -> Markup:
     )
 
 
-def _search_form(visit: Visit, words: str) -> Markup:
+def _search_form(visit: PageVisit, words: str) -> Markup:
     return el(
         "form",
         el("label", "Only what is about", for_="about", class_="hidden"),
@@ -78,7 +78,7 @@ def _do_texts_contain_words(words: str, *texts: str) -> bool:
     return all(word in folded for word in words.casefold().split())
 
 
-def _open_ends_section(visit: Visit, words: str) -> Markup:
+def _open_ends_section(visit: PageVisit, words: str) -> Markup:
     """The open ends that have the words, each with a button to close it."""
     ends = [end for end in visit.ledger.list_open_ends() if _do_texts_contain_words(words, end.text)]
     make = [
@@ -90,7 +90,7 @@ def _open_ends_section(visit: Visit, words: str) -> Markup:
     return _section_with_pages(visit, "open", "Open", make, empty_note("Nothing is open."))
 
 
-def _decision_sections(visit: Visit, words: str) -> Markup:
+def _decision_sections(visit: PageVisit, words: str) -> Markup:
     """Decisions, rules and preferences that have the words, each sort in a section."""
     found = [
         one
@@ -115,12 +115,12 @@ def _decision_sections(visit: Visit, words: str) -> Markup:
     )
 
 
-def _decision_line(visit: Visit, one: Decision) -> Markup:
+def _decision_line(visit: PageVisit, one: Decision) -> Markup:
     """One decision with its history and its buttons."""
     return _ledger_line(visit, one.item, one.text, one.before, one.beside, "Holds no longer")
 
 
-def _known_facts_section(visit: Visit, words: str) -> Markup:
+def _known_facts_section(visit: PageVisit, words: str) -> Markup:
     """The facts about the user, or about the person or thing that the address names."""
     who = visit.query.get("who", "").strip() or "me"
     found = [one for one in visit.ledger.list_facts(who) if _do_texts_contain_words(words, one.text)]
@@ -138,14 +138,14 @@ def _known_facts_section(visit: Visit, words: str) -> Markup:
     return _section_with_pages(visit, "known", "Known", make, empty, form, who=who)
 
 
-def _fact_line(visit: Visit, one: Fact) -> Markup:
+def _fact_line(visit: PageVisit, one: Fact) -> Markup:
     """One fact with its history and its buttons."""
     text = f"{one.attribute}: {one.value}" if one.attribute else one.text
     return _ledger_line(visit, one.item, text, one.before, one.beside, "Holds no longer")
 
 
 def _section_with_pages(
-    visit: Visit,
+    visit: PageVisit,
     only: str,
     title: str,
     make: Sequence[Callable[[], Markup]],
@@ -171,7 +171,7 @@ def _section_with_pages(
 
 
 def _ledger_line(
-    visit: Visit,
+    visit: PageVisit,
     item: Item,
     text: str,
     before: Sequence[Item] = (),
@@ -203,7 +203,7 @@ def _ledger_line(
     )
 
 
-def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
+def _older_item_line(visit: PageVisit, item: Item, label: str, name: str) -> Markup:
     """An item that a line replaced, or that contradicts it, with a label and a date."""
     said = element_with_user_text(
         shorten_for_page(item.text, 220), "a", href=visit.link("memory", item.id), class_="said"

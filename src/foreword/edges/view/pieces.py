@@ -12,7 +12,7 @@ from foreword.text.provenance import attribution
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from foreword.edges.view.visit import Visit
+    from foreword.edges.view.visit import PageVisit
     from foreword.types import Item
 
 _MAX_SHOWN_CHARACTERS = 320
@@ -72,13 +72,15 @@ def shorten_for_page(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
     return text[:most].rsplit(" ", 1)[0].rstrip(" ,.;:") + " …"
 
 
-def item_text_link(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
+def item_text_link(
+    visit: PageVisit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS
+) -> Markup:
     """The text of an item, as a link to its page."""
     said = shorten_for_page(text or item.text, most)
     return element_with_user_text(said, "a", href=visit.link("memory", item.id), class_="said")
 
 
-def item_origin(visit: Visit, item: Item) -> Markup:
+def item_origin(visit: PageVisit, item: Item) -> Markup:
     """When an item was said, by whom, and in which session."""
     where = item.session and el(
         "a", shorten_for_page(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
@@ -91,7 +93,7 @@ def item_origin(visit: Visit, item: Item) -> Markup:
     return el("span", *dotted, class_="origin")
 
 
-def item_row(visit: Visit, item: Item, *, is_replaced: bool) -> Markup:
+def item_row(visit: PageVisit, item: Item, *, is_replaced: bool) -> Markup:
     """An item as a row of a list."""
     replaced = is_replaced and el("span", "replaced", class_="flag old")
     return el(
@@ -108,7 +110,9 @@ def limit_skip_to_last_page(skip: int, total: int, step: int) -> int:
     return min(skip, max(0, total - 1) // step * step)
 
 
-def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: str | None) -> Markup | None:
+def pager(
+    visit: PageVisit, part: str, total: int, skip: int, step: int, **query: str | None
+) -> Markup | None:
     """Links to the pages before and after; None if all fits on one page."""
     if total <= step:
         return None
@@ -132,26 +136,26 @@ def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: st
 # What can be done ------------------------------------------------------------------------------------------
 
 
-def act_form(visit: Visit, act: str, *children: Child, **fields: str) -> Markup:
+def act_form(visit: PageVisit, act: str, *children: Child, **fields: str) -> Markup:
     """A form that asks the service for an action in this workspace."""
     hidden = [el("input", type="hidden", name=name, value=value) for name, value in fields.items()]
     return el("form", *hidden, *children, data_post=f"/page/do/{act}", data_w=visit.workspace, class_="act")
 
 
-def act_button(visit: Visit, act: str, label: str, *, hint: str = "", **fields: str) -> Markup:
+def act_button(visit: PageVisit, act: str, label: str, *, hint: str = "", **fields: str) -> Markup:
     """A button that performs an action at once."""
     return act_form(
         visit, act, el("button", label, type="submit", class_="quiet", title=hint or None), **fields
     )
 
 
-def edit_button(visit: Visit, item: Item, act: str, label: str) -> Markup:
+def edit_button(visit: PageVisit, item: Item, act: str, label: str) -> Markup:
     """A button that opens the form for new words of an item."""
     where = visit.link("edit", id=item.id, act=act).replace("/view/", "/page/", 1)
     return el("button", label, type="button", class_="quiet", data_dialog=where)
 
 
-def forget_button(visit: Visit, *ids: str) -> Markup:
+def forget_button(visit: PageVisit, *ids: str) -> Markup:
     """A button that opens the preview of what would be forgotten."""
     return el(
         "button",
@@ -163,7 +167,7 @@ def forget_button(visit: Visit, *ids: str) -> Markup:
 
 
 def item_actions(
-    visit: Visit, item: Item, *, close: str = "", edit: tuple[str, str] = ("correct", "Correct")
+    visit: PageVisit, item: Item, *, close: str = "", edit: tuple[str, str] = ("correct", "Correct")
 ) -> Markup:
     """The buttons for everything that can be done to an item; `edit` is the action and its label."""
     hint = "Takes it off this list; it stays remembered"

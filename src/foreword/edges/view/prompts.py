@@ -27,7 +27,7 @@ from foreword.errors import UnknownId
 from foreword.store.browsing import ListReceiptFacts, ListReceipts
 
 if TYPE_CHECKING:
-    from foreword.edges.view.visit import PageBackend, Visit
+    from foreword.edges.view.visit import PageBackend, PageVisit
 
 _STEP = 20
 _MISSING_TEXT = (
@@ -36,7 +36,7 @@ _MISSING_TEXT = (
 )
 
 
-def render_prompts(visit: Visit) -> Markup:
+def render_prompts(visit: PageVisit) -> Markup:
     """The part `prompts`: the newest prompts, and what was injected for each."""
     skip = visit.query_number("skip")
     live = None
@@ -56,17 +56,17 @@ def render_prompts(visit: Visit) -> Markup:
     )
 
 
-def render_newest_receipt_id(visit: Visit) -> Markup:
+def render_newest_receipt_id(visit: PageVisit) -> Markup:
     """The id of the newest receipt alone, for a page that waits for the next one."""
     return Markup(_newest_receipt_id(visit))
 
 
-def _newest_receipt_id(visit: Visit) -> str:
+def _newest_receipt_id(visit: PageVisit) -> str:
     newest = visit.engine.store.run(ListReceiptFacts(visit.workspace, 1))
     return newest[0].id if newest else ""
 
 
-def _render_receipt_list(visit: Visit, skip: int) -> Markup:
+def _render_receipt_list(visit: PageVisit, skip: int) -> Markup:
     """One page of the receipts, newest first, with a pager."""
     total = visit.engine.count(visit.workspace).receipts
     skip = limit_skip_to_last_page(skip, total, _STEP)
@@ -91,7 +91,7 @@ def render_receipt_redirect(backend: PageBackend, name: str) -> Markup:
     raise UnknownId(f"no project has a receipt that begins with {name!r}; old ones are let go")
 
 
-def render_prompt(visit: Visit, name: str) -> Markup:
+def render_prompt(visit: PageVisit, name: str) -> Markup:
     """One prompt: what was injected and why, how long each stage took, and the exact text."""
     receipt = get_receipt(visit.engine, visit.workspace, name)
     (story,) = load_receipt_stories(visit.engine, visit.workspace, [receipt])

@@ -18,7 +18,7 @@ from foreword.pipeline import FLOOR
 from foreword.recipes.coding.injection import InjectionPipeline
 
 if TYPE_CHECKING:
-    from foreword.edges.view.visit import Visit
+    from foreword.edges.view.visit import PageVisit
     from foreword.types import Receipt
 
 _RECIPES = {
@@ -32,7 +32,7 @@ _BUDGET, _MIN_BUDGET, _MAX_BUDGET = 1000, 50, 4000
 _MAX_PROMPT = 4000
 
 
-def render_trial(visit: Visit) -> Markup:
+def render_trial(visit: PageVisit) -> Markup:
     """The part `try`: the form; its answer is fetched while the user types."""
     asked = visit.query.get("q", "")[:_MAX_PROMPT]
     recipes = [el("option", f"{name}: {what}", value=name) for name, what in _RECIPES.items()]
@@ -73,7 +73,7 @@ def _slider(label: str, name: str, value: float, least: float, most: float, step
     return el("div", el("label", label, " ", shown, for_=name), slider, class_="knob")
 
 
-def render_trial_answer(visit: Visit) -> Markup:
+def render_trial_answer(visit: PageVisit) -> Markup:
     """The context that an agent would get for the prompt in the request, and why."""
     query = visit.body_text("query").strip()[:_MAX_PROMPT]
     if not query:
@@ -90,7 +90,9 @@ def render_trial_answer(visit: Visit) -> Markup:
     )
 
 
-def _build_context(visit: Visit, query: str, recipe: str, floor: float, budget: int) -> tuple[str, Receipt]:
+def _build_context(
+    visit: PageVisit, query: str, recipe: str, floor: float, budget: int
+) -> tuple[str, Receipt]:
     """The text that a recipe makes for a query, and its receipt."""
     engine, workspace = visit.engine, visit.workspace
     if recipe not in ("coding", "brief"):

@@ -55,7 +55,7 @@ class PageBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PageVisit:
     """One request: its workspace, the parameters of its address, and the JSON of its body."""
 
     backend: PageBackend

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.compose.assembled import CONTEXT, TITLES, TYPE_NAMES, FormattedContext, premortem_title
-from foreword.compose.assembly import Layout, context_footer
+from foreword.compose.assembly import ContextLayout, context_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
@@ -186,7 +186,7 @@ def arrange_by_source(lists: Mapping[str, Sequence[ContextItem]], floors: Mappin
     items = items_by_id(item for found in lists.values() for item in found)
     ordered = dict(sorted(items.items(), key=lambda pair: -(require_result(pair[1]).rank or 0.0)))
     sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
-    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), context_footer), floors)
+    return Plan(ordered, sections, ContextLayout(CONTEXT, tuple(TITLES.values()), context_footer), floors)
 
 
 def _check_types(context_types: Sequence[str]) -> list[str]:

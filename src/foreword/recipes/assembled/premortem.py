@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from foreword.compose.assembled import format_as_warning
-from foreword.compose.assembly import Layout
+from foreword.compose.assembly import ContextLayout
 from foreword.knowledge.precedents import PRECEDENT_FLOOR
 from foreword.knowledge.values import is_value_drawn_from
 from foreword.pipeline import FLOOR
@@ -116,7 +116,7 @@ def plan_premortem(
     turns = assign_to_sections(lists)
     sections = {require_result(item).memory.id: section for section, item in turns}
     floors = {"value": FLOOR, "experience": PRECEDENT_FLOOR if has_failure else 0.0}
-    layout = Layout(title, SECTIONS, premortem_footer)
+    layout = ContextLayout(title, SECTIONS, premortem_footer)
     return Plan(items_by_id(item for _, item in turns), sections, layout, floors, hard=True)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from foreword.compose.assembly import FittedDocument, Layout
+    from foreword.compose.assembly import ContextLayout, FittedDocument
     from foreword.pipeline import AsyncStage, Stage
     from foreword.recipes.assembled.sources import Finding, Questions
     from foreword.text.tokens import Tokenizer
@@ -70,7 +70,7 @@ class Plan:
 
     items: Mapping[str, ContextItem]
     sections: Mapping[str, str]
-    layout: Layout
+    layout: ContextLayout
     floors: Mapping[str, float] = field(default_factory=dict)
     hard: bool = False
 

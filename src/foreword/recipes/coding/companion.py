@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import items_from_event
+from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.junk import junk_reason
 from foreword.capture.redact import redact
 from foreword.capture.tool_calls import read_command
@@ -49,7 +50,6 @@ from foreword.text.provenance import may_replace
 from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.types.deadlines import hold_deadline
-from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ _SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class CompanionSaying:
     """The framed text to inject into an agent's context; empty when nothing is worth injecting.
 
     The caller that delivers it reports the outcome with `note_delivered` or `note_undelivered`. `context`
@@ -110,7 +110,7 @@ class Saying:
         return bool(self.text)
 
 
-class Companion:
+class CodingCompanion:
     """Listens to an agent's events. One serves any number of agents and workspaces, from any thread."""
 
     def __init__(
@@ -139,15 +139,15 @@ class Companion:
             topics=self._list_topic_names,
         )
 
-    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
+    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
         """The text to inject at this event; empty when nothing is worth saying, or when the search failed."""
         try:
             return self.find_saying(event, deadline_ms)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
-            return Saying()
+            return CompanionSaying()
 
-    def find_saying(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
+    def find_saying(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
         """The text to inject, as `say`, but failures are raised; so is a store that hangs at the deadline."""
         expires = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
         with hold_deadline(expires):
@@ -155,16 +155,16 @@ class Companion:
             saying = self._answer_event(event, self._find_event_workspace(event), deadline_ms)
             if not saying and saying.receipt is not None:
                 store_receipt(self._engine.store, saying.receipt)
-        return replace(saying, text=wrap_in_frame(saying.text)) if saying else Saying()
+        return replace(saying, text=wrap_in_frame(saying.text)) if saying else CompanionSaying()
 
-    def note_delivered(self, saying: Saying) -> None:
+    def note_delivered(self, saying: CompanionSaying) -> None:
         """Record that an answer reached its agent: the agent's context holds these items from now on."""
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
             self.pipeline.note_told(receipt, saying.item_ids, saying.parts, saying.context)
             self._seen_failures.note(receipt.workspace, saying.context, saying.failures)
 
-    def note_undelivered(self, saying: Saying) -> None:
+    def note_undelivered(self, saying: CompanionSaying) -> None:
         """Record that an answer did not reach its agent, which had left: none of its items count as shown."""
         if saying.receipt is not None:
             notes = (*saying.receipt.notes, Note("delivery", "the agent had left: it was shown nothing"))
@@ -209,7 +209,7 @@ class Companion:
         if event.context_id and (_has_been_compacted(event) or _has_been_cleared(event)):
             self.pipeline.clear_told(self._find_event_workspace(event), event.context_id, event.at)
 
-    def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
+    def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> CompanionSaying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""
         match event.name:
             case "SessionStart":
@@ -230,7 +230,7 @@ class Companion:
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case _:
-                return Saying()
+                return CompanionSaying()
         return _saying_from_result(result, event)
 
     def _store_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
@@ -250,22 +250,22 @@ class Companion:
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
-    def _answer_tool_result(self, event: AgentEvent, workspace: str) -> Saying:
+    def _answer_tool_result(self, event: AgentEvent, workspace: str) -> CompanionSaying:
         """The answer after a tool: the experiences its run closed, and a warning at the first failure."""
         closed = describe_teachings(self._learning.read_teachings(event, workspace))
         warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
         return replace(warning, text=text, context=event.context_id) if text else warning
 
-    def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> Saying:
+    def _warn_of_first_failure(self, event: AgentEvent, workspace: str) -> CompanionSaying:
         """If a test or build failed for the first time in this agent's context: what went wrong before."""
         run = read_event_run(event, workspace)
         if run is None:
-            return Saying()
+            return CompanionSaying()
         verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context_id))
         if not verdict.premortem:
             self._seen_failures.note(workspace, event.context_id, verdict.failures)
-            return Saying()
+            return CompanionSaying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
@@ -281,7 +281,9 @@ class Companion:
         if not warning.markdown:
             self._seen_failures.note(workspace, event.context_id, verdict.failures)
         items = tuple(entry.item_id for entry in warning.receipt.injected_entries) if warning.receipt else ()
-        return Saying(warning.markdown, warning.receipt, event.context_id, items, failures=verdict.failures)
+        return CompanionSaying(
+            warning.markdown, warning.receipt, event.context_id, items, failures=verdict.failures
+        )
 
     def _mark_session_ended(self, session: str, workspace: str) -> None:
         """Mark the session's summary as ended, so that the next session is shown it."""
@@ -363,8 +365,8 @@ class Companion:
         return detect(recent) if detect(recent[-MAX_COMPARED_TURNS:]) is not None else None
 
 
-def _saying_from_result(result: InjectionResult, event: AgentEvent) -> Saying:
-    return Saying(
+def _saying_from_result(result: InjectionResult, event: AgentEvent) -> CompanionSaying:
+    return CompanionSaying(
         result.formatted_context, result.receipt, event.context_id, result.whole_memories, result.told_parts
     )
 

@@ -15,19 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.changes import SeenChange, change_fits_action, read_changes
+from foreword.capture.runs.changes import SeenChange, read_changes
 from foreword.capture.runs.commands import find_run_steps
 from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import ToolCall, folder_in_project, read_command
+from foreword.knowledge.change_judgement import change_fits_action
 from foreword.knowledge.evidence import (
     MAX_WHAT_CHARACTERS,
     Evidence,
-    Standing,
     add_evidence,
     last_run_before_changes,
     read_standing,
 )
-from foreword.knowledge.run_judgement import judge_run, names_tests_or_files
+from foreword.knowledge.run_judgement import (
+    covers_failures,
+    failed_tests_in_scope,
+    is_pass_credible,
+    judge_run,
+    with_tests_known_to_be_run,
+)
 from foreword.store.base import ListRecent
 from foreword.text.frame import remove_frames
 from foreword.text.provenance import quote_entry
@@ -115,7 +121,7 @@ class ExperienceLearner:
         earlier = last_run_before_changes(seen, standing.changes)
         if earlier is None and standing.changes:
             earlier = self._find_run_before_change(workspace, event.session, attempt, standing.changes[0])
-        run = _with_tests_known_to_be_run(run, [*seen, *([earlier] if earlier else [])], standing.changes)
+        run = with_tests_known_to_be_run(run, [*seen, *([earlier] if earlier else [])], standing.changes)
         speaks = judge_run(run, attempt).speaks
         if speaks is None:
             return Teaching(attempt, tuple(new))
@@ -123,11 +129,11 @@ class ExperienceLearner:
         evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
         if speaks == "against":
             return Teaching(attempt, evidence, is_iteration=standing.is_untried)
-        if not standing.changes or not _is_pass_credible(run, standing, attempt):
+        if not standing.changes or not is_pass_credible(run, standing, attempt):
             return Teaching(attempt, evidence)
-        if not _covers_failures(run, earlier, attempt):
+        if not covers_failures(run, earlier, attempt):
             return Teaching(attempt, evidence)
-        names = _failed_tests_that_pass_now(run, earlier)
+        names = failed_tests_in_scope(run, earlier) if earlier is not None else ()
         failed = earlier is not None and not earlier.passed
         proof: Proof = "failed then passed" if failed else "passed after the change"
         result = _describe_proof(run, standing.changes, names, failed=failed)
@@ -229,53 +235,6 @@ def _run_as_evidence(run: RunResult, at: datetime) -> Evidence:
         names=run.failing,
         selection=run.scope.selection,
     )
-
-
-def _with_tests_known_to_be_run(
-    run: RunResult, seen: Sequence[Evidence], changes: Sequence[Evidence]
-) -> RunResult:
-    """The run, whose scope has the tests that failed in an earlier run and lie in what was run now.
-
-    A command that names a file or a folder does not say which tests are in it; an earlier failure does. In a
-    folder that has what was changed, all tests of it may be.
-    """
-    names = [name for one in seen for name in _failed_tests_in_scope(run, one)]
-    scope = run.scope.with_earlier_failures(names).with_changed_files(change.what for change in changes)
-    return replace(run, scope=scope)
-
-
-def _is_pass_credible(run: RunResult, standing: Standing, attempt: Experience) -> bool:
-    """Whether a pass proves anything: it is of code that was changed or had failed.
-
-    After a failure, it is only if code changed and the failed tests were run.
-    """
-    last = standing.last_run
-    if run.scope.ran_only_unrelated_folders:
-        return False
-    if last is None or last.passed:
-        return True
-    return standing.changed_since_run and _covers_failures(run, last, attempt)
-
-
-def _covers_failures(run: RunResult, earlier: Evidence | None, attempt: Experience) -> bool:
-    """Whether a run included what failed earlier: all of it, unless the prediction names what it is about."""
-    if earlier is None or earlier.passed or not earlier.names:
-        return True
-    included = len(_failed_tests_in_scope(run, earlier))
-    return included > 0 and (names_tests_or_files(attempt.prediction) or included == len(earlier.names))
-
-
-def _failed_tests_in_scope(run: RunResult, earlier: Evidence) -> tuple[str, ...]:
-    """The tests that failed in an earlier run and that this run included."""
-    if earlier.kind != "run" or earlier.passed:
-        return ()
-    same = bool(earlier.selection) and earlier.selection == run.scope.selection
-    return tuple(name for name in earlier.names if same or run.scope.includes_test(name))
-
-
-def _failed_tests_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str, ...]:
-    """The tests that failed earlier and that this run, which passed, included."""
-    return _failed_tests_in_scope(run, earlier) if earlier is not None else ()
 
 
 def _describe_proof(

@@ -55,9 +55,9 @@ def have_same_wording(text: str, other: str, *, loosely: bool = False) -> bool:
 
     With `loosely`, texts that differ only in times, durations and addresses, as outputs do, are the same.
     """
-    return _normalise(text, loosely=loosely) == _normalise(other, loosely=loosely)
+    return _normalise_told_line(text, loosely=loosely) == _normalise_told_line(other, loosely=loosely)
 
 
-def _normalise(text: str, *, loosely: bool) -> str:
+def _normalise_told_line(text: str, *, loosely: bool) -> str:
     folded = fold_case(text)
     return " ".join((_CHANGING.sub(" ", folded) if loosely else folded).split())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class PerEngineCache(Generic[Value]):
+class DialogueCache(Generic[Value]):
     """Caches at most `most` values for each engine, as long as it lives. Safe to use from many threads."""
 
     def __init__(self, most: int) -> None:

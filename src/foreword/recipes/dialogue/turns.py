@@ -25,7 +25,7 @@ from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
-from foreword.recipes.dialogue.shared import PerEngineCache
+from foreword.recipes.dialogue.shared import DialogueCache
 from foreword.text.words import fold_case_and_spaces
 from foreword.types import (
     ENTITY_TYPES,
@@ -204,7 +204,7 @@ class ConversationTurns:
 
 
 _MAX_CONVERSATIONS = 64
-_conversations: PerEngineCache[ConversationTurns] = PerEngineCache(_MAX_CONVERSATIONS)
+_conversations: DialogueCache[ConversationTurns] = DialogueCache(_MAX_CONVERSATIONS)
 
 
 def get_conversation_turns(

@@ -36,7 +36,7 @@ from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
-from foreword.recipes.dialogue.shared import PerEngineCache
+from foreword.recipes.dialogue.shared import DialogueCache
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
 from foreword.text.dates import write_out_day
@@ -89,7 +89,7 @@ def storable_user(user: str) -> str:
 
 
 _MAX_USERS = 256
-_memories: PerEngineCache[UserMemory] = PerEngineCache(_MAX_USERS)
+_memories: DialogueCache[UserMemory] = DialogueCache(_MAX_USERS)
 
 
 def get_user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:

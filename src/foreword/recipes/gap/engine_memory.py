@@ -23,7 +23,7 @@ from foreword.recipes.gap.relevance import (
     question_coverage,
     rate_relevance,
     relevance_from_probability,
-    rescale_cosine,
+    rescale_to_bundled_encoder,
 )
 from foreword.recipes.gap.types import MemoryResult
 from foreword.spaces.base import RequestReader, cosine_similarity
@@ -242,7 +242,7 @@ class EngineMemory:
     def _rescaled_cosine(self, one: Sequence[float], other: Sequence[float]) -> float:
         """The cosine of two vectors, on the bundled encoder's scale."""
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return rescale_cosine(cosine_similarity(one, other), strangers)
+        return rescale_to_bundled_encoder(cosine_similarity(one, other), strangers)
 
 
 def _make_memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:

@@ -81,7 +81,7 @@ def rate_relevance_by_words(question: str, texts: Sequence[str], kinds: Sequence
     return [rate_relevance(None, coverage, kind) for coverage, kind in zip(coverages, kinds, strict=True)]
 
 
-def rescale_cosine(cosine: float, unrelated_cosine: float) -> float:
+def rescale_to_bundled_encoder(cosine: float, unrelated_cosine: float) -> float:
     """A cosine on the bundled encoder's scale, given this encoder's cosine of unrelated texts."""
     return 1 - (1 - UNRELATED_COSINE) / (1 - unrelated_cosine) * (1 - cosine)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from foreword.store.postgres.connections import Connection
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Filters, VectorProbe
 
 EXACT_BELOW = 20_000
@@ -71,7 +71,7 @@ class PgvectorTables(VectorPart[Transaction]):
                     f"DELETE FROM nearest_{generation} WHERE ws = ? AND no = ANY(?)", tx.ws, list(numbers)
                 )
 
-    def compare(self, tx: Transaction, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare(self, tx: Transaction, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Compare a vector with those of the items that pass the filters."""
         encoder = find_encoder(tx, probe.space, probe.digest)
         generation = encoder[0] if encoder else 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Search
     from foreword.store.postgres.transaction import Transaction
     from foreword.store.search import Pairs, Ranked
-    from foreword.store.vector_part import Comparison
+    from foreword.store.vector_part import VectorComparison
     from foreword.types import Filters, Findings, Item, VectorProbe
 
 _SHARE_LEFT_TO_RESET = 0.7
@@ -258,7 +258,7 @@ class _PostgresRows(SearchRows):
         encoder = find_encoder(self._tx, space, digest)
         return None if encoder is None else encoder[3]
 
-    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
+    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> VectorComparison:
         """Have the store's vector part compare the probe's vector."""
         return self._tx.vectors.compare(self._tx, probe, filters)
 

@@ -14,8 +14,8 @@ from starlette.middleware import Middleware
 from foreword.edges.http import wire
 from foreword.edges.http.application import build_guarded_api
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
-from foreword.edges.http.team.audit import Audit
-from foreword.edges.http.team.gate import Limits, Permissions, TeamGate, TeamMeasures
+from foreword.edges.http.team.audit import TeamAudit
+from foreword.edges.http.team.gate import Limits, MemberPermissions, TeamGate, TeamMeasures
 from foreword.edges.http.team.hooks import MAX_MIRRORED, TeamHooks
 from foreword.edges.http.team.members import Members
 
@@ -89,8 +89,8 @@ def build_team_api(
     is_ready: Callable[[], bool],
 ) -> Starlette:
     """The application for a team, behind its gate."""
-    members, audit, measures = Members(home), Audit(home), TeamMeasures()
-    permissions = Permissions(lambda workspace: engine.count(workspace).items, limits)
+    members, audit, measures = Members(home), TeamAudit(home), TeamMeasures()
+    permissions = MemberPermissions(lambda workspace: engine.count(workspace).items, limits)
     endpoints = [
         *list_endpoints(engine, port, status, measures.prometheus_text),
         *_list_team_endpoints(engine, members, is_ready),

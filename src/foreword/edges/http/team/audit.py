@@ -24,7 +24,7 @@ _log = get_logger("foreword.team")
 DAYS_KEPT = 90
 
 
-class Audit:
+class TeamAudit:
     """The audit of one service: one file for each day, under `team/audit`."""
 
     def __init__(self, home: Path, days: int = DAYS_KEPT) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from foreword.edges.http.endpoints import Endpoint, EndpointCall
-    from foreword.edges.http.team.audit import Audit
+    from foreword.edges.http.team.audit import TeamAudit
     from foreword.edges.http.team.members import Member, Members, Right
 
 _log = get_logger("foreword.team")
@@ -118,7 +118,7 @@ class TeamGate:
     """ASGI middleware around everything: checks tokens and rates, and writes the audit."""
 
     def __init__(
-        self, app: ASGIApp, *, members: Members, audit: Audit, measures: TeamMeasures, limits: Limits
+        self, app: ASGIApp, *, members: Members, audit: TeamAudit, measures: TeamMeasures, limits: Limits
     ) -> None:
         self._app = app
         self._members = members
@@ -197,7 +197,7 @@ class TeamGate:
         )
 
 
-class Permissions:
+class MemberPermissions:
     """Checks whether a member may make a call, by the token's right and workspaces and by the quota."""
 
     def __init__(self, count_items: Callable[[str], int], limits: Limits) -> None:

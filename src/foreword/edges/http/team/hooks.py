@@ -17,7 +17,7 @@ from foreword.capture.agent import AgentEvent
 from foreword.capture.redact import redact_json
 from foreword.engine.defaults import make_chat_summariser
 from foreword.engine.jsonl import item_as_json_line
-from foreword.recipes.coding.companion import Companion, Saying
+from foreword.recipes.coding.companion import CodingCompanion, CompanionSaying
 from foreword.store.base import ListRecent
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class TeamHooks:
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
-        self._companion = Companion(engine, make_chat_summariser(engine.settings), find_workspace=str)
-        self._deliveries: OrderedDict[str, tuple[str, Saying]] = OrderedDict()
+        self._companion = CodingCompanion(engine, make_chat_summariser(engine.settings), find_workspace=str)
+        self._deliveries: OrderedDict[str, tuple[str, CompanionSaying]] = OrderedDict()
         self._lock = threading.Lock()
 
     def answer(
@@ -80,7 +80,7 @@ class TeamHooks:
     def note_delivery(self, delivery: str, caller: str, *, delivered: bool) -> bool:
         """Record whether an answer was shown; returns False if no answer to this caller has the id."""
         with self._lock:
-            owner, saying = self._deliveries.get(delivery, ("", Saying()))
+            owner, saying = self._deliveries.get(delivery, ("", CompanionSaying()))
             if owner != caller:
                 return False
             del self._deliveries[delivery]

@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.edges.shared.workspace_patterns import matches_any_pattern
 from foreword.errors import StorageError, UnknownId, ValidationError
-from foreword.workspace import matches_any_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,24 +1,11 @@
-"""Finds the workspace that a folder belongs to: the git repository around it, else the folder itself.
-
-Its name is the real path, so that a repository reached through a link is the same workspace.
-"""
+"""Patterns of workspaces, by which a member's token in a team says which of them it may see."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-def workspace_of(folder: Path) -> str:
-    """The real path of the git repository around a folder, or else of the folder itself."""
-    here = Path(folder).resolve()
-    for candidate in (here, *here.parents):
-        if (candidate / ".git").exists():
-            return str(candidate)
-    return str(here)
 
 
 def matches_any_pattern(workspace: str, patterns: Iterable[str]) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 
-from foreword.workspace import workspace_of
+from foreword.capture.folder.workspace import workspace_of
 
 
 def test_a_folder_of_a_repository_belongs_to_the_repository(tmp_path):
