@@ -35,7 +35,7 @@ from foreword_measure.report import Table
 from foreword_measure.speed import corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from foreword.types import Item
     from foreword_measure.report import Cell
@@ -108,24 +108,21 @@ def _embed_in_each_way(items: list[Item], progress: Progress) -> dict[str, _Run]
     """How long the encoder takes for these items, from the simplest way to ours, without loading it."""
     encoder = BundledEmbeddingProvider()
     encoder.embed_batch(["Before the clock runs."])
-    one_by_one = partial(_embed_batch_after_batch, encoder)
     plain = [item.searchable for item in items]
-    by_hash = {text_hash(text): text for text in sorted(map(text_to_embed, items), key=len)}
-    views = list(by_hash.values())
+    views = {text_hash(text): text for text in sorted(map(text_to_embed, items), key=len)}
+    one_by_one = partial(_embed_batch_after_batch, encoder)
+    steps: list[tuple[str, list[str], Callable[[list[str]], object]]] = [
+        ("whole texts, as they are stored", plain, one_by_one),
+        ("views by length, each once", list(views.values()), one_by_one),
+        ("the same, several batches at once", list(views.values()), encoder.embed_batch),
+    ]
     ways: dict[str, _Run] = {}
-    for done, (name, texts, embed) in enumerate(
-        (
-            ("whole texts, as they are stored", plain, one_by_one),
-            ("views by length, each once", views, one_by_one),
-            ("the same, several batches at once", views, encoder.embed_batch),
-        ),
-        1,
-    ):
+    for done, (name, texts, embed) in enumerate(steps, 1):
         started, computing = time.perf_counter(), _cpu_seconds()
         for at in range(0, len(texts), BATCH):
             embed(texts[at : at + BATCH])
         ways[name] = _Run(len(items), len(texts), time.perf_counter() - started, _cpu_seconds() - computing)
-        progress("index: vectors", done, 3)
+        progress("index: vectors", done, len(steps))
     return ways
 
 
