@@ -104,6 +104,29 @@ def test_batches_are_small_and_hold_texts_of_like_length():
     assert all(max(lengths[at] for at in batch) * len(batch) <= 512 for batch in batches)
 
 
+def test_batches_beside_each_other_give_what_they_give_one_by_one(bundled_provider):
+    texts = [" ".join(["deploy the cache"] * (1 + number % 40)) for number in range(60)]
+    model = bundled_provider.load()
+    tokens = [model.tokenizer.encode(text).ids for text in texts]
+
+    def first_numbers(threads):
+        found = {}
+
+        def keep(batch, states):
+            found.update(zip(batch, states[:, 0].tolist(), strict=True))
+
+        bundled.run_by_length(model, tokens, threads, keep)
+        return [found[at] for at in range(len(texts))]
+
+    assert first_numbers(4) == first_numbers(1)
+
+
+def test_a_batch_that_fails_fails_them_all(bundled_provider):
+    unknown = [[10**9]] * 100
+    with pytest.raises(EmbeddingError, match="the bundled model failed"):
+        bundled.run_by_length(bundled_provider.load(), unknown, 4, lambda *_: None)
+
+
 def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
     reads = []
     read = bundled.map_model_file

@@ -49,7 +49,13 @@ from foreword_measure.report import Table
 from foreword_measure.speed import corpus
 from foreword_measure.speed.clock import resident_bytes, spread, spreads, time_wall_and_cpu_milliseconds
 from foreword_measure.speed.corpus import WORKSPACE
-from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
+from foreword_measure.speed.parts import (
+    environment_with_bytecode,
+    fill_and_ask,
+    send,
+    spread_table,
+    target_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -187,13 +193,22 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
 
 
 def _measure_first_calls(folder: Path, size: int) -> list[float]:
-    """How many milliseconds the first context of a new process takes, its imports included."""
+    """How many milliseconds the first context of a new process takes, its imports included.
+
+    One process before them compiles what is imported, as installing does.
+    """
     command = [sys.executable, "-P", "-c", _FIRST_CALL, str(folder), WORKSPACE]
-    texts = [question.text for question in corpus.invent_questions(size, 1)][:_FIRST_CALLS]
-    return [
-        float(subprocess.run([*command, text, *TYPES], capture_output=True, check=True, timeout=120).stdout)  # noqa: S603  (ourselves)
+    environment = environment_with_bytecode(folder / "bytecode")
+    texts = [question.text for question in corpus.invent_questions(size, 1)][: _FIRST_CALLS + 1]
+    _, *counted = [
+        float(
+            subprocess.run(  # noqa: S603  (ourselves)
+                [*command, text, *TYPES], capture_output=True, check=True, timeout=120, env=environment
+            ).stdout
+        )
         for text in texts
     ]
+    return counted
 
 
 def _make_assembler(engine: ContextEngine) -> ContextAssembler:

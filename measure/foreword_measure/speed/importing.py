@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed.clock import spread, time_milliseconds
+from foreword_measure.speed.parts import environment_with_bytecode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,13 +26,14 @@ _STATEMENTS = {
 
 
 def measure(
-    _folder: Path, _sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
+    folder: Path, _sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
 ) -> tuple[list[Table], dict[str, Any]]:
     """Start interpreters in turn, so that other load on the machine affects all of them."""
     samples: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
+    environment = environment_with_bytecode(folder / "bytecode")
     for run in range(runs + 1):
         for name, statement in _STATEMENTS.items():
-            taken = time_milliseconds(lambda: _start(statement))  # noqa: B023  (called before the loop goes on)
+            taken = time_milliseconds(lambda: _start(statement, environment))  # noqa: B023  (called before the loop goes on)
             if run:  # the first run of each writes bytecode and fills the disk's cache
                 samples[name].append(taken)
         progress("import", run, runs)
@@ -39,8 +41,9 @@ def measure(
     return [_table(spreads)], {name: each.as_dict() for name, each in spreads.items()}
 
 
-def _start(statement: str) -> None:
-    subprocess.run([sys.executable, "-c", statement], check=True, timeout=60)  # noqa: S603  (a constant)
+def _start(statement: str, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-c", statement]
+    subprocess.run(command, check=True, timeout=60, env=environment)  # noqa: S603  (a constant)
 
 
 def _table(spreads: dict[str, Spread]) -> Table:

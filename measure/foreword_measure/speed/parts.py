@@ -8,6 +8,7 @@ of JSON: `{"progress": [done, total]}` often, `{"result": {…}}` once, at the e
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,15 @@ def send(**message: object) -> None:
     """Send a message to the parent process at once."""
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
+
+
+def environment_with_bytecode(folder: Path) -> dict[str, str]:
+    """The environment of a child that keeps in this folder what it compiles, as an installation does.
+
+    Where Python is told to keep nothing, each child would compile the whole package again.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
 
 
 # Tables --------------------------------------------------------------------------------------------------

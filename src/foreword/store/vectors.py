@@ -26,7 +26,7 @@ import numpy as np
 from foreword.errors import StoreDamaged, ValidationError
 from foreword.store.owner_files import create_private_file
 from foreword.store.rows import IN_LIST, filters_to_sql
-from foreword.store.sign_codes import SignCodes, numbers_of_nearest_codes
+from foreword.store.sign_codes import ItemPlaces, SignCodes, numbers_of_nearest_codes
 from foreword.store.vector_part import (
     Cosines,
     NearestCosines,
@@ -229,8 +229,10 @@ class PassingItems(Protocol):
 class _LargeFileSearch:
     """A code file with very many records, in which the nearest are found by their signs first."""
 
-    def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
-        self._records, self._signs, self._passing = records, signs, passing
+    def __init__(
+        self, records: NDArray[np.void], places: ItemPlaces, signs: SignCodes, passing: PassingItems
+    ) -> None:
+        self._records, self._places, self._signs, self._passing = records, places, signs, passing
         self._mask: NDArray[np.bool_] | None = None
 
     def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
@@ -244,7 +246,7 @@ class _LargeFileSearch:
                 return [number for number in near if number in passing][:limit]
             allowed = self._passing.all_numbers()
             none = np.zeros(0, np.int64)
-            self._mask = is_among(self._signs.numbers, none if allowed is None else allowed)
+            self._mask = is_among(self._places.numbers, none if allowed is None else allowed)
         return self._nearest_by_signs(vector, limit, self._mask)
 
     def _nearest_by_signs(
@@ -265,7 +267,7 @@ class _LargeFileSearch:
 
     def codes_of_items(self, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of these items by number, for those that have one."""
-        records = self._records.take(self._signs.places_of_items(numbers))
+        records = self._records.take(self._places.places_of_items(numbers))
         return {int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _NO_ITEM}
 
 
@@ -281,6 +283,7 @@ class CodeFile:
         self._inode = 0
         self._last_sequence = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
+        self._places, self._places_inode = ItemPlaces.empty(), 0
         self._signs, self._signs_inode = SignCodes.empty(dimensions), 0
 
     @classmethod
@@ -358,23 +361,33 @@ class CodeFile:
     ) -> VectorComparison:
         """Compare a vector with each item that passes or, if these are very many, with the nearest."""
         with self._lock:
-            records, last_sequence = self._map_records(), self._last_sequence
-            signs = self._update_signs(records) if len(records) > _MAX_COMPARED else None
+            records, last_sequence, inode = self._map_records(), self._last_sequence, self._inode
+            places = self._update_places(records, inode) if len(records) > _MAX_COMPARED else None
         rows = rows_after(last_sequence)
-        if signs is None or rows:
+        if places is None or rows:
             return self._compute_cosines(vector, records, rows, passing.all_numbers())
         few = None if passing.is_everything else passing.numbers_if_few(_MAX_PASSING_COMPARED)
         if few is not None:
-            return self._compute_cosines(vector, records.take(signs.places_of_items(few)), (), None)
-        large = _LargeFileSearch(records, signs, passing)
+            return self._compute_cosines(vector, records.take(places.places_of_items(few)), (), None)
+        with self._lock:
+            signs = self._update_signs(records, inode)
+        large = _LargeFileSearch(records, places, signs, passing)
         return NearestCosines(vector, large.find_nearest, large.codes_of_items)
 
-    def _update_signs(self, records: NDArray[np.void]) -> SignCodes:
+    def _update_places(self, records: NDArray[np.void], inode: int) -> ItemPlaces:
+        """The places of all records; those of new records are added to the places known before."""
+        if self._places_inode != inode or len(self._places) > len(records):
+            self._places, self._places_inode = ItemPlaces.empty(), inode
+        if fresh := len(records) - len(self._places):
+            self._places = self._places.extended_with_numbers(records["no"][-fresh:])
+        return self._places
+
+    def _update_signs(self, records: NDArray[np.void], inode: int) -> SignCodes:
         """The signs of all records; those of new records are added to the signs computed before."""
-        if self._signs_inode != self._inode or len(self._signs) > len(records):
-            self._signs, self._signs_inode = SignCodes.empty(self.dimensions), self._inode
+        if self._signs_inode != inode or len(self._signs) > len(records):
+            self._signs, self._signs_inode = SignCodes.empty(self.dimensions), inode
         if fresh := len(records) - len(self._signs):
-            self._signs = self._signs.extended_with_codes(records["no"][-fresh:], records["code"][-fresh:])
+            self._signs = self._signs.extended_with_codes(records["code"][-fresh:])
         return self._signs
 
     def _compute_cosines(

@@ -35,16 +35,21 @@ def test_the_same_numbers_are_data(indexing_report):
     assert json.loads(json.dumps(data)) == data
     assert data["files_per_second"] > 0
     assert told[:4] == [("index", done, 4) for done in range(1, 5)]
-    assert told[4:] == [("index: vectors", 1, 2), ("index: vectors", 2, 2)]
+    assert told[4:] == [("index: vectors", done, 3) for done in (1, 2, 3)]
 
 
-def test_vectors_of_code_are_made_in_both_ways_beside_each_other(indexing_report):
+def test_vectors_of_code_are_made_in_each_way_beside_each_other(indexing_report):
     _, (_, table), data, _ = indexing_report
-    assert [row[0] for row in table.rows] == ["whole texts, as they are stored", "views by length, each once"]
+    assert [row[0] for row in table.rows] == [
+        "whole texts, as they are stored",
+        "views by length, each once",
+        "the same, several batches at once",
+    ]
     assert all(len(row) == len(table.columns) for row in table.rows)
-    plain, careful = data["embedding"].values()
+    assert [row[-1] is None for row in table.rows] == [True, True, False]
+    plain, careful, ours = data["embedding"].values()
     assert plain["count"] == careful["count"] == plain["items"] > 0
-    assert 0 < careful["items"] <= plain["items"]
+    assert 0 < careful["items"] == ours["items"] <= plain["items"]
 
 
 def test_the_history_is_the_same_every_time(indexing_report, tmp_path):

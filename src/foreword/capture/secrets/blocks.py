@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import Secret
 
 if TYPE_CHECKING:
@@ -12,26 +13,24 @@ if TYPE_CHECKING:
 
     from foreword.capture.secrets.tables import PreparedText
 
-_HEAD = re.compile(
+_HEAD = pattern(
     r"-{4,5} ?BEGIN (?:[A-Z0-9]{2,16} ){0,4}(?:PRIVATE|SECRET) KEY(?: BLOCK)? ?-{4,5}"
     r"|-{5}BEGIN OpenVPN Static key V1-{5}"
 )
-_FOOT = re.compile(
-    r"-{4,5} ?END [A-Za-z0-9 ]{0,64}(?:PRIVATE KEY|SECRET KEY|Static key V1)(?: BLOCK)? ?-{4,5}"
-)
+_FOOT = pattern(r"-{4,5} ?END [A-Za-z0-9 ]{0,64}(?:PRIVATE KEY|SECRET KEY|Static key V1)(?: BLOCK)? ?-{4,5}")
 _BETWEEN = r"(?:\\[nr]|[^\w+/=]){0,24}(?:\d{1,6}[^\w+/=]{1,4})?"  # may hold quotes of code, or a line number
-_REST = re.compile(
+_REST = pattern(
     r"(?a)(?:\s{0,4}Proc-Type:.{0,80}\s{1,4}DEK-Info:.{0,80})?"
     rf"(?:{_BETWEEN}[A-Za-z0-9+/=]{{20,200}})*(?:{_BETWEEN}[A-Za-z0-9+/=]{{1,200}}\Z)?"
 )
-_LAST_LINE = re.compile(rf"(?a){_BETWEEN}[A-Za-z0-9+/]{{1,76}}={{0,2}}(?=\s*(?:\Z|\n|[\"'`\\]))")
-_BODY = re.compile(r"[A-Za-z0-9+/]{30}")
-_LINE = re.compile(r"(?a)[^\w+/=]{0,24}(?:\d{1,6}[^\w+/=]{1,4})?([A-Za-z0-9+/]{1,200}={0,3})[^\w+/=]{0,8}")
+_LAST_LINE = pattern(rf"(?a){_BETWEEN}[A-Za-z0-9+/]{{1,76}}={{0,2}}(?=\s*(?:\Z|\n|[\"'`\\]))")
+_BODY = pattern(r"[A-Za-z0-9+/]{30}")
+_LINE = pattern(r"(?a)[^\w+/=]{0,24}(?:\d{1,6}[^\w+/=]{1,4})?([A-Za-z0-9+/]{1,200}={0,3})[^\w+/=]{0,8}")
 _MAX_CHARACTERS = 20_000
 _MIN_LINE = 40
 
 # The beginning of a private key in base64. It holds a version, where a public key has an algorithm.
-_BODY_START = re.compile(
+_BODY_START = pattern(
     r"(?a)(?<![\w+/])(?:MI[IJ][A-Za-z0-9+/]{3}IBA|MI[GH][A-Za-z0-9+/]AgE[AB]|MH[cQ]CAQEE|MC[4w]CAQAwBQYDK2V"
     r"|MFECAQEwBQYDK2V"
     r"|MI[IJ][A-Za-z0-9+/]{3}[A-Za-z0-9+/]{3}BgkqhkiG9w0BB[QD]|b3BlbnNzaC1rZXktdjEA"

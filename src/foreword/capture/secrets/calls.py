@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _CALLEES = tuple(sorted(set(WORDS["call"])))
 # The rest of the function's name and its arguments, with calls among them such as `Some("…")`.
-_CALL = re.compile(
+_CALL = pattern(
     r"(?a)(?:[\w.:]|->){0,40}[(\[](?P<arguments>[^()\n]{1,300}(?:\([^()\n]{0,100}\)[^()\n]{0,200}){0,2})"
 )
-_TEXT = re.compile(r"(?P<before>.?)[ \t]?[bruN@]?(?P<quote>[\"'])(?P<value>[^\"'\s\\]{6,64})(?P=quote)")
+_TEXT = pattern(r"(?P<before>.?)[ \t]?[bruN@]?(?P<quote>[\"'])(?P<value>[^\"'\s\\]{6,64})(?P=quote)")
 
-_ADDRESS = re.compile(r"[/:]")
+_ADDRESS = pattern(r"[/:]")
 
 
 def find_call_secrets(prepared: PreparedText) -> Iterator[Secret]:

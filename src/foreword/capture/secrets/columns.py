@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import Secret
 
 if TYPE_CHECKING:
@@ -21,21 +21,21 @@ _HEADS = frozenset(
 )
 _SHORT_HEADS = frozenset(("pass", "pw", "mdp", "apikey", "credentials"))  # may head other things, too
 _HEADS_BEYOND_ASCII = ("contraseña", "hasło", "пароль", "密码")
-_EDGE = re.compile(r"[ \t\"'`*]{0,8}(?:[,;|\t\r\n]|\Z)")
-_HEAD = re.compile(r"[^\W\d_][\w.()/-]{0,40}(?: [\w.()/-]{1,20}){0,2}")
+_EDGE = pattern(r"[ \t\"'`*]{0,8}(?:[,;|\t\r\n]|\Z)")
+_HEAD = pattern(r"[^\W\d_][\w.()/-]{0,40}(?: [\w.()/-]{1,20}){0,2}")
 _SEPARATORS = ",;\t|"
 _MAX_HEAD_CHARACTERS = 400
 _MAX_ROWS = 500
-_RULE = re.compile(r"[\s|:+-]*")
-_INSERT = re.compile(
+_RULE = pattern(r"[\s|:+-]*")
+_INSERT = pattern(
     r"insert\s{1,8}(?:or\s{1,8}\w{1,16}\s{1,8}|ignore\s{1,8})?into\s{1,8}[\w.\"'`\[\]]{1,128}\s{0,8}"
     r"\((?P<heads>[^()]{1,2000})\)\s{0,8}values\s{0,8}"
 )
-_INSERTED_ROW = re.compile(
+_INSERTED_ROW = pattern(
     r"[\s,]{0,8}\((?P<cells>(?:'(?:[^'\\]|\\.|'')*+'|\"[^\"]*+\"|\([^()]*+\)|[^'\"()])*+)\)"
 )
-_INSERTED_CELL = re.compile(r"(?:'(?:[^'\\]|\\.|'')*+'|\"[^\"]*+\"|\([^()]*+\)|[^'\"(),])++")
-_SECRET_HEAD = re.compile(r"pass(?:word|wd|phrase|code|wort)?|pwd|secret|token|api_?key|senha|contrasena")
+_INSERTED_CELL = pattern(r"(?:'(?:[^'\\]|\\.|'')*+'|\"[^\"]*+\"|\([^()]*+\)|[^'\"(),])++")
+_SECRET_HEAD = pattern(r"pass(?:word|wd|phrase|code|wort)?|pwd|secret|token|api_?key|senha|contrasena")
 
 
 def find_column_secrets(prepared: PreparedText) -> Iterator[Secret]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import binascii
-import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import Secret, prepare_text
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator
 
     from foreword.capture.secrets.tables import PreparedText
 
     Finder = Callable[[PreparedText], Iterator[Secret]]
 
-_ESCAPE = re.compile(
+_ESCAPE = pattern(
     r"(?a)%([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
     r"|&(quot|amp|apos|lt|gt|equals|colon);|=(3D|3A|22|26|40)|\\{1,3}([nrt\"'])|(\x1b\[[0-9;]{0,16}[A-Za-z])"
 )
@@ -31,9 +32,9 @@ _MARKS = {
 """Escapes by their first character; a text without any of them has no escaped secret with its name."""
 
 _ENTITIES = {"quot": '"', "amp": "&", "apos": "'", "lt": "<", "gt": ">", "equals": "=", "colon": ":"}
-_BASE64 = re.compile(r"(?a)(?<![\w+/.-])[A-Za-z0-9+/_-]{16,4096}+={0,2}(?![\w+/.-])")
-_LOGIN = re.compile(r"(?a)[\w.@+$-]{2,64}:([^\s:/][^\s]{5,63})")
-_MIXED_CASE = re.compile(r"[a-z].*[A-Z]|[A-Z].*[a-z]")
+_BASE64 = pattern(r"(?a)(?<![\w+/.-])[A-Za-z0-9+/_-]{16,4096}+={0,2}(?![\w+/.-])")
+_LOGIN = pattern(r"(?a)[\w.@+$-]{2,64}:([^\s:/][^\s]{5,63})")
+_MIXED_CASE = pattern(r"[a-z].*[A-Z]|[A-Z].*[a-z]")
 
 
 def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import (
     Secret,
     compile_pattern,
@@ -29,11 +29,11 @@ for _keyword, (_context, *_) in _CONTEXTS_BY_KEYWORD.items():
 _NO_BEGINNING = "-"
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_ESCAPE = re.compile(r"(?a)(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}[A-Za-z])\Z")
-_NEIGHBOUR = re.compile(r"(?a)(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])")
+_ESCAPE = pattern(r"(?a)(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}[A-Za-z])\Z")
+_NEIGHBOUR = pattern(r"(?a)(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])")
 _NEIGHBOUR_CHARACTERS = 240
 _MIN_DIFFERENT_BYTES = 8
-_NUMBER = re.compile(r"(?a)\w+")
+_NUMBER = pattern(r"(?a)\w+")
 
 
 def find_secrets_by_format(prepared: PreparedText) -> Iterator[Secret]:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.secrets import shape
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, WORDS, Secret
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _pattern_with_endings(word: str) -> str:
 FOREIGN_PATTERN = "|".join(map(_pattern_with_endings, _FOREIGN))
 
 # A name up to its value. Between them are an assignment, a call, a list of two, or only a gap.
-NAME = re.compile(
+NAME = pattern(
     r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|pswd?|secret|token|key|cred(?:ential)?s?|authorization|auth|"
     rf"{FOREIGN_PATTERN})"
     r"(?P<tail>(?a:[\w-]){0,32}+)\\{0,4}(?P<closing>[\"'`»”]?)(?:\[(?a:\w){0,8}\]|\])?"
@@ -51,11 +52,11 @@ NAME = re.compile(
     r"|(?P<call>(?<=[\w\"'])\s?[(,]\s{0,24}(?=[bruf]{0,2}[\"'`]))"
     r"|(?P<gap>>|\s{1,4}))"
 )
-_TAIL = re.compile(
+_TAIL = pattern(
     r"s?(?:[_-]?(?:key|value|base|raw|text|b64|base64|hex|prod|production|dev|test|staging|live|main|default|old|new"
     r"|salt|pepper|confirmation|confirm|again|repeat|phrase|word|\d{1,3}))*"
 )
-_KEY_OF_SOMETHING = re.compile(
+_KEY_OF_SOMETHING = pattern(
     r"(?:api|access|private|secret|auth|encrypt|encryption|master|signing|account|service|shared|client|hmac|jwt"
     r"|storage|admin|deploy|app|application|session|webhook|license|subscription|write|read|ssh|gpg|ssl|tls|cookie"
     r"|host|function|functions|primary|secondary|ingest|ingestion|integration|server|user|personal|data|project"
@@ -64,23 +65,23 @@ _KEY_OF_SOMETHING = re.compile(
     r"|shopify|paypal|discord|telegram|hubspot|segment|rollbar|okta|twitter|facebook|recaptcha|captcha|tmdb|weather"
     r"|payment|merchant|vault|backup|cipher|crypto|flask|django|rails|laravel)[_.-]?\Z"
 )
-_OWN_KEY = re.compile(r"(?:api|secret|private|access|encryption|master|signing|auth|stripe|openai)[_.-]?\Z")
-_PREFIX_OF_PASS = re.compile(
+_OWN_KEY = pattern(r"(?:api|secret|private|access|encryption|master|signing|auth|stripe|openai)[_.-]?\Z")
+_PREFIX_OF_PASS = pattern(
     r"(?<![a-z])(?:db|user|usr|mail|smtp|ftp|sql|root|admin|ldap|http|proxy|store|wifi|pg|mysql|redis|ssh|web|app|bind|remote|local"
     r"|imap|pop|login|auth|my|sasl|vnc|sip|mqtt|guest|zip|pdf|trust|svn|git|repo|nick|irc|server|client|master|repl"
     r"|backup|service|svc|default|key|host|vpn|ap|device|smb)\Z"
 )
-_SIGNING = re.compile(r"(?:jwt|session|cookie|signing|hmac|csrf|webhook|nextauth)[_-]?\Z")
-_JOINED_WORDS = re.compile(r"(?a)[A-Za-z]{3,16}(?:[-.][A-Za-z]{3,16}){1,5}")
-_PUBLIC = re.compile(r"pub[a-z]*[_-]?\Z")
-_HARMLESS = re.compile(
+_SIGNING = pattern(r"(?:jwt|session|cookie|signing|hmac|csrf|webhook|nextauth)[_-]?\Z")
+_JOINED_WORDS = pattern(r"(?a)[A-Za-z]{3,16}(?:[-.][A-Za-z]{3,16}){1,5}")
+_PUBLIC = pattern(r"pub[a-z]*[_-]?\Z")
+_HARMLESS = pattern(
     r"sha|md5|hash|digest|sum|integrity|etag|commit|rev|uuid|guid|print|cert|pub|sig|id\b|data|h1\b|\bv\b|url|path"
     r"|file|name|type|format|size|len|str\b|src|href|font|image|img|icon|svg|png|base64|content|nonce|\biv\b|\btag\b",
     re.IGNORECASE | re.ASCII,
 )
-_NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
-_SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
-_ANY_SCHEME = re.compile(
+_NAME_BEFORE = pattern(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
+_SCHEME = pattern(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
+_ANY_SCHEME = pattern(
     r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\\\n[ \t]{0,12})?(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})"
 )
 _CONVERSIONS = (
@@ -89,33 +90,33 @@ _CONVERSIONS = (
     r"|(?:new )?(?:Secure|Guarded|Protected|Secret|Cleartext)\w{0,12}|CString::new|strdup|std::string"
     r"|_T|TEXT|QString|atob|(?:base64\.)?b64decode|bytes\.fromhex|unhexlify)\(\s{0,2}(?:default\s?=\s?)?"
 )
-_OPENING = re.compile(
+_OPENING = pattern(
     rf"(?:{_CONVERSIONS}|\[\s{{0,4}}|string\(\d{{1,4}}\) )?[bBrRuUfFN@$]{{0,2}}"
     r"(\"{3}|'{3}|\\{0,4}[\"'`]|[«“”])"
 )
 _CLOSINGS = {"«": "»", "“": "”", "”": "”"}
-_QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
-_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
-_BARE = re.compile(r"[^\s\"'`<>\\|]{1,1024}")
-_NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}\s?[=:])|;\Z|,\Z|[)\]}]{1,3}[;,.]?\Z")
-_COMPUTED_START = re.compile(r"(?a)\$?[A-Za-z_][\w.:>-]*[(\[{]|[({\[]")
-_SETTING_BEFORE = re.compile(
+_QUOTED = {quote: pattern(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
+_BLOCK = pattern(r"[|>][+-]?\d?[ \t]*\n")
+_BARE = pattern(r"[^\s\"'`<>\\|]{1,1024}")
+_NEXT_SETTING = pattern(r"(?a)[;,&](?=[\w.$-]{1,40}\s?[=:])|;\Z|,\Z|[)\]}]{1,3}[;,.]?\Z")
+_COMPUTED_START = pattern(r"(?a)\$?[A-Za-z_][\w.:>-]*[(\[{]|[({\[]")
+_SETTING_BEFORE = pattern(
     r"(?ai)(?:^|\n)[ \t]{0,40}(?:[-*>+#$][ \t]+)?(?:(?:export|set|env|setenv|declare -x|arg|-e|--env)[ \t]+)?"
     r"[\w.\"'/$:\[\]-]{0,60}\Z"
 )
-_VARIABLE_BEFORE = re.compile(r"(?:\A|[\s\"'`\[({;&|])[A-Z0-9_]{0,60}\Z")
-_VARIABLE_AFTER = re.compile(r"[\s\"'`\])};&|]|\Z")
-_HEADER_BEFORE = re.compile(r"(?<=[ \t(\[,=])([\"'])(?:[A-Za-z]{1,20}-){1,3}\Z")
-_LOGIN_BEFORE = re.compile(r"(?i)\b(?:user|login|mail|account)\w{0,12}[\"']?[ \t]{0,2}[:=]")
-_PAIR_BEFORE = re.compile(r"(?a)[\w/][?][\w.-]{0,20}\Z|[\w %.-]{1,40}=[^=;&\n\"']{0,80}[;&]\s?[\w.-]{0,20}\Z")
-_PAIR_AFTER = re.compile(r"[;&\"'\s]|\Z")
-_COMMAND_AFTER = re.compile(r"[ \t]+[a-z./][\w./-]*(?=\s|\Z)")
-_SETTING_AFTER = re.compile(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
-_OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
-_ANY_ASSIGNMENT = re.compile(
+_VARIABLE_BEFORE = pattern(r"(?:\A|[\s\"'`\[({;&|])[A-Z0-9_]{0,60}\Z")
+_VARIABLE_AFTER = pattern(r"[\s\"'`\])};&|]|\Z")
+_HEADER_BEFORE = pattern(r"(?<=[ \t(\[,=])([\"'])(?:[A-Za-z]{1,20}-){1,3}\Z")
+_LOGIN_BEFORE = pattern(r"(?i)\b(?:user|login|mail|account)\w{0,12}[\"']?[ \t]{0,2}[:=]")
+_PAIR_BEFORE = pattern(r"(?a)[\w/][?][\w.-]{0,20}\Z|[\w %.-]{1,40}=[^=;&\n\"']{0,80}[;&]\s?[\w.-]{0,20}\Z")
+_PAIR_AFTER = pattern(r"[;&\"'\s]|\Z")
+_COMMAND_AFTER = pattern(r"[ \t]+[a-z./][\w./-]*(?=\s|\Z)")
+_SETTING_AFTER = pattern(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
+_OPTION_AFTER = pattern(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
+_ANY_ASSIGNMENT = pattern(
     r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_[A-Z])([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
 )
-_SQL = re.compile(
+_SQL = pattern(
     r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z"
 )
 

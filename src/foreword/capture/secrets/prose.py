@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
 from foreword.capture.secrets.named import FOREIGN_PATTERN, is_pass_mark_of_test
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
@@ -33,21 +34,21 @@ _LINK = (
     rf"|(?P<aside>(?:,[ \t]{{1,3}}|[ \t]{{1,3}}\()(?:{_pattern_for_role('aside')})|,)[ \t]{{1,3}})"
 )
 # The value has a digit or a sign, or is in quotes, so that the words before it are not taken for it.
-_VALUE_AFTER = re.compile(
+_VALUE_AFTER = pattern(
     rf"{_NAME}[»)*_]{{0,3}}(?:{_LINK}|(?P<gap>[ \t]{{1,3}}))(?P<quote>[\"'`“„(]|«[ \u00a0\u202f]?|)"
     r"(?P<value>(?:(?=\S{0,127}[0-9!@#$%^&*~+=])|(?<=[\"'`«“„]))[^\s\"'`<>«»“”]{6,128})"
     r"(?P<after>[\"'`»”“]|[ \u00a0\u202f]»|)"
 )
-_VALUE_BEFORE = re.compile(
+_VALUE_BEFORE = pattern(
     rf"(?:^|[\s\"'`«“(])(?P<value>[^\s\"'`«»“”()]{{6,128}})[\"'`»”]?,?[ \t]{{1,3}}(?:[–—-][ \t]{{1,3}})?"
     rf"(?:{_pattern_for_role('before')})"
     r"[ \t]{1,3}(?:[^\s.:;=!?,\"'`()<>]{1,20}[ \t]{1,3}){0,2}\Z"
 )
-_NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
-_MAY_HAVE_VALUE = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
+_NEXT_SETTING = pattern(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
+_MAY_HAVE_VALUE = pattern(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
 # Words and numbers joined by signs, as people make up who may not use a plain word.
-_JOINED_WORDS = re.compile(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
-_OWN_CODE = re.compile(
+_JOINED_WORDS = pattern(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
+_OWN_CODE = pattern(
     rf"\b(?:{_pattern_for_role('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}"
     rf"(?:{_pattern_for_role('code')})"
     rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
@@ -55,18 +56,18 @@ _OWN_CODE = re.compile(
 _OWN_WORDS = frozenset(filter(str.isascii, WORDS["own"]))
 _OWN_BEYOND_ASCII = tuple(word for word in WORDS["own"] if not word.isascii())
 _VERBS = ("pass", "passe")
-_LATIN = re.compile(r"[a-zà-ɏ]")
-_SIGN = re.compile(r"[0-9!@#$%^&*~+]")
-_NOUN_BEFORE = re.compile(
+_LATIN = pattern(r"[a-zà-ɏ]")
+_SIGN = pattern(r"[0-9!@#$%^&*~+]")
+_NOUN_BEFORE = pattern(
     r"\b(?:the|my|our|your|his|her|its|la|le|il|el|mi|tu|su|das|admin|root|user|wifi|db|new|old|mots?[ \t]de)"
     r"[ \t]{1,3}\Z"
 )
-_KEY_BEFORE = re.compile(
+_KEY_BEFORE = pattern(
     r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared|app(?:lication)?|client|integration"
     r"|encryption|project|service|server|deploy|storage|webhook|admin)[ \t_-]{1,3}\Z"
 )
-_PRINTABLE = re.compile(r"[!-~]{6,128}")
-_END_OF_SENTENCE = re.compile(r"[.!?。！？।][\s」』]|\n")
+_PRINTABLE = pattern(r"[!-~]{6,128}")
+_END_OF_SENTENCE = pattern(r"[.!?。！？।][\s」』]|\n")
 _PUNCTUATION = ".,;:)]}\"'`"
 _FAR_CHARACTERS = 64
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets.blocks import find_private_keys
@@ -16,6 +15,7 @@ from foreword.capture.secrets.named import (
     list_secret_stems,
     overlaps_redaction_mark,
 )
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.prose import find_passwords_in_prose
 from foreword.capture.secrets.tables import prepare_text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from foreword.capture.secrets.tables import PreparedText, Secret
 
-_REST_OF_WORD = re.compile(r"[A-Za-z0-9_-]*+")
+_REST_OF_WORD = pattern(r"[A-Za-z0-9_-]*+")
 
 
 def find_secrets(text: str) -> list[Secret]:

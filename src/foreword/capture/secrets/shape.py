@@ -5,13 +5,14 @@ from __future__ import annotations
 import binascii
 import re
 
+from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import WORDS
 
 MAX_VALUE_CHARACTERS = 100
 """At most this many characters of a value are examined."""
 
-_CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
-_COMPUTED = re.compile(
+_CHANGES = pattern(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
+_COMPUTED = pattern(
     r"(?a)\A\$\(?\w+\)?\Z|\A\d\*[a-z]|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
     r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A![A-Za-z]+\Z|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
 )
@@ -33,51 +34,51 @@ _PLACEHOLDER_WORDS = (
         "invalid",
     ),
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = pattern(
     r"(?a)sample|insert|replace|todo|fixme|(?:sha|md|utf|base|aes|rsa|ipv)-?\d"
     r"|(?:required|optional|string|missing|invalid|incorrect|hidden|x-oauth-basic)\Z"
     r"|(?:user|my|the|test|some|new|old|db|api|access|auth)?[_-]?"
     r"(?:pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|key|credentials?)\d{0,3}\Z|[a-z_]{1,24}password\Z"
 )
-_XXX = re.compile(r"xxx|XXX")
+_XXX = pattern(r"xxx|XXX")
 _WORD_SHAPE = r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[A-Z][a-z]{2,})*"
-_WORDY = re.compile(rf"(?a)[^A-Za-z0-9]*(?:(?:{_WORD_SHAPE}\d{{0,4}}|\d+[a-z]?)(?:[^A-Za-z0-9]+|\Z))+")
+_WORDY = pattern(rf"(?a)[^A-Za-z0-9]*(?:(?:{_WORD_SHAPE}\d{{0,4}}|\d+[a-z]?)(?:[^A-Za-z0-9]+|\Z))+")
 
 _TECHNICAL = (
     r"(?:sha|md|utf|aes|rsa|ipv|base|pkcs|rs|es|hs|ps|ed|int|uint|float|http|tls|ssl|oauth|python|py|x|b|v|p|s|k"
     r"|crc|rfc|error|code|cve|pep|issue|bug|port|room|line|page|gpt|test|user|item|node|host|server|windows|id|gp|ec|u|i|l|h|t|r|d|c|n|w|z|ap|sp|dh|iso|cp|latin|amd|arm|win|phase|step|level|version|php|es|vp)"
     r"-?\d{1,5}[a-z]{0,2}"
 )
-_NAME_PIECE = re.compile(rf"(?:{_TECHNICAL}|[A-Za-z]+\d?)\Z", re.IGNORECASE)
-_PIECES = re.compile(r"[A-Z]?[a-z]+\d*(?:[a-z]+\d*)*|[A-Z]+\d*(?![a-z])|[A-Z]\d*|\d+")
-_NAME = re.compile(r"(?a)[A-Za-z_][\w.]*")
-_CODE_WORD = re.compile(
+_NAME_PIECE = pattern(rf"(?:{_TECHNICAL}|[A-Za-z]+\d?)\Z", re.IGNORECASE)
+_PIECES = pattern(r"[A-Z]?[a-z]+\d*(?:[a-z]+\d*)*|[A-Z]+\d*(?![a-z])|[A-Z]\d*|\d+")
+_NAME = pattern(r"(?a)[A-Za-z_][\w.]*")
+_CODE_WORD = pattern(
     r"key|token|secret|pass|pwd|type|cred|auth|self|config|setting|option|param|field|input|value|string|request"
     r"|response|prompt",
     re.IGNORECASE,
 )
 _STATES = frozenset(WORDS["state"])
 _NAMES_OF_PASSWORDS = frozenset(WORDS["password"])
-_NOT_A_PASSWORD = re.compile(
+_NOT_A_PASSWORD = pattern(
     r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
     r"|(?:bug|issue|ticket|closes|fixes|pr|gh)#\d+\Z|[a-z]{2,8}-\d{1,2}\Z|(?-i:[A-Z]{2,8})-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
     r"|cpp|sh|sql|env|log|xml|csv|pdf|png|jpe?g|pem|key|crt|com|org|net|io|dev|app|de|fr|es|uk)\b|[a-z]+://|[.~]?/"
     r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = pattern(
     r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]"
     r"|&(?:[lg]t|quot|amp|apos|nbsp|#\w{1,5})(?:;|\Z)"
 )
-_BETWEEN_WORDS = re.compile(r"[ -]")
+_BETWEEN_WORDS = pattern(r"[ -]")
 _SMALL_WORDS = frozenset(WORDS["small"])
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 _MIN_SIGNED_KEY = _MIN_RANDOM_LETTERS = 12
-_NUMBERED_WORDS = re.compile(
+_NUMBERED_WORDS = pattern(
     r"(?a)[A-Z][a-z]+(?:(?:[-_.][A-Za-z][a-z]+)+[-_.#]|(?:[-_.][A-Z][a-z]{2,})+)\d{2,4}"
 )
-_FOUR_BY_FOUR = re.compile(r"(?a)(?:[a-z]{4}-){3}[a-z]{4}")
+_FOUR_BY_FOUR = pattern(r"(?a)(?:[a-z]{4}-){3}[a-z]{4}")
 
-_JOINED_WORDS_AND_NUMBER = re.compile(
+_JOINED_WORDS_AND_NUMBER = pattern(
     r"(?a)(?:[A-Za-z]{3,}[-_.]){2,5}\d{2,6}|(?:[A-Z][a-z]{2,}[-_.]){1,4}[A-Z][a-z]{2,}[-_.#]?\d{2,4}"
 )
 
