@@ -15,14 +15,16 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_START_SECONDS = 60.0
+_START_SECONDS, _BUSY_SECONDS = 60.0, 600.0
 _OTHER_USER = "nobody"
 _ADMIN, _OWNER = "operator", "foreword"
 _IS_READY = "ready"
@@ -307,8 +309,15 @@ class QdrantServer:
         return [self._get(f"/collections/{name}") for name in names]
 
     def _get(self, path: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
-            return dict(json.load(answer)["result"])
+        """The answer of the server. While it builds an index of many points it may not answer: ask again."""
+        give_up = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+                    return dict(json.load(answer)["result"])
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.REQUEST_TIMEOUT or time.monotonic() > give_up:
+                    raise
 
     def _is_ready_to_answer(self) -> bool:
         try:
