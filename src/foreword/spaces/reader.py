@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "3398c49c7528463c9400ee893a47e1cecb85175f0d91e709a1de59a2b9ea2cdb",
-        GRAPH: "8f1a937c9ee484595a4217de306d43e18dcd2db4f79024ea5bb015f17c418906",
+        WEIGHTS: "ba737c1bef7eae1f106a96de9852fea220730b14b6e5d7001966efabb1b72855",
+        GRAPH: "8327f29d8b8d69c23f9bc2a23e580be33ca12bbbf2eec746d839f76e8d18aa97",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
