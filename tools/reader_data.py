@@ -3,7 +3,7 @@
 A history is read from a line of JSON (measure/lessons/README.md has the format). Every statement becomes the
 line that the reader will see, with the line before it and later lines about the same; every prompt gets the
 statements that are easily mistaken for an answer. From these come the rows to learn from: a prompt and a
-statement, two statements of which one may replace the other, or a statement alone. Nothing here needs torch.
+statement, or two statements of which one may replace the other. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ START, END = 101, 102
 """The tokens that mark the beginning of a row, and the end of each of its texts."""
 
 _PROMPT_TOKENS, _LINE_TOKENS, _BEFORE_TOKENS, _LATER_TOKENS = 96, 100, 32, 40
-_NEWER_TOKENS, _OLDER_TOKENS, _TYPED_TOKENS = 72, 80, 96
+_NEWER_TOKENS, _OLDER_TOKENS = 72, 80
 _BEFORE_CHARACTERS, _LATER_CHARACTERS = 160, 200
 _TALKERS, _ANSWERED = ("user", "agent"), ("user", "agent", "tool")
 _MAX_LATER, _MIN_NEARNESS = 2, 0.12
@@ -141,14 +141,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The data to train or test a model on: histories, and pairs of statements without a history.
-
-    If the pairs say what type their statements are, these are in `typed`, by the numbers of `TYPES`.
-    """
+    """The data to train or test a model on: histories, and pairs of statements without a history."""
 
     histories: list[History]
     comparisons: list[Comparison]
-    typed: list[tuple[Row, int]]
     strangers: list[Row]
     """The newer statements of pairs, each beside older ones of other pairs that are near in meaning."""
 
@@ -179,14 +175,13 @@ def find_files(folders: Iterable[Path]) -> list[Path]:
 
 def read_lessons(files: Iterable[Path], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> Lessons:
     """All histories and pairs of the files."""
-    lessons = Lessons([], [], [], [])
+    lessons = Lessons([], [], [])
     pairs: list[dict[str, Any]] = []
     for path in files:
         given = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if path.parent.name == PAIRS_FOLDER:
             pairs += given
             lessons.comparisons.extend(read_comparison(one, tokenizer) for one in given)
-            lessons.typed.extend(row for one in given for row in read_types(one, tokenizer))
         else:
             lessons.histories.extend(read_history(one, tokenizer, encoder) for one in given)
     lessons.strangers.extend(pair_with_strangers(pairs, tokenizer, encoder))
@@ -198,18 +193,6 @@ def read_comparison(given: dict[str, Any], tokenizer: Tokenizer) -> Comparison:
     newer, older = (_encode_text(tokenizer, describe(given[name])) for name in ("newer", "older"))
     before = _encode_line_before(given["newer"], tokenizer)
     return comparison_row(newer, before, older), _LABELS[given["label"]]
-
-
-def read_types(given: dict[str, Any], tokenizer: Tokenizer) -> list[tuple[Row, int]]:
-    """The statements of a pair that have a type, as rows of their own with the numbers of their types."""
-    return [
-        (
-            type_row(_encode_text(tokenizer, describe(one)), _encode_line_before(one, tokenizer)),
-            TYPES.index(one["type"]),
-        )
-        for one in (given["older"], given["newer"])
-        if "type" in one
-    ]
 
 
 def _encode_line_before(told: dict[str, Any], tokenizer: Tokenizer) -> list[int]:
@@ -479,21 +462,6 @@ def pair_row(prompt: Prompt, statement: Statement, *, before: bool = False, late
 def comparison_row(newer: list[int], before: list[int], older: list[int]) -> Row:
     """The row of two statements, the newer with the line before it, to judge if it replaces the other."""
     return _join_as_row(newer[:_NEWER_TOKENS] + before, older[:_OLDER_TOKENS])
-
-
-def type_row(line: list[int], before: list[int]) -> Row:
-    """The row of a statement with the line before it, to judge its type."""
-    tokens = [START, *line[:_TYPED_TOKENS], *before, END]
-    return tokens, [0] * len(tokens)
-
-
-def make_typed_rows(histories: Sequence[History]) -> list[tuple[Row, int]]:
-    """Every statement of the histories as a row of its own, with the number of its type."""
-    return [
-        (type_row(one.line, one.before), TYPES.index(one.type))
-        for history in histories
-        for one in history.statements
-    ]
 
 
 def _join_as_row(first: list[int], second: list[int]) -> Row:

@@ -76,10 +76,10 @@ class MpnetLayer(nn.Module):
 
 
 class Mpnet(nn.Module):
-    """MPNet with heads: whether a statement helps, its type, and whether it replaces another."""
+    """MPNet with heads: whether a statement helps, and whether it replaces another."""
 
-    new_heads = ("pool", "helps", "types", "relations")
-    teacher_rate = 4e-5
+    new_heads = ("pool", "helps", "relations")
+    teacher_rate = 6e-5
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Mpnet(nn.Module):
         self.distances = nn.Embedding(_BUCKETS, _HEADS)
         self.layers = nn.ModuleList(MpnetLayer() for _ in range(_LAYERS))
         self.pool, self.helps = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
-        self.types, self.relations = nn.Linear(_WIDTH, len(data.TYPES)), nn.Linear(_WIDTH, 3)
+        self.relations = nn.Linear(_WIDTH, 3)
 
     def forward(self, rows: Sequence[Row]) -> tuple[torch.Tensor, None]:
         """One vector for each row; this model does not judge after the first few layers."""

@@ -1,11 +1,10 @@
 """The reader in torch, and its training: teachers, and a student with fewer layers.
 
-A teacher learns from the labels which statements help a prompt, which statement replaces which and, because
-it helps with both, the type of a statement. The student starts from some layers of the first teacher and
-learns to judge as all teachers do on average, on many more pairs. It also learns to say after a few layers
-whether a statement helps: most do not, and need not be read to the end. In the end it is refined: it learns
-from the labels which of the statements that are near in meaning replace each other. Needs torch, and a
-graphics card to finish within minutes.
+A teacher learns from the labels which statements help a prompt, and which statement replaces which. The
+student starts from some layers of the first teacher, or from a finished reader, and learns to judge as all
+teachers do on average, on many more pairs; what replaces what it learns from the labels as well. It also
+learns to say after a few layers whether a statement helps: most do not, and need not be read to the end.
+Needs torch, and a graphics card to finish within minutes.
 """
 
 from __future__ import annotations
@@ -50,27 +49,29 @@ _NEW_HEADS_FASTER = 5
 _SHARED_PARTS = ("words", "positions", "segments", "norm", "pool")
 """What layers that are added to a reader take over from it, beside some of its layers."""
 
-_TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 192, 256, 768
+_TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 384, 512, 1024
 _LENGTH_JITTER = 8
 """By how many tokens the rows of a batch may differ in length, so that batches are random."""
 
-_TEACHER_EASY, _TEACHER_FOREIGN, _STUDENT_FOREIGN = 6, 3, 10
-_TEACHER_ALIKE, _TEACHER_OTHERS, _STUDENT_ALIKE, _STUDENT_OTHERS = 24, 12, 70, 30
+_TEACHER_EASY, _TEACHER_FOREIGN, _STUDENT_FOREIGN = 5, 2, 4
+_TEACHER_ALIKE, _TEACHER_OTHERS, _STUDENT_ALIKE, _STUDENT_OTHERS = 14, 6, 10, 6
 """How many unrelated statements of a history are compared: those with most words in common, and any."""
 
-_TEACHER_BEFORE, _TEACHER_LATER, _STUDENT_BEFORE = 0.6, 0.5, 0.25
+_TEACHER_BEFORE, _TEACHER_LATER, _STUDENT_BEFORE = 0.5, 0.25, 0.2
 """How often a statement is shown with the line before it, or with later ones."""
 
 _TEACHER_REPEATS, _STUDENT_REPEATS = 2, 3
 """How often in an epoch a teacher, or the student, sees the pairs that have no history."""
 
-_STUDENT_SEED, _REFINING_SEED = 1, 3
-_REFINING_FOREIGN, _REFINED_PAIRS = 4, 120_000
-_LABEL_SHARE, _TALK_LABEL_SHARE, _TALK_REPEATS = 0.6, 0.95, 2
-"""When the student is refined: how much the labels count beside its own judgement, elsewhere and in talks,
-and how often it sees the talks in an epoch."""
+_SAID_SHARE = 1 / 3
+"""The share of what users said that stands for prompts of the student."""
 
-_HELPS_WEIGHT, _RELATIONS_WEIGHT, _TEACHER_TYPES_WEIGHT, _STUDENT_TYPES_WEIGHT = 3.0, 1.5, 0.5, 0.4
+_STUDENT_SEED = 1
+_LABEL_SHARE, _TALK_LABEL_SHARE, _TALK_REPEATS = 0.6, 0.95, 2
+"""How much the labels of relations count beside the teachers' judgement for the student, elsewhere and in
+talks, and how often it sees the talks in an epoch."""
+
+_HELPS_WEIGHT, _RELATIONS_WEIGHT = 3.0, 1.5
 _GLANCE_WEIGHT = 0.3
 _LARGEST_LOGIT, _LOGIT_WEIGHT = 8.0, 0.1
 _DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -105,7 +106,7 @@ class Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """BERT with heads: whether a statement helps, its type, and whether it replaces another.
+    """BERT with heads: whether a statement helps, and whether it replaces another.
 
     With `one_way`, the tokens of the first text attend only to each other; the first token and those of the
     second text attend to everything. Then a question's states do not depend on the statement, so that a
@@ -113,7 +114,7 @@ class CrossEncoder(nn.Module):
     after so many layers already, by a head of its own.
     """
 
-    new_heads = ("types", "relations")
+    new_heads = ("relations",)
     teacher_rate = 9e-5
 
     def __init__(
@@ -126,7 +127,7 @@ class CrossEncoder(nn.Module):
         self.norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
         self.layers = nn.ModuleList(Layer(wide) for _ in range(layers))
         self.pool, self.helps = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
-        self.types, self.relations = nn.Linear(_WIDTH, len(data.TYPES)), nn.Linear(_WIDTH, 3)
+        self.relations = nn.Linear(_WIDTH, 3)
         if glance_after is not None:
             self.glance_pool, self.glance = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
 
@@ -173,15 +174,14 @@ def judge(models: Sequence[Teacher], rows: Sequence[Row], head: str) -> np.ndarr
         for model in models:
             read, early = model([rows[at] for at in batch])
             logits = getattr(model, head)(early if head == "glance" else read)
-            said = torch.softmax(logits, -1) if head in ("relations", "types") else logits
+            said = torch.softmax(logits, -1) if head == "relations" else logits
             found[batch] += said.cpu().numpy() / len(models)
     return found
 
 
-def export_weights(model: CrossEncoder) -> Weights:
-    """The weights of a model, by our names, without the head for types, which is only for training."""
-    state = model.state_dict().items()
-    return {name: v.float().cpu().numpy() for name, v in state if not name.startswith("types.")}
+def export_weights(model: Teacher) -> Weights:
+    """The weights of a model, by our names."""
+    return {name: values.float().cpu().numpy() for name, values in model.state_dict().items()}
 
 
 # The lessons ----------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _teach_teacher(lessons: Lessons, base: Path, epochs: int, seed: int) -> dict
     chance = _seed_random(seed)
     model = begin_teacher(base)
     train(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, model.teacher_rate)
-    return {name: values.float().cpu().numpy() for name, values in model.state_dict().items()}
+    return export_weights(model)
 
 
 def begin_teacher(base: Path) -> Teacher:
@@ -232,7 +232,7 @@ def shrink_teacher(teacher: CrossEncoder, kept: Sequence[int], wide: int, glance
 def teach_student(
     student: CrossEncoder, teachers: Sequence[Teacher], lessons: Lessons, epochs: int, rate: float
 ) -> CrossEncoder:
-    """The student, trained to judge as all teachers do on average."""
+    """The student, trained to judge as all teachers do on average, and as the labels of relations say."""
     tasks = _student_tasks(teachers, lessons, _seed_random(_STUDENT_SEED))
     return train("student", student, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
 
@@ -268,46 +268,6 @@ def _keep_embedding(model: CrossEncoder) -> CrossEncoder:
     return model.to(_DEVICE)
 
 
-def refine(student: CrossEncoder, lessons: Lessons, epochs: int, rate: float) -> CrossEncoder:
-    """The student, trained further with the labels of statements that are near in meaning.
-
-    What it says about prompts is kept: there, and for a share of the relations, its own judgement is the aim.
-    """
-    chance = _seed_random(_REFINING_SEED)
-    pairs = data.make_pairs(lessons.histories, None, _REFINING_FOREIGN, chance)
-    rows = [
-        data.pair_row(one.prompt, one.statement)
-        for one in chance.sample(pairs, min(len(pairs), _REFINED_PAIRS))
-    ]
-    kept = zip(rows, judge([student], rows, "helps"), strict=True)
-    relations = _refining_examples(student, lessons.comparisons, _LABEL_SHARE) * _STUDENT_REPEATS
-    for is_talk, share, repeats in ((False, _LABEL_SHARE, 1), (True, _TALK_LABEL_SHARE, _TALK_REPEATS)):
-        near = [
-            one
-            for history in lessons.histories
-            if history.is_talk == is_talk
-            for one in data.compare_near(history)
-        ]
-        relations += _refining_examples(student, near, share) * repeats
-    relations += [(row, _classes(data.NEITHER), 1.0) for row in lessons.strangers]
-    tasks: dict[str, list[Example]] = {
-        "helps": [(row, said, 1.0) for row, said in kept],
-        "relations": relations,
-    }
-    return train("refining", student, lambda: make_shuffled_steps(_STUDENT_BATCH, tasks), epochs, rate)
-
-
-def _refining_examples(
-    student: CrossEncoder, compared: Sequence[data.Comparison], share: float
-) -> list[Example]:
-    """Pairs of statements; the aim is the label with this share, and what the student says with the rest."""
-    said = judge([student], [row for row, _ in compared], "relations")
-    return [
-        (row, share * _classes(what) + (1 - share) * own, _RELATIONS_WEIGHT)
-        for (row, what), own in zip(compared, said, strict=True)
-    ]
-
-
 def _classes(what: int) -> np.ndarray:
     """The probabilities of the three relations if one is certain."""
     return np.eye(3, dtype=np.float32)[what]
@@ -340,10 +300,6 @@ def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
     tasks: dict[str, list[Example]] = {
         "helps": [(_teacher_row(one, chance), one.answers, one.weight * _HELPS_WEIGHT) for one in pairs],
         "relations": [(row, what, _RELATIONS_WEIGHT) for row, what in compared],
-        "types": [
-            (row, what, _TEACHER_TYPES_WEIGHT)
-            for row, what in data.make_typed_rows(histories) + lessons.typed
-        ],
     }
     return make_shuffled_steps(_TEACHER_BATCH, tasks)
 
@@ -356,25 +312,34 @@ def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
 def _student_tasks(
     teachers: Sequence[Teacher], lessons: Lessons, chance: random.Random
 ) -> dict[str, list[Example]]:
-    """The student's examples by task: rows with the teachers' judgements; no label is used."""
-    histories = lessons.histories
+    """The student's examples by task: what the teachers say, and for relations the labels as well."""
     pairs = [
         data.pair_row(one.prompt, one.statement, before=chance.random() < _STUDENT_BEFORE)
-        for one in data.make_pairs(histories, None, _STUDENT_FOREIGN, chance)
+        for one in data.make_pairs(lessons.histories, None, _STUDENT_FOREIGN, chance)
     ]
-    pairs += data.make_said_rows(histories)
-    compared = data.make_comparisons(histories, _STUDENT_ALIKE, _STUDENT_OTHERS, chance)
-    relations = [row for row, _ in compared + lessons.comparisons * _STUDENT_REPEATS]
-    types = [row for row, _ in data.make_typed_rows(histories) + lessons.typed]
+    said = data.make_said_rows(lessons.histories)
+    pairs += chance.sample(said, int(len(said) * _SAID_SHARE))
+    helps = [(row, aim, 1.0) for row, aim in zip(pairs, judge(teachers, pairs, "helps"), strict=True)]
+    compared = _student_comparisons(lessons, chance)
+    judged = judge(teachers, [row for row, *_ in compared], "relations")
+    relations = [
+        (row, share * _classes(what) + (1 - share) * aim, _RELATIONS_WEIGHT)
+        for (row, what, share), aim in zip(compared, judged, strict=True)
+    ]
+    return {"helps": helps, "relations": relations}
 
-    def examples(rows: Sequence[Row], head: str, weight: float) -> list[Example]:
-        return [(row, said, weight) for row, said in zip(rows, judge(teachers, rows, head), strict=True)]
 
-    return {
-        "helps": examples(pairs, "helps", 1.0),
-        "relations": examples(relations, "relations", _RELATIONS_WEIGHT),
-        "types": examples(types, "types", _STUDENT_TYPES_WEIGHT),
-    }
+def _student_comparisons(lessons: Lessons, chance: random.Random) -> list[tuple[Row, int, float]]:
+    """Pairs of statements with their labels, and how much a label counts beside the teachers' judgement.
+
+    Without pairs that are near in meaning, and those of other worlds, it would take likeness for replacement.
+    """
+    alike = data.make_comparisons(lessons.histories, _STUDENT_ALIKE, _STUDENT_OTHERS, chance)
+    compared = [(*one, _LABEL_SHARE) for one in alike + lessons.comparisons * _STUDENT_REPEATS]
+    for history in lessons.histories:
+        share, repeats = (_TALK_LABEL_SHARE, _TALK_REPEATS) if history.is_talk else (_LABEL_SHARE, 1)
+        compared += [(*one, share) for one in data.compare_near(history)] * repeats
+    return compared + [(row, data.NEITHER, 1.0) for row in lessons.strangers]
 
 
 def make_shuffled_steps(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
@@ -428,7 +393,7 @@ def _loss(model: Teacher, head: str, batch: Sequence[Example]) -> torch.Tensor:
     right = torch.tensor(np.array([right for _, right, _ in batch]), device=_DEVICE)
     weights = torch.tensor([weight for *_, weight in batch], device=_DEVICE)
     said = getattr(model, head)(read)
-    if head in ("relations", "types"):  # the target is a class's number, or the probabilities of all classes
+    if head == "relations":  # the target is a class's number, or the probabilities of all classes
         losses = functional.cross_entropy(said, right, reduction="none")
     elif right.ndim == 1:  # labels
         losses = functional.binary_cross_entropy_with_logits(said[:, 0], right.float(), reduction="none")

@@ -1,7 +1,7 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --base MPNET --base MPNET --base CROSS_ENCODER [--continue READER] --out reader.onnx \
+        --base MPNET --continue READER --out reader.onnx \
         --test h9 --test h16 --test h31 --test p3 --test p10 --test p13 --test p16 --test h25
 
 Reads the histories of all writers in the folders, and the pairs of statements in their folders `pairs`, and
@@ -9,12 +9,12 @@ trains on all files but those that are kept for the test. First a teacher of twe
 base, side by side: a published cross-encoder or encoder in int8, or MPNet's `model.safetensors`. Then a
 student with fewer and narrower layers, which reads a prompt once for all statements, learns from the mean of
 the teachers. It begins with layers of the first teacher, which then must not be MPNet, or continues a
-finished reader. It is refined with the labels of statements that are near in meaning, as the engine compares
-them, and written in int8. A base that is named twice is trained twice, with different seeds.
+finished reader. What replaces what it learns from the labels as well. It is written in int8. A base that is
+named twice is trained twice, with different seeds.
 
 Prints for the teachers together and for the student how they do on the test: how much of what a prompt needs
-is found, how much of what is shown is noise, how often something outdated is shown; how well replacements are
-recognised; and the types of statements. docs/reader.md describes the results.
+is found, how much of what is shown is noise, how often something outdated is shown; and how well replacements
+are recognised. docs/reader.md describes the results.
 
 Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and a graphics card to finish within
 minutes. New weights are installed by hand: the file, its digest in `foreword.spaces.reader`, and the curve in
@@ -49,13 +49,12 @@ if TYPE_CHECKING:
     from reader_data import Comparison, History, Lessons, Prompt, Row
 
     Judge = Callable[[Sequence[Row], str], np.ndarray]
-    """What a head says of each row: logits of `helps`, probabilities of `relations` and `types`."""
+    """What a head says of each row: logits of `helps`, probabilities of `relations`."""
 
 _CROSS_ENCODER = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
 _KEPT_LAYERS, _STUDENT_WIDE, _GLANCE_AFTER = (0, 2, 3, 5, 6, 8, 9, 11), 1024, 3
-_TEACHER_EPOCHS = 3
-_STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
-_REFINING_EPOCHS, _REFINING_RATE = 3, 6e-5
+_TEACHER_EPOCHS = 2
+_STUDENT_EPOCHS, _STUDENT_RATE = 3, 1.2e-4
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
 """For the curve: for which shares of the prompts without a helpful statement nothing is to be shown."""
 
@@ -114,7 +113,6 @@ def main() -> None:
     else:
         student = teaching.continue_reader(weights.read_reader(asked.continued), _GLANCE_AFTER)
     student = teaching.teach_student(student, teachers, taught, asked.student_epochs, _STUDENT_RATE)
-    student = teaching.refine(student, taught, _REFINING_EPOCHS, _REFINING_RATE)
     print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
     graph.write_model(teaching.export_weights(student), _GLANCE_AFTER, asked.out)
     if asked.continued is not None:
@@ -180,9 +178,6 @@ def print_report(name: str, test: Lessons, judge: Judge) -> None:
             _print(f"   replaces, {what}")
         for least, precision, found in measure_replacements(pairs, judge):
             _print(f"      above {least:.1f}: precision {precision:.2f} recall {found:.2f}")
-    types = measure_types(test.histories, judge)
-    each = " ".join(f"{name} {score:.2f}" for name, score in types.items())
-    _print(f"   types, F1 {np.mean(list(types.values())):.2f}: {each}")
 
 
 def judge_prompts(histories: Sequence[History], judge: Judge) -> list[JudgedPrompt]:
@@ -238,19 +233,6 @@ def measure_replacements(pairs: Sequence[Comparison], judge: Judge) -> Iterator[
         said = chances > least
         hits = (said & right).sum()
         yield least, float(hits / max(1, said.sum())), float(hits / max(1, right.sum()))
-
-
-def measure_types(histories: Sequence[History], judge: Judge) -> dict[str, float]:
-    """The F1 of each type of statements."""
-    typed = data.make_typed_rows(histories)
-    said = judge([row for row, _ in typed], "types").argmax(axis=1)
-    right = np.array([what for _, what in typed])
-    return {
-        name: float(
-            2 * ((said == at) & (right == at)).sum() / max(1, (said == at).sum() + (right == at).sum())
-        )
-        for at, name in enumerate(data.TYPES)
-    }
 
 
 def _print(text: str) -> None:

@@ -148,17 +148,6 @@ def test_a_newer_statement_is_put_beside_like_ones_of_other_pairs(data, tokenize
     assert data.pair_with_strangers([], tokenizer, Encoder()) == []
 
 
-def test_the_types_of_a_pair_are_read_if_it_has_them(data, tokenizer):
-    pair = _pair("Bake at six", "no, seven")
-    pair["newer"] |= {"type": "correction", "prev": ["agent", "Six it is."]}
-    (older, fact), (newer, correction) = data.read_types(pair, tokenizer)
-    assert (data.TYPES[fact], data.TYPES[correction]) == ("fact", "correction")
-    assert "after agent" in _words(tokenizer, newer[0])
-    assert "after" not in _words(tokenizer, older[0])
-    del pair["older"]["type"], pair["newer"]["type"]
-    assert data.read_types(pair, tokenizer) == []
-
-
 def test_a_long_prompt_keeps_its_two_ends(data):
     assert data.cut_prompt(list(range(96))) == list(range(96))
     assert data.cut_prompt(list(range(300))) == [*range(48), *range(252, 300)]
@@ -311,13 +300,6 @@ def test_replacements_are_measured_by_their_probability(data, teach):
         (0.7, 1.0, 0.5),
     ]
     assert not list(teach.measure_replacements([], judge))
-
-
-def test_types_are_measured_each_by_itself(data, teach, history):
-    everything_a_fact = np.eye(len(data.TYPES))[[data.TYPES.index("fact")] * len(history.statements)]
-    scores = teach.measure_types([history], lambda *_: everything_a_fact)
-    assert scores["fact"] == pytest.approx(2 * 3 / (6 + 3))
-    assert sum(scores.values()) == scores["fact"]
 
 
 @pytest.mark.parametrize("missing", ["torch", "onnx"])

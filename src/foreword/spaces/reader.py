@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "ba737c1bef7eae1f106a96de9852fea220730b14b6e5d7001966efabb1b72855",
-        GRAPH: "8327f29d8b8d69c23f9bc2a23e580be33ca12bbbf2eec746d839f76e8d18aa97",
+        WEIGHTS: "9ae3e544b21f2a5b50d9e1e95f4ab29dca27ee54900d84b2278ba76d1d201c11",
+        GRAPH: "4ad6c1e6958a55ee85b0bb0c5abd4cf1b8ad81d07be62a6ddbc296a30878dfa6",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
