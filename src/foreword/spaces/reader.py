@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "9ae3e544b21f2a5b50d9e1e95f4ab29dca27ee54900d84b2278ba76d1d201c11",
-        GRAPH: "4ad6c1e6958a55ee85b0bb0c5abd4cf1b8ad81d07be62a6ddbc296a30878dfa6",
+        WEIGHTS: "e7c7eafcdf9a875d10c938e89acbd18e887c0d0a43b4cb1f398c213dde40cf02",
+        GRAPH: "8546f06d588932c55744a435649d73c4258309b9396b1a732f4b028bb15bcb53",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)

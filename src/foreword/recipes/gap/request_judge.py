@@ -48,7 +48,7 @@ MIN_ALONE_LOGIT = 0.0
 """In long messages: the least logit of a sentence by itself with which it is read within its passage. What
 stands around a sentence answers or settles a question, and seldom makes one."""
 
-WORDS_SHARE, ASKING_LOGIT = 0.2, -1.25
+WORDS_SHARE, ASKING_LOGIT = 0.2, -2.25
 """The share of the score by words that is added to the reader's logit, and the sum from which on a sentence
 asks."""
 
