@@ -394,6 +394,7 @@ def test_a_sentence_that_was_read_in_its_passage_is_not_read_again(reader, monke
     passage = "The import runs. Nobody says which currency the prices are in. It is fast."
     runs = []
     run = bundled.run_session
+    reader.load()  # measures its pace with some runs of its own
     monkeypatch.setattr("foreword.spaces.reader.run_session", lambda *given: runs.append(1) or run(*given))
     asking, calm = "Nobody says which currency the prices are in.", "It is fast."
     first = reader.request_logits(passage, [asking, calm])

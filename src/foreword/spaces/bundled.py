@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, GRAPH, VOCABULARY = "model.onnx", "graph.onnx", "tokenizer.json"
 _MAX_THREADS = 4
+_MIN_BATCHES_PER_THREAD = 3
 _EXACT_INSTRUCTIONS, _MAX_DESCRIPTION = frozenset({"avx512_vnni", "avx_vnni"}), 16_000
 _MAX_CHARACTERS = 20_000
 
@@ -439,8 +440,9 @@ def run_batch(
 def run_by_length(loaded: LoadedModel, token_ids: Sequence[Sequence[int]], threads: int, keep: Keep) -> None:
     """Run texts in batches of like length, as many batches at once as there are threads.
 
-    `keep` gets the positions of a batch and its output. Batches beside each other take half to two thirds of
-    the time that they take one by one, each shared out to all threads, and are the same to the bit.
+    `keep` gets the positions of a batch and its output. Many batches beside each other take half to two
+    thirds of the time that they take one by one, each shared out to all threads, and are the same to the bit.
+    A few, for which somebody waits, are run one by one: they would get in the way of what runs beside them.
     """
     batches = list(group_by_length([len(ids) for ids in token_ids], _BATCH_TEXTS, _BATCH_TOKENS))
     waiting = iter(batches)
@@ -449,7 +451,7 @@ def run_by_length(loaded: LoadedModel, token_ids: Sequence[Sequence[int]], threa
         for batch in waiting:  # each is taken by one thread: the next of a list is taken under a lock
             keep(batch, run_batch(loaded, [token_ids[at] for at in batch]))
 
-    work_in_threads(run_next_batches, min(threads, len(batches)))
+    work_in_threads(run_next_batches, threads if len(batches) >= _MIN_BATCHES_PER_THREAD * threads else 1)
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:

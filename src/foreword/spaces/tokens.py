@@ -29,12 +29,12 @@ from foreword.spaces.bundled import (
     WEIGHTS,
     BundledModel,
     default_thread_count,
+    group_by_length,
     load_in_time,
     load_model,
     prepare_text_for_models,
     read_model_file,
     run_batch,
-    run_by_length,
 )
 from foreword.types import text_hash
 
@@ -59,6 +59,7 @@ MAX_VECTORS = 60
 
 _MAX_ITEM_TOKENS = 256
 _MAX_QUESTION_TOKENS = 96
+_BATCH_TEXTS, _BATCH_TOKENS = 16, 512
 _QUESTION_TOKEN, _ITEM_TOKEN = 1, 2
 """Special tokens, put after the first one, that tell the encoder whether it reads a question or an item."""
 
@@ -115,12 +116,10 @@ class TokenEncoder:
         ]
         punctuation = self._punctuation
         states: list[Any] = [None] * len(texts)
-
-        def keep_states(batch: Sequence[int], found: Any) -> None:  # noqa: ANN401
+        for batch in group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
+            found = run_batch(model, [tokens[at] for at in batch])
             for at, rows in zip(batch, found, strict=True):
                 states[at] = rows[[place for place, one in enumerate(tokens[at]) if one not in punctuation]]
-
-        run_by_length(model, tokens, self._threads, keep_states)
         return states
 
     def compare(
