@@ -2,7 +2,8 @@
 
 The dates move on by the shim (`tests/faults/shim.c`). What each context holds is read from what the model was
 sent: a request carries the whole of it. Two things are looked for: a memory that is withheld although the
-context lacks it, and one that stands in a context twice.
+context lacks it, and one that stands in a context more than
+twice: in the overview at its start and where a prompt needs it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from foreword.store.sqlite import SqliteStore
 pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.timeout(1200)]
 
 MAX_ASKED = 12
+MAX_TOLD = 2
+"""How often a context may hold a fact: in the overview at its start, and once where a prompt needs it."""
+
 MIN_LINE = 25
 """A shorter line is a heading."""
 
@@ -272,9 +276,9 @@ class Week:
 
     def look_for_repeats(self, texts):
         for text in texts:
-            repeated = [mark for mark in FACTS if count_told(text, mark) > 1]
+            repeated = [mark for mark in FACTS if count_told(text, mark) > MAX_TOLD]
             lines = Counter(line for line in read_lines(text) if len(line) > MIN_LINE)
-            self.numbers.twice += repeated + [line for line, count in lines.items() if count > 1]
+            self.numbers.twice += repeated + [line for line, count in lines.items() if count > MAX_TOLD]
 
     def look_for_withheld(self, texts):
         """What a receipt calls known to a context must stand in what the model was sent for it."""
