@@ -16,7 +16,7 @@ from foreword.edges.service.responder import HookResponder
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.trouble import (
-    find_why_no_service_can_run,
+    explain_why_service_cannot_run,
     read_start_failure,
     record_start_failure,
 )
@@ -170,7 +170,7 @@ def no_locks(monkeypatch):
 def test_where_nothing_can_be_locked_that_is_said(no_locks, home, foreword):
     with pytest.raises(ForewordError, match=r"cannot be locked .*local disk"):
         RunFolder(home).acquire_lock()
-    assert "cannot be locked" in find_why_no_service_can_run(str(home))
+    assert "cannot be locked" in explain_why_service_cannot_run(str(home))
     ran = foreword("serve")
     assert (ran.code, "cannot be locked" in ran.err, "local disk" in ran.err) == (1, True, True)
     assert "the input or the output" not in foreword("status").err

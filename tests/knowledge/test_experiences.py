@@ -184,12 +184,12 @@ def test_a_run_that_falsifies_need_not_explain_but_somebody_may(experiences, beg
     begun = begin(session="s1")
     ended = experiences.resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)
     assert (ended.tier, ended.lacks) == ("silver", ("surprise", "root_cause"))
-    assert experiences.unexplained("shop", "s1") == [ended]
+    assert experiences.list_unexplained("shop", "s1") == [ended]
     with pytest.raises(ValidationError, match="root_cause"):
         experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.")
     told = experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.", root_cause=CAUSE)
     assert (told.tier, told.outcome, told.lacks) == ("silver", ended.outcome, ())
-    assert experiences.unexplained("shop") == []
+    assert experiences.list_unexplained("shop") == []
 
 
 def test_the_agent_may_contradict_a_run_but_nobody_the_agent(experiences, begin):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.assembled import DISPENSABLE_LINES, render_document, truncation_note
-from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN
+from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, fits_within
 from foreword.compose.quoting import cut_line
 from foreword.text.tokens import cut_to_tokens
 
@@ -427,17 +427,25 @@ def _narrow_list_to_fit(
 ) -> str:
     """The longest of these lists that fits, its lines as wide as possible; empty if none fits."""
 
-    def fits(made: str) -> bool:
-        return tokenizer.count(made) <= tokens
+    def fits_at(lines: Sequence[str], width: int, behind: str) -> bool:
+        return fits_within(_narrow_lines(lines, width) + behind, tokens, tokenizer)
 
     def widest_that_fits(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller, so those that are too wide come first: a search by halves finds the others.
-        first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow_lines(lines, width) + behind)))
+        first = bisect_left(
+            widths,
+            1,
+            key=lambda width: int(fits_within(_narrow_lines(lines, width) + behind, tokens, tokenizer)),
+        )
         return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
 
     # Each list is shorter than the one before: the first that fits is found in the same way.
     first = bisect_left(
-        lists, 1, key=lambda lines: int(fits(_narrow_lines(lines, _MIN_USEFUL_WIDTH) + behind))
+        lists,
+        1,
+        key=lambda lines: int(
+            fits_within(_narrow_lines(lines, _MIN_USEFUL_WIDTH) + behind, tokens, tokenizer)
+        ),
     )
     lines = lists[min(first, len(lists) - 1)]
     return widest_that_fits(lines, behind, _WIDTHS) or widest_that_fits(

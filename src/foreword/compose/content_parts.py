@@ -120,12 +120,12 @@ def _parts_with_text(turn: Turn, text: str) -> list[Part]:
     if told and text.endswith(told):
         return _prepend_text(text.removesuffix(told), turn.parts)
     if told and text.endswith(after_label := indent_after_label(told)):
-        return _prepend_text(text.removesuffix(after_label), [*_indent_parts(turn.parts)])
+        return _prepend_text(text.removesuffix(after_label), [*_indent_texts_after_label(turn.parts)])
     images = [part for part in turn.parts if read_image(part) is not None]
     return [*([{"type": "text", "text": text}] if text.strip() else []), *images]
 
 
-def _indent_parts(parts: Sequence[Part]) -> Iterator[Part]:
+def _indent_texts_after_label(parts: Sequence[Part]) -> Iterator[Part]:
     """The parts with their texts as they stand after a speaker's label, each on lines of its own."""
     for at, part in enumerate(parts):
         if part.get("type") in _TEXT_TYPES:

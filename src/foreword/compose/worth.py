@@ -176,7 +176,7 @@ class _PromptReduction:
         room = min(_MAX_SUMMARY_TOKENS, int(target * _SUMMARY_SHARE), half)
         if room >= MIN_CUT_TOKENS:
             self.summary = summarise(
-                before, [worded.turn for worded in gone], room, self._turns_beside_summary()
+                before, [worded.turn for worded in gone], room, self._find_turns_that_stay()
             )
 
     def lengthen_summary(self, target: int, summarise: Summarise) -> None:
@@ -190,11 +190,11 @@ class _PromptReduction:
         if room < MIN_CUT_TOKENS:
             return
         earlier, before = self.content.history.summary or "", self.summary
-        self.summary = summarise(earlier, gone, room, self._turns_beside_summary())
+        self.summary = summarise(earlier, gone, room, self._find_turns_that_stay())
         if self._count_tokens() > target:
             self.summary = before
 
-    def _turns_beside_summary(self) -> BesideSummary:
+    def _find_turns_that_stay(self) -> BesideSummary:
         """The recent turns that stay, and the texts of all turns that stay."""
         history = self.content.history
         recent = self._kept_parts("recent", history.recent_turns)

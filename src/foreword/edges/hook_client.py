@@ -201,7 +201,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
                 run_in_detached_process(
                     lambda: _import_fallback().start_and_watch_service(hook.home, hook.python)
                 )
-                hook.trouble = _import_fallback().find_why_no_service_can_run(hook.home)
+                hook.trouble = _import_fallback().explain_why_service_cannot_run(hook.home)
             hook.trouble = hook.trouble or _import_fallback().read_start_failure(hook.home, float(hook.at))
             if hook.trouble:
                 raise NoAnswer(hook.trouble) from None

@@ -317,7 +317,7 @@ class Experiences:
                 break
         return found
 
-    def unexplained(
+    def list_unexplained(
         self, workspace: str, session: str | None = None, limit: int = 5
     ) -> builtins.list[Experience]:
         """The ended experiences that lack an explanation, the newest first."""

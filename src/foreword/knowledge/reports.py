@@ -48,7 +48,7 @@ def is_report(text: str) -> bool:
 def are_unrelated_reports(newer: Item, older: Item) -> bool:
     """Whether two items only record what an agent did, and did it to different files or different things."""
     if (
-        not (_is_change_or_report(newer) and _is_change_or_report(older))
+        not (_records_agents_own_work(newer) and _records_agents_own_work(older))
         or newer.kind == "commit"
         or older.kind == "commit"
     ):
@@ -70,8 +70,8 @@ def are_about_different_tickets(newer: Item, older: Item) -> bool:
     return not _MOVES.search(fold_case(newer.text))
 
 
-def _is_change_or_report(item: Item) -> bool:
-    """Whether an item is the record of a changed file, or an agent's report."""
+def _records_agents_own_work(item: Item) -> bool:
+    """Whether an item only records what an agent did: a file that it changed, or its own report."""
     return _is_record_of_file_change(item) or (item.source.trust == "agent" and is_report(item.text))
 
 

@@ -67,7 +67,7 @@ def tell_progress(draft: SearchDraft) -> SearchDraft:
         "progress", f"the prompt asks {_MEANINGS[question.asked]}: {len(fresh)} of {len(results)} told"
     )
     fitting = _drop_what_is_not_asked_for(draft, question)
-    return _put_before_results(fitting, fresh, known).with_notes(note)
+    return _put_answers_before_results(fitting, fresh, known).with_notes(note)
 
 
 def _drop_what_is_not_asked_for(draft: SearchDraft, question: ProgressQuestion) -> SearchDraft:
@@ -116,10 +116,13 @@ def _is_finished(item: Item) -> bool:
     return any(is_done(one) or asks_for_action(one) for one in split_sentences(item.text))
 
 
-def _put_before_results(
+def _put_answers_before_results(
     draft: SearchDraft, fresh: Sequence[SearchResult], known: Sequence[DroppedResult]
 ) -> SearchDraft:
-    """The draft with these results first, then those of the search, up to the limit of the query."""
+    """The draft with the answers about the work first, then the search's results, up to the query's limit.
+
+    `known` are answers that were said in this session.
+    """
     ids = {result.memory.id for result in fresh}
     found = [result for result in draft.results if result.memory.id not in ids]
     replaced = {item.id for result in fresh for item in result.history}

@@ -225,7 +225,7 @@ def test_the_agent_is_told_what_was_closed_and_how_and_asked_why(agent):
     assert "Why had it failed?" in said
     assert f"experience_amend {ended.id}" in said
     assert ended.lacks == ("root_cause",)
-    assert [one.id for one in agent.experiences.unexplained(agent.folder)] == [ended.id]
+    assert [one.id for one in agent.experiences.list_unexplained(agent.folder)] == [ended.id]
     assert agent.said[:-1] == ["", ""]
 
 

@@ -206,13 +206,13 @@ def _find_changes_in_file(
     current_items = None
     may_be_cut = not folder.from_items and file.language != "pdf"
     if changed and content is not None and may_be_cut and budget.take_one_file():
-        current_items = _cut_file_again(file, content, folder.workspace)
+        current_items = _cut_changed_file(file, content, folder.workspace)
     return {
         item.id: change for item in changed if (change := _find_item_change(item, current_items)) is not None
     }
 
 
-def _cut_file_again(file: SourceFile, content: FileContent, workspace: str) -> list[Item] | None:
+def _cut_changed_file(file: SourceFile, content: FileContent, workspace: str) -> list[Item] | None:
     """The items of a file as it is now; None if one of them has no text left without its secrets."""
     cut = cut_file(file, content.data, file.path, workspace)
     stamp = file_stamp(file, content.hash)

@@ -183,7 +183,7 @@ def amend_experience(
 def list_unexplained(call: CliCall, session: str | None, limit: int) -> int:
     """List the experiences that ended without a reason; resolve them again with --cause and --because."""
     with open_engine(embedding=False) as engine:
-        found = Experiences(engine).unexplained(call.workspace, session, limit)
+        found = Experiences(engine).list_unexplained(call.workspace, session, limit)
     values = list(map(_experience_as_json, found))
     return call.answer_list(values, lambda: _show_experiences_table(found), "every experience is explained")
 

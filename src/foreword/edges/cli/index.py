@@ -74,7 +74,7 @@ def index_folder(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **par
             if no_wait:
                 made = _leave_vectors_to_service(engine, workspace)
             else:
-                made = _make_vectors_now(call, engine, workspace, indexed)
+                made = _make_missing_vectors(call, engine, workspace, indexed)
         except KeyboardInterrupt:
             if not call.as_json:
                 show.print_note("what was read and made so far is kept; run the same command again to go on")
@@ -96,7 +96,7 @@ class _VectorCounts:
     service: int | None = None
 
 
-def _make_vectors_now(
+def _make_missing_vectors(
     call: CliCall, engine: ContextEngine, workspace: str, indexed: Indexed
 ) -> _VectorCounts:
     """Make the missing vectors now; if the encoder fails, print what was read before raising."""

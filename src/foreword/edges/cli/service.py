@@ -32,7 +32,7 @@ from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
-from foreword.edges.shared.trouble import find_why_no_service_can_run, read_start_failure
+from foreword.edges.shared.trouble import explain_why_service_cannot_run, read_start_failure
 from foreword.errors import ForewordError, MissingExtra, StorageError
 from foreword.text.numbers import number_with_noun
 
@@ -112,7 +112,7 @@ def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, A
 
     Raises ForewordError with the reason if none can run.
     """
-    if trouble := find_why_no_service_can_run(str(settings.home.absolute())):
+    if trouble := explain_why_service_cannot_run(str(settings.home.absolute())):
         raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
     began = time.time()

@@ -14,7 +14,7 @@ import time
 from foreword.edges.shared.private_files import append_to_hook_log, make_private_folder
 from foreword.edges.shared.spool_files import take_notice_of_lost_event, write_to_spool
 from foreword.edges.shared.trouble import (
-    find_why_no_service_can_run,
+    explain_why_service_cannot_run,
     read_start_failure,
     record_start_failure,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME, STARTING_NAME = "service.lock", "starting"
 __all__ = [
-    "find_why_no_service_can_run",
+    "explain_why_service_cannot_run",
     "handle_unanswered_event",
     "read_start_failure",
     "start_and_watch_service",
@@ -61,7 +61,7 @@ def handle_unanswered_event(
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
             notice = take_notice_of_lost_event(hook.home, failure)
     trouble = hook.trouble or (
-        find_why_no_service_can_run(hook.home) if hook.event.lower() == "sessionstart" else ""
+        explain_why_service_cannot_run(hook.home) if hook.event.lower() == "sessionstart" else ""
     )
     notice = f"Foreword is off: {trouble}. For more: foreword doctor" if trouble else notice
     report(json.dumps({"systemMessage": notice}).encode() if notice else b"")
@@ -105,7 +105,7 @@ def is_service_running(home: str) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False  # without locks no service runs; `find_why_no_service_can_run` reports it
+        return False  # without locks no service runs; `explain_why_service_cannot_run` reports it
     finally:
         os.close(file)
     return False

@@ -19,7 +19,7 @@ _MAX_CHARACTERS = 600
 _ADVICE = "make it writable, or set FOREWORD_HOME to another folder"
 
 
-def find_why_no_service_can_run(home: str, since: float | None = None) -> str:
+def explain_why_service_cannot_run(home: str, since: float | None = None) -> str:
     """Why no service can run here; empty if nothing is known.
 
     With `since`, in seconds since 1970, also the reason that a service recorded after that time.

@@ -133,7 +133,7 @@ class CodingCompanion:
             engine,
             diverges=self._detect_shift,
             last_session=lambda workspace, session: self._sessions.describe_last_session(session, workspace),
-            open_ends=self._list_open_ends,
+            open_ends=self._choose_open_ends_to_show,
             decisions=self._list_decisions,
             changes=self._list_commits_since,
             topics=self._list_topic_names,
@@ -303,7 +303,7 @@ class CodingCompanion:
         gone = [Delete(workspace, older, keep_copies=True)] if older else []
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
-    def _list_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
+    def _choose_open_ends_to_show(self, workspace: str, session: str) -> list[SearchResult]:
         """The open ends to show as a session begins, and questions about unexplained experiences."""
         ends = self._sessions.choose_open_ends(session, workspace)
         lines = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
@@ -313,7 +313,7 @@ class CodingCompanion:
         """A question "why?" for each experience that ended lately without an explanation."""
         since = self._engine.clock() - _ASK_FOR_REASONS
         found = []
-        for one in self.experiences.unexplained(workspace, limit=_MAX_REASONS_ASKED):
+        for one in self.experiences.list_unexplained(workspace, limit=_MAX_REASONS_ASKED):
             item = self.experiences.find_item(workspace, one.id)
             if item is not None and item.created_at > since:
                 question = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"

@@ -84,7 +84,7 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext], given_at
             "source": context.source,
             "content": context.content,
             "relevance": context.relevance_score,
-            "metadata": _pick_plain_facts(context.metadata)
+            "metadata": _choose_payload_metadata(context.metadata)
             | _attribution_fact(context)
             | {GAPS: [key], GIVEN_AT: given_at},
         }
@@ -285,8 +285,8 @@ def _list_or_empty(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _pick_plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The first few of a context's facts that are plain texts or numbers, the texts shortened."""
+def _choose_payload_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata that goes into a payload: the first few texts and numbers, the texts shortened."""
     plain = {
         str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
         for key, fact in metadata.items()

@@ -234,10 +234,10 @@ def _features_with_neighbours(sentences: Sequence[str], at: int) -> frozenset[st
     if any(question and not following for question, following in pairwise(questions)):
         features.add("asks and goes on")
     if last == end:
-        features |= _group_features("last", near[-1], 1)
+        features |= _word_group_features("last", near[-1], 1)
     if first < last:
-        features |= _group_features("first", near[0], 1)
-        features |= _group_features("this ?" if questions[at - first] else "this", sentences[at], 2)
+        features |= _word_group_features("first", near[0], 1)
+        features |= _word_group_features("this ?" if questions[at - first] else "this", sentences[at], 2)
     return frozenset(features)
 
 
@@ -270,8 +270,8 @@ def features_of_sentence(sentence: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
-    """The sequences of up to `max_length` word groups of a sentence, each prefixed with `place`."""
+def _word_group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
+    """The judge's features of a sentence at `place`: its rows of up to `max_length` word groups."""
     return frozenset(
         f"{place} {row}"
         for row in _word_sequences_with_ends(groups_of_words(split_tokens(sentence)), max_length)

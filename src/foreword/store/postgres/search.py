@@ -325,14 +325,16 @@ class _Bm25Question:
             *(self._tx.ws, stem_ids, len(stem_ids)),
         ):
             columns = split_item_for_index(self._index, item, self._tx.views(item))
-            often = sum(_count_phrase([to_index_key(stem) for stem in column], phrase) for column in columns)
+            often = sum(
+                _count_phrase_in_stems([to_index_key(stem) for stem in column], phrase) for column in columns
+            )
             if often:
                 having.append((number, sum(map(len, columns)), often))
         return having
 
 
-def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
-    """How often a phrase occurs in a sequence of stems."""
+def _count_phrase_in_stems(stems: Sequence[str], phrase: Sequence[str]) -> int:
+    """How often a phrase of the query occurs in the stems of an indexed item."""
     length = len(phrase)
     return sum(list(stems[at : at + length]) == list(phrase) for at in range(len(stems) - length + 1))
 
