@@ -17,6 +17,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.errors import ContextError, ForewordError
@@ -228,9 +229,9 @@ def retrieve_more(draft: _SearchDraft) -> _SearchDraft:
     late = query.expires is not None and time.monotonic() > query.expires
     if not full or late or not query.text.strip():
         return draft
-    fresh = [item for item in draft.found.items.values() if item.id not in draft.shown_ids]
-    sayable = [item for item in fresh if not _is_question_or_summary(item)]
-    if len(sayable) >= _MIN_SAYABLE:
+    fresh = (item for item in draft.found.items.values() if item.id not in draft.shown_ids)
+    sayable = (item for item in fresh if not _is_question_or_summary(item))
+    if len(list(islice(sayable, _MIN_SAYABLE))) == _MIN_SAYABLE:
         return draft
     found = retrieve_found(query, draft.kit.store, draft.kit.spaces, depth * _TIMES_DEEPER)
     return replace(draft, found=found)

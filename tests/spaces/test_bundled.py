@@ -295,6 +295,13 @@ def test_the_order_of_the_texts_is_kept_whatever_their_lengths(reranker):
     assert max(range(20), key=scores.__getitem__) % 4 == 2
 
 
+def test_the_batch_that_takes_longest_goes_first(reranker):
+    batches = reranker._batches_in_time([20] * 12 + [120] * 4, None)
+    sizes = [tokens for _, tokens in batches]
+    assert len(sizes) > 2
+    assert sizes == sorted(sizes, reverse=True)
+
+
 def test_no_texts_no_scores(reranker):
     assert reranker.scores("anything", []) == []
 

@@ -13,6 +13,7 @@ Patterns are compiled on first use, and take time in proportion to the text.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.secrets.named import (
@@ -55,6 +56,7 @@ _MAX_ROUNDS = 4
 """At most how often a text is searched for what the marks of the search before brought to light."""
 
 _MIN_CHARACTERS = len("<private")  # a shorter text has no secret
+_MAX_NAMES_REMEMBERED, _MAX_NAME_CHARACTERS = 1024, 64
 
 
 def redact(text: str, found: dict[str, str] | None = None) -> str:
@@ -131,15 +133,27 @@ def redact_json(value: Any, found: dict[str, str] | None = None) -> Any:  # noqa
             copy: dict[Any, Any] = {}
             holder[place] = copy
             for key, member in inner.items():
-                member_key = _make_key_unique(redact(key, found), copy) if isinstance(key, str) else key
+                clean_key = _redact_name(key, found) if isinstance(key, str) else key
+                member_key = _make_key_unique(clean_key, copy) if isinstance(key, str) else key
                 copy[member_key] = member
-                pending.append((copy, member_key, redact(_member_name(inner, key))))
+                pending.append((copy, member_key, _redact_name(_member_name(inner, key))))
         elif isinstance(inner, (list, tuple)):
             holder[place] = items = _continue_private_spans(inner)
             pending += [
                 (items, index, _preceding_option_or_name(items, index, name)) for index in range(len(items))
             ]
     return root[0]
+
+
+def _redact_name(name: str, found: dict[str, str] | None = None) -> str:
+    """The name of a member, redacted; names without secrets are remembered, as all events have the same."""
+    is_plain = len(name) <= _MAX_NAME_CHARACTERS and _is_without_secrets(name)
+    return name if is_plain else redact(name, found)
+
+
+@lru_cache(maxsize=_MAX_NAMES_REMEMBERED)
+def _is_without_secrets(name: str) -> bool:
+    return redact(name) == name
 
 
 def _continue_private_spans(members: Sequence[Any]) -> list[Any]:

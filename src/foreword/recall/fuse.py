@@ -139,7 +139,10 @@ def _compute_blends(
     blends: Mapping[str, Blend],
 ) -> dict[str, float]:
     """The blend of each item; those inside the span of time, if any, have a little more."""
-    own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
+    best = {space: listed[0][1] for space in _WORD_SPACES if (listed := found.lists.get(space))}
+    own_blends = {
+        item: _blend_without_neighbours(found, item, scores[item], best, blends) for item in found.items
+    }
     return {
         item: _blend_with_neighbours_and_time(found, item, own_blends, span, blends) for item in found.items
     }
@@ -253,21 +256,20 @@ def _ranks_and_scores_by_item(
 
 
 def _blend_without_neighbours(
-    found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]
+    found: Findings,
+    item: str,
+    scores: Mapping[str, float],
+    best: Mapping[str, float],
+    blends: Mapping[str, Blend],
 ) -> float:
-    """The blend of an item's own scores, without its neighbours and its time."""
+    """The blend of an item's own scores, as shares of the `best`, without its neighbours and its time."""
     blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
-    shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORD_SPACES}
+    shares = {space: scores[space] / most for space, most in best.items() if most > 0 and space in scores}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
-    cosine = scores.get("semantic", UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values()))
+    carried = UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values(), default=0.0)
+    cosine = scores.get("semantic", carried)
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
-
-
-def _score_as_share_of_best(found: Findings, space: str, scores: Mapping[str, float]) -> float:
-    """An item's score in a space as a share of the best there."""
-    listed = found.lists.get(space)
-    return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
 
 
 def _blend_with_neighbours_and_time(

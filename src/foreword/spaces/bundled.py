@@ -260,7 +260,8 @@ class BundledReranker:
         """The places of texts by batches, each with the number of its tokens, padding included.
 
         Texts of like length are together, which wastes least; in their order if there is not time for all.
-        What would be one or two batches is two of the same size, so that two threads are done together.
+        What would be one or two batches is two of the same size, so that two threads are done together; of
+        more, the largest goes first, so that no thread is left with it when the others are done.
         """
 
         def count_tokens(places: Sequence[int]) -> tuple[Sequence[int], int]:
@@ -270,7 +271,7 @@ class BundledReranker:
         by_length = group_by_length(lengths, most, BATCH_PAIR_TOKENS)
         batches = [count_tokens(places) for places in by_length]
         if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
-            return batches
+            return sorted(batches, key=lambda batch: batch[1], reverse=True)
         in_order = _group_in_order(range(len(lengths)), lengths, BATCH_PAIRS, BATCH_PAIR_TOKENS)
         return [count_tokens(places) for places in in_order]
 

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import EmbeddingError
 from foreword.spaces.bundled import (
@@ -36,6 +36,7 @@ from foreword.spaces.bundled import (
     read_model_file,
     run_batch,
 )
+from foreword.spaces.threads import work_in_threads
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class TokenEncoder:
         """Load the model now rather than on first use; EmbeddingError if it is missing or damaged."""
         with self._lock:
             if self._model is None:
-                self._model = load_model(COLBERT, self._threads, _MAX_ITEM_TOKENS)
+                # One thread for each text: a question is encoded beside its vector, items beside each other.
+                self._model = load_model(COLBERT, 1, _MAX_ITEM_TOKENS)
             return self._model
 
     def clear_question_cache(self) -> None:
@@ -116,10 +118,17 @@ class TokenEncoder:
         ]
         punctuation = self._punctuation
         states: list[Any] = [None] * len(texts)
-        for batch in group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
-            found = run_batch(model, [tokens[at] for at in batch])
-            for at, rows in zip(batch, found, strict=True):
-                states[at] = rows[[place for place, one in enumerate(tokens[at]) if one not in punctuation]]
+        batches = list(group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS))
+        waiting = iter(batches)
+
+        def encode_next_batches() -> None:
+            for batch in waiting:  # each is taken by one thread: the next of a list is taken under a lock
+                found = run_batch(model, [tokens[at] for at in batch])
+                for at, rows in zip(batch, found, strict=True):
+                    words = [place for place, one in enumerate(tokens[at]) if one not in punctuation]
+                    states[at] = rows[words]
+
+        work_in_threads(encode_next_batches, min(self._threads, len(batches)))
         return states
 
     def compare(
@@ -201,10 +210,14 @@ def mean_cosine_of_nearest(question_vectors: Any, codes: Sequence[bytes]) -> lis
 
     vectors = np.frombuffer(b"".join(codes), np.int8).reshape(-1, DIMENSIONS).astype(np.float32)
     vectors /= np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), 1e-9)[:, None]
-    ends = np.cumsum([len(one) // DIMENSIONS for one in codes])
+    nearest = np.empty((len(codes), len(question_vectors)), np.float32)
+    start = 0
     # Item by item: one large product would be shared out to threads, and on a busy machine wait for them.
-    nearest = [(question_vectors @ of_item.T).max(axis=1).mean() for of_item in np.split(vectors, ends[:-1])]
-    return [float(one) for one in nearest]
+    for item, one in enumerate(codes):
+        end = start + len(one) // DIMENSIONS
+        (question_vectors @ vectors[start:end].T).max(axis=1, out=nearest[item])
+        start = end
+    return cast("list[float]", nearest.mean(axis=1).tolist())
 
 
 def _merge_most_alike_neighbours(vectors: Any, most: int) -> Any:  # noqa: ANN401

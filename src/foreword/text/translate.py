@@ -82,6 +82,8 @@ def _recognise_language(text: str) -> _Language | None:
     counts = Counter(_WORD.findall(text.lower()))
     words = set(counts)
     accented = set() if text.isascii() else {word for word in words if not word.isascii()}
+    if not accented and words.isdisjoint(_marks_of_all_languages()):
+        return None  # a quick answer for most texts
     best, most = None, 0
     for language in _read_languages().values():
         marks = language.marks & words | {word for word in accented if language.letters.search(word)}
@@ -216,6 +218,11 @@ def _read_languages() -> dict[str, _Language]:
         )
         for name, table in tables.items()
     }
+
+
+@cache
+def _marks_of_all_languages() -> frozenset[str]:
+    return frozenset().union(*(language.marks for language in _read_languages().values()))
 
 
 @cache

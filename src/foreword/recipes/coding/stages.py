@@ -20,7 +20,7 @@ from foreword.recall.priority import PriorityRanker
 from foreword.recipes.coding.told_parts import tells_whole_text, was_told_before
 from foreword.text.provenance import attribution, is_foreign
 from foreword.text.statements import describe_older_and_later
-from foreword.text.words import content_words
+from foreword.text.words import content_words, fold_case
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
 if TYPE_CHECKING:
@@ -113,9 +113,18 @@ def drop_echoes(draft: CodingDraft) -> CodingDraft:
 
 def _asks_same_question(text: str, question_words: set[str]) -> bool:
     """Whether a text has just the content words asked, or is a question that shares most of its own."""
+    is_question = text.rstrip().endswith("?")
+    if not is_question and not _may_have_words(text, question_words):
+        return False  # a quick answer for most texts, as splitting them into words takes time
     words = set(content_words(text))
     shared = len(words & question_words) / max(1, len(words))
-    return words == question_words or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
+    return words == question_words or (is_question and shared >= SAME_QUESTION_SHARE)
+
+
+def _may_have_words(text: str, words: set[str]) -> bool:
+    """Whether all of these words are somewhere in a text, be it inside others."""
+    folded = fold_case(text)
+    return all(word in folded for word in words)
 
 
 def weigh(draft: CodingDraft) -> CodingDraft:
