@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,18 @@ def test_a_list_has_every_form_once_and_in_lower_case(path):
 def test_every_language_that_is_recognised_has_a_list():
     listed = {path.stem for path in LEXICONS}
     assert set(translate._read_languages()) == listed - {"ja", "zh"}
+
+
+MARKED = st.sampled_from([
+    "der", "die", "und", "nicht", "le", "les", "est", "que", "los", "una", "el", "il", "che", "de", "a",
+    "no", "o", "me", "não", "что", "the", "is", "Ärger", "café",
+])  # fmt: skip
+
+
+@given(st.lists(MARKED | st.text(max_size=6), max_size=8))
+def test_a_text_without_a_telling_mark_is_in_no_other_language(words):
+    text = " ".join(words)
+    with pytest.MonkeyPatch.context() as patch:  # as if every text had one
+        patch.setattr(translate, "_telling_marks", lambda: frozenset(re.findall(r"[^\W\d_]+", text.lower())))
+        looked_at = translate._recognise_language(text)
+    assert translate._recognise_language(text) == looked_at

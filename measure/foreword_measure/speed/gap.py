@@ -1,8 +1,8 @@
 """How long it takes to see that an agent lacks nothing, and to fill a gap if it lacks something.
 
 The workspace is filled in one process and queried in another. Words are synthetic, and so are the vectors of
-stored items; the encoder is the bundled one, so that times include encoding the question and the messages of
-a state.
+stored items and the codes of their tokens; the encoders are the bundled ones, so that times include encoding
+the question and the messages of a state.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from foreword.recipes.gap.types import InjectionConfig
 from foreword.recipes.gap.vocabulary import split_sentences_and_clauses
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
+from foreword.spaces.tokens import TokenEncoder
 from foreword.store.base import Amend
 from foreword.testing import FixedClock
 from foreword_measure.speed import corpus
@@ -71,12 +73,17 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
-    """Store `size` items, with synthetic vectors in the space of the bundled encoder."""
+    """Store `size` items, with synthetic vectors and codes of tokens in the spaces of the bundled encoders.
+
+    An item without either would be encoded in the background while gaps are measured.
+    """
     space = DenseSpace(BundledEmbeddingProvider())
     settings = Settings(home=folder, embedding="none")
     with ContextEngine(settings=settings, clock=FixedClock(corpus.time_after(size))) as engine:
         for done in corpus.fill(engine, space, size):
             send(progress=[done, size])
+        codes = corpus.make_put_token_codes(list(engine.store.scan(WORKSPACE)))
+        engine.store.batch([replace(codes, digest=TokenEncoder().digest)])
     return {"size": size}
 
 

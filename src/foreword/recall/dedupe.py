@@ -89,7 +89,7 @@ def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResul
         if containing is not None and not _is_shown_instead_of(result, containing):
             dropped.append(DroppedResult(result, "duplicate", containing.memory.id))
             continue
-        outdone = [containing] if containing else [one for one in kept if _can_stand_in_for(result, one)]
+        outdone = [containing] if containing else _find_outdone_by(result, kept)
         dropped += [DroppedResult(one, "duplicate", result.memory.id) for one in outdone]
         place = kept.index(outdone[0]) if outdone else len(kept)
         kept.insert(place, result)
@@ -151,15 +151,16 @@ def _is_shown_instead_of(result: SearchResult, better: SearchResult) -> bool:
     return _trust_and_time(result) > _trust_and_time(better)
 
 
-def _can_stand_in_for(result: SearchResult, better: SearchResult) -> bool:
-    """Whether a result says all that a better one says, and is short and trusted enough to replace it."""
-    is_short = len(_shown_text(result)) <= MAX_STATEMENT_CHARACTERS
-    is_trusted = _trust_and_time(result)[0] >= _trust_and_time(better)[0]
-    return (
-        is_short
-        and is_trusted
-        and says_all_of(_comparable_shown_text(result), _comparable_shown_text(better))
-    )
+def _find_outdone_by(result: SearchResult, better: Sequence[SearchResult]) -> list[SearchResult]:
+    """The better results that a result can replace: it says all they say, and is short and trusted enough."""
+    if len(_shown_text(result)) > MAX_STATEMENT_CHARACTERS:
+        return []
+    shown, trust = _comparable_shown_text(result), _trust_and_time(result)[0]
+    return [
+        one
+        for one in better
+        if trust >= _trust_and_time(one)[0] and says_all_of(shown, _comparable_shown_text(one))
+    ]
 
 
 def _trust_and_time(result: SearchResult) -> tuple[int, datetime]:

@@ -34,6 +34,9 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _MIN_MARKS_SHARE = 1 / 9
 """The least share of a text's words that are marks of a language, if it is in that language."""
 
+_MAX_VAGUE_MARK = 2
+"""A mark of at most this many letters does not show a language by itself."""
+
 _MIN_STEM, _MIN_PART, _MAX_PARTS = 3, 3, 4
 """The least letters of a stem and of a part of a compound, and at most how many parts a compound has."""
 
@@ -82,12 +85,14 @@ def _recognise_language(text: str) -> _Language | None:
     counts = Counter(_WORD.findall(text.lower()))
     words = set(counts)
     accented = set() if text.isascii() else {word for word in words if not word.isascii()}
-    if not accented and words.isdisjoint(_marks_of_all_languages()):
-        return None  # a quick answer for most texts
+    if not accented and words.isdisjoint(_telling_marks()):  # most English text
+        return None
     best, most = None, 0
     for language in _read_languages().values():
         marks = language.marks & words | {word for word in accented if language.letters.search(word)}
-        count = sum(counts[word] for word in marks) if any(len(word) > 2 for word in marks) else 0
+        count = (
+            sum(counts[word] for word in marks) if any(len(word) > _MAX_VAGUE_MARK for word in marks) else 0
+        )
         english = sum(counts[word] for word in language.english & words)
         if count > max(most, english) and count >= _MIN_MARKS_SHARE * counts.total():
             best, most = language, count
@@ -221,8 +226,14 @@ def _read_languages() -> dict[str, _Language]:
 
 
 @cache
-def _marks_of_all_languages() -> frozenset[str]:
-    return frozenset().union(*(language.marks for language in _read_languages().values()))
+def _telling_marks() -> frozenset[str]:
+    """The marks of all languages that are longer than two letters: shorter ones alone tell nothing."""
+    return frozenset(
+        word
+        for language in _read_languages().values()
+        for word in language.marks
+        if len(word) > _MAX_VAGUE_MARK
+    )
 
 
 @cache

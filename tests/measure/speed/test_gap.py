@@ -6,8 +6,16 @@ import math
 
 import pytest
 
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.embedder import TALK
 from foreword.errors import ForewordError
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
+from foreword.spaces.tokens import TokenEncoder
+from foreword.store.base import ListUnembedded, ListWithoutTokenCodes
 from foreword_measure.speed import gap
+from foreword_measure.speed.corpus import WORKSPACE
 
 SIZE = 30
 
@@ -47,6 +55,16 @@ class TestGap:
         for label in (f"gap: fill {SIZE}", f"gap: ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0
+
+
+def test_nothing_is_left_to_encode_while_gaps_are_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(gap, "send", lambda **_: None)
+    gap.fill(tmp_path, SIZE)
+    space, tokens = DenseSpace(BundledEmbeddingProvider()), TokenEncoder()
+    with ContextEngine(settings=Settings(home=tmp_path, embedding="none")) as engine:
+        assert engine.store.run(ListUnembedded(WORKSPACE, space.name, space.digest, SIZE)) == ()
+        assert engine.store.run(ListWithoutTokenCodes(WORKSPACE, tokens.digest, SIZE, TALK)) == ()
+        assert engine.count(WORKSPACE).items == SIZE
 
 
 def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):

@@ -444,6 +444,16 @@ def test_decisions_patterns_and_agents_are_told_apart(engine, clock):
     assert [one.content for one in own] == ["Use small modules."]
 
 
+def test_architecture_is_found_among_other_items_and_not_where_there_is_none(engine, project, memory):
+    assert asyncio.run(memory.search_architecture(REQUEST)) == []
+    for at in range(6):
+        engine.remember(f"The audit database was slow on day {at}.", "shop")
+    engine.remember("The audit database keeps three years.", "shop", type="constraint")
+    engine.embed_pending("shop")
+    found = asyncio.run(memory.search_architecture("How many years does the audit database keep?"))
+    assert [one.content for one in found] == ["The audit database keeps three years."]
+
+
 def test_another_workspace_is_never_asked(engine, project):
     elsewhere = EngineMemory(engine, "garden")
     assert asyncio.run(elsewhere.search_similar(REQUEST)) == []

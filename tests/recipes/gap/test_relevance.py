@@ -18,6 +18,7 @@ from foreword.recipes.gap.relevance import (
     rescale_to_bundled_encoder,
 )
 from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
+from foreword.recipes.gap.vocabulary import word_prefixes
 
 QUESTION = "Which database did we choose for the audit log?"
 GOOD = "We chose Postgres as the database for the audit log."
@@ -30,6 +31,19 @@ def test_the_default_floor_is_where_the_engine_falls_silent():
     assert relevance_from_probability(FLOOR) == pytest.approx(DEFAULT_MIN_RELEVANCE_SCORE)
     scores = [round(relevance_from_probability(p), 2) for p in (0.0, 0.018, 0.14, 0.5, 1.0)]
     assert scores == [0.0, 0.51, 0.9, 0.98, 1.0]
+
+
+_WORDS = st.sampled_from([
+    "audit", "AUDITS", "database", "who", "refund-refunds", "the", "of", "500", "½", "Straße", "STRASSE",
+    "café", "CAFÉ", "x_audit", "ﬁnd", "ſo",
+])  # fmt: skip
+
+
+@given(st.lists(_WORDS | st.text(max_size=8), max_size=6), st.lists(st.lists(_WORDS, max_size=8), max_size=5))
+def test_a_text_has_a_share_of_a_question_exactly_when_they_have_a_word_in_common(asked, said):
+    question, texts = " ".join(asked), [" ".join(words) for words in said]
+    shared = [bool(word_prefixes(question) & word_prefixes(text)) for text in texts]
+    assert [share > 0 for share in question_coverage(question, texts)] == shared
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

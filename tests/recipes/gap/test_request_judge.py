@@ -34,6 +34,7 @@ from foreword.recipes.gap.request_judge import (
 from foreword.spaces.reader import BundledReader
 
 EXAMPLES = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
+LESSONS = Path(__file__).parents[3] / "measure" / "lacks"
 
 
 def asks(text, read=None):
@@ -220,6 +221,19 @@ def test_weights_are_divided_by_the_root_of_their_number():
     assert score_features({"a": 1.0}, 0.5, ["a", "unknown"]) == 1.5
     assert score_features({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 0.0, "abcd") == 2.0
     assert score_features({}, -0.5, ["a"]) == -0.5
+
+
+@pytest.mark.skipif(not LESSONS.exists(), reason="measure/lacks is not here")
+def test_features_without_a_weight_change_no_score():
+    weights, judged = load_request_weights(), 0
+    for line in (LESSONS / "test.jsonl").read_text(encoding="utf-8").splitlines():
+        sentences = own_sentences(json.loads(line)["text"])
+        for score, features in zip(request_scores(sentences), features_by_sentence(sentences), strict=True):
+            assert (score is None) == (features is None)
+            if features is not None:
+                judged += 1
+                assert score == pytest.approx(score_features(weights.features, weights.start, features))
+    assert judged > 300
 
 
 def test_words_without_a_group_are_joined():

@@ -184,7 +184,10 @@ class EngineMemory:
         with suppress(EmbeddingError):  # the search notes the same error
             self._question_vector(query)
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
-        draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
+        draft = pipeline.run(draft, (*SEARCH, drop_superseded))
+        if fits is not None and not any(fits(one.memory) for one in draft.results):
+            return []  # no text of the others need be compared
+        draft = pipeline.run(draft, (drop_repeats,))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
         return [
             _make_memory_result(one.memory, relevance_from_probability(one.score), one)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
@@ -64,6 +65,7 @@ def relevance_from_probability(probability: float) -> float:
     return odds / (1 + odds)
 
 
+@lru_cache(maxsize=1024)
 def rate_relevance(cosine: float | None, coverage: float, kind: str) -> float:
     """The relevance of a text of this kind, given its cosine, if known, and its coverage of the question."""
     if cosine is None:
@@ -88,16 +90,24 @@ def rescale_to_bundled_encoder(cosine: float, unrelated_cosine: float) -> float:
 
 def question_coverage(question: str, texts: Sequence[str]) -> list[float]:
     """The share of a question's words that each text has, 0 to 1; words that few texts have count more."""
-    question_words, text_words = word_prefixes(question), [word_prefixes(text) for text in texts]
-    counts = Counter(word for text in text_words for word in text & question_words)
-    weights = {
-        word: math.log1p((1 + len(text_words)) / (1 + max(1, counts[word]))) for word in question_words
-    }
+    question_words = word_prefixes(question)
+    shared_words = [_prefixes_in_text(question_words, text) for text in texts]
+    counts = Counter(word for shared in shared_words for word in shared)
+    weights = {word: math.log1p((1 + len(texts)) / (1 + max(1, counts[word]))) for word in question_words}
     total = sum(weights.values())
     return [
-        sum(weight for word, weight in weights.items() if word in text) / total if total else 0.0
-        for text in text_words
+        sum(weight for word, weight in weights.items() if word in shared) / total if shared else 0.0
+        for shared in shared_words
     ]
+
+
+def _prefixes_in_text(prefixes: frozenset[str], text: str) -> frozenset[str]:
+    """Those of the prefixes with which words of a text begin, stopwords aside."""
+    if text.isascii():  # then lower case is all that sets its words apart from its letters
+        lower = text.lower()
+        if not any(prefix in lower for prefix in prefixes):
+            return frozenset()
+    return prefixes & word_prefixes(text)
 
 
 def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:

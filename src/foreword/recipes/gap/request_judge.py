@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
@@ -79,6 +79,9 @@ _ASKING_GROUPS = frozenset(
     }
 )
 """A sentence without a question mark and without a word of these groups asks for nothing."""
+
+FeaturesOf = Callable[[str], frozenset[str]]
+"""From a sentence to the features that it has by itself."""
 
 ReadSentences = Callable[[str, Sequence[str]], Sequence[float]]
 """From a passage and some of its sentences to a logit for each: whether it asks for what is lacking."""
@@ -197,7 +200,7 @@ def request_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
     weights = load_request_weights()
     return tuple(
         None if features is None else score_features(weights.features, weights.start, features)
-        for features in features_by_sentence(sentences)
+        for features in features_by_sentence(sentences, weighed_features_of_sentence)
     )
 
 
@@ -210,14 +213,21 @@ def score_features(weights: Mapping[str, float], start: float, features: Iterabl
 # Features -------------------------------------------------------------------------------------------------
 
 
-def features_by_sentence(sentences: Sequence[str]) -> list[frozenset[str] | None]:
-    """The features of each sentence of a message, with its neighbours; None for those that cannot ask."""
+def features_by_sentence(
+    sentences: Sequence[str], features_of: FeaturesOf | None = None
+) -> list[frozenset[str] | None]:
+    """The features of each sentence of a message, with its neighbours; None for those that cannot ask.
+
+    With `features_of`, what a sentence has by itself is what that says, instead of every feature.
+    """
+    features_of = features_of or features_of_sentence
     return [
-        _features_with_neighbours(sentences, at) if may_ask(one) else None for at, one in enumerate(sentences)
+        _features_with_neighbours(sentences, at, features_of) if may_ask(one) else None
+        for at, one in enumerate(sentences)
     ]
 
 
-def _features_with_neighbours(sentences: Sequence[str], at: int) -> frozenset[str]:
+def _features_with_neighbours(sentences: Sequence[str], at: int, features_of: FeaturesOf) -> frozenset[str]:
     """The features of the sentence at an index together with its neighbours; its own are marked `this`.
 
     `?WH BE` is a question in which a form of "to be" follows a question word, `NOT..SAY` a sentence in which
@@ -228,7 +238,7 @@ def _features_with_neighbours(sentences: Sequence[str], at: int) -> frozenset[st
     first, last = max(0, at - 1), min(end, at + 1)
     near = sentences[first : last + 1]
     questions = [_is_question(one) for one in near]
-    features = {"long" if end > LONG_MESSAGE else "short"}.union(*map(features_of_sentence, near))
+    features = {"long" if end > LONG_MESSAGE else "short"}.union(*map(features_of, near))
     if any(questions):
         features.add("asks")
     if any(question and not following for question, following in pairwise(questions)):
@@ -261,12 +271,18 @@ def features_of_sentence(sentence: str) -> frozenset[str]:
         for index, group in enumerate(rare, 1)
         for other in rare[index : index + MAX_PAIR_DISTANCE]
     )
-    rows = (
+    rows = chain(
         _word_sequences_with_ends(words, MAX_WORDS_IN_ROW),
         _word_sequences_with_ends(groups, MAX_GROUPS_IN_ROW),
         pairs,
     )
-    return frozenset(prefix + feature for kind in rows for feature in kind)
+    return frozenset(prefix + row for row in rows) if prefix else frozenset(rows)
+
+
+@lru_cache(maxsize=4096)
+def weighed_features_of_sentence(sentence: str) -> frozenset[str]:
+    """The features of a sentence that have a weight: few do, and its neighbours are judged by them too."""
+    return features_of_sentence(sentence) & load_request_weights().features.keys()
 
 
 @lru_cache(maxsize=4096)
@@ -286,7 +302,7 @@ def _is_question(sentence: str) -> bool:
 def split_tokens(sentence: str) -> tuple[str, ...]:
     """The words of a sentence in lower case, short forms spelled out, and its punctuation."""
     found = enumerate(_TOKEN.findall(sentence.translate(_WIDE_MARKS)))
-    return tuple(word for index, token in found for word in _expand_token(token, index) if word)
+    return tuple(word for index, token in found for word in _expand_token(token, is_first=not index) if word)
 
 
 def groups_of_words(words: Sequence[str]) -> list[str]:
@@ -303,25 +319,26 @@ def _word_sequences_with_ends(words: Sequence[str], max_length: int) -> Iterator
     """Every sequence of up to `max_length` neighbouring words; `<` and `>` mark the ends of the sentence."""
     bounded = ["<", *words, ">"]
     for length in range(1, max_length + 1):
-        for index in range(len(bounded) - length + 1):
-            yield " ".join(bounded[index : index + length])
+        shifted = (bounded[start:] for start in range(length))
+        yield from map(" ".join, zip(*shifted, strict=False))
 
 
-def _expand_token(token: str, index: int) -> list[str]:
+@lru_cache(maxsize=16_384)
+def _expand_token(token: str, *, is_first: bool) -> tuple[str, ...]:
     """The words of a token: a short form spelled out, a name or number replaced by a sign for its kind."""
     word = token.casefold()
     if not token[0].isalpha():
-        return [_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token]
+        return (_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token,)
     if word.endswith("n't"):
-        return [_VERB_BEFORE_NOT.get(word[:-3], word[:-3]), "not"]
+        return _VERB_BEFORE_NOT.get(word[:-3], word[:-3]), "not"
     if word == "cannot":
-        return ["can", "not"]
+        return "can", "not"
     if "'" in token:
         head, _, tail = token.partition("'")
-        rest = [_SHORT_FORMS.get(tail, "'s")] if tail in (*_SHORT_FORMS, "s") else _expand_token(tail, 1)
-        return [*_expand_token(head, index), *rest]
+        short = (_SHORT_FORMS.get(tail, "'s"),) if tail in (*_SHORT_FORMS, "s") else None
+        return *_expand_token(head, is_first=is_first), *(short or _expand_token(tail, is_first=False))
     if any(mark.isdigit() or mark in "_./" for mark in word) or token[1:] != token[1:].lower():
-        return [_IDENTIFIER]
-    if index and token[0].isupper() and word != "i" and group_of_word(word) is None:
-        return [_NAME]
-    return word.split("-")
+        return (_IDENTIFIER,)
+    if not is_first and token[0].isupper() and word != "i" and group_of_word(word) is None:
+        return (_NAME,)
+    return tuple(word.split("-"))

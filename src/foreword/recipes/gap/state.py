@@ -141,12 +141,13 @@ def read_message(value: object, position: int) -> Message | None:
     if isinstance(value, list | tuple):
         is_pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str)
         return _build_message(position, value[0], "", value[1]) if is_pair else None
-    places = [value, *(get_value(value, extra) for extra in _METADATA_KEYS)]
+    extras = (get_value(value, key) for key in _METADATA_KEYS)
+    places = [value, *(extra for extra in extras if extra is not None)]
     content, flags = _value_under_first_name_present(value, _TEXT_KEYS), _read_message_flags(value, places)
     if content is None and not flags:
         return None
     role, calls = _value_under_first_name_present(value, ("role", "type")), get_value(value, "tool_calls")
-    names = (get_value(place, name) for place in places if place is not None for name in _NAME_KEYS)
+    names = (get_value(place, name) for place in places for name in _NAME_KEYS)
     return _build_message(
         position,
         role if isinstance(role, str) else "",
@@ -198,7 +199,7 @@ def _build_message(
 
 def _read_content_text(content: object) -> str:
     """The text of a message's content, without anything that Foreword itself injected; long texts are cut."""
-    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+    if not isinstance(content, str | bytes) and isinstance(content, Sequence):  # the fast test first
         parts = (part if isinstance(part, str) else get_value(part, "text") for part in content)
         content = "\n".join(part for part in parts if isinstance(part, str))
     if not isinstance(content, str):
@@ -213,7 +214,7 @@ def _read_message_flags(value: object, places: Sequence[object]) -> dict[str, ob
     return {
         name: flag
         for place in places
-        if isinstance(place, Mapping) or place is value
+        if place is value or isinstance(place, Mapping)
         for name in _FLAG_KEYS
         if isinstance(flag := get_value(place, name), bool | str | list | tuple | Mapping)
     }
