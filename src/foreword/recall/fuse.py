@@ -139,7 +139,13 @@ def _compute_blends(
     blends: Mapping[str, Blend],
 ) -> dict[str, float]:
     """The blend of each item; those inside the span of time, if any, have a little more."""
-    own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
+    # Looked up once, not for each item: a search finds hundreds.
+    lists = {space: listed for space in _WORD_SPACES if (listed := found.lists.get(space))}
+    bests = {space: listed[0][1] for space, listed in lists.items() if listed[0][1] > 0}
+    own_blends = {
+        name: _blend_without_neighbours(blends.get(item.kind, DEFAULT_BLEND), scores[name], bests)
+        for name, item in found.items.items()
+    }
     return {
         item: _blend_with_neighbours_and_time(found, item, own_blends, span, blends) for item in found.items
     }
@@ -252,22 +258,18 @@ def _ranks_and_scores_by_item(
     return ranks, scores
 
 
-def _blend_without_neighbours(
-    found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]
-) -> float:
-    """The blend of an item's own scores, without its neighbours and its time."""
-    blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
-    shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORD_SPACES}
+def _blend_without_neighbours(blend: Blend, scores: Mapping[str, float], bests: Mapping[str, float]) -> float:
+    """The blend of an item's own scores, without its neighbours and its time.
+
+    In a space of words, a score counts as its share of the best there, which is in `bests`.
+    """
+    shares = {space: scores[space] / best for space, best in bests.items() if space in scores}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
-    cosine = scores.get("semantic", UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values()))
+    cosine = scores.get("semantic")
+    if cosine is None:
+        cosine = UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values(), default=0.0)
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
-
-
-def _score_as_share_of_best(found: Findings, space: str, scores: Mapping[str, float]) -> float:
-    """An item's score in a space as a share of the best there."""
-    listed = found.lists.get(space)
-    return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
 
 
 def _blend_with_neighbours_and_time(
