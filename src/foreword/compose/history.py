@@ -327,9 +327,8 @@ class HistoryFormatter:
         for start, block in turn_blocks_from_end(draft.turns, draft.first):
             if self._is_beyond_recent_limit(draft, start):
                 break
-            room += sum(
-                recalled.get(turn_identity(turn), 0) for turn in block
-            )  # these are no longer recalled
+            for turn in block:
+                room += recalled.get(turn_identity(turn), 0)  # it is no longer recalled
             room -= self._new_day_tokens(block, days)
             worded = self._format_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
@@ -359,6 +358,8 @@ class HistoryFormatter:
 
     def _new_day_tokens(self, block: Sequence[Turn], days: Collection[str]) -> int:
         """The tokens of the headings that recent turns need in addition to those of `days`."""
+        if not self._recent_style.day:
+            return 0
         new_days = {self._recent_style.day_heading(turn) for turn in block} - {"", *days}
         return sum(map(self._heading_tokens, new_days))
 
@@ -370,7 +371,7 @@ class HistoryFormatter:
             if line is None:
                 return None
             worded.append(line)
-            room -= _token_sum([line])
+            room -= line.tokens + _JOIN_TOKENS
         return worded
 
     def _format_shortened_block(

@@ -27,7 +27,7 @@ from foreword.engine.defaults import (
 )
 from foreword.engine.embedder import Embedder, Progress, no_progress
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
-from foreword.knowledge import axes, supersession
+from foreword.knowledge import axes
 from foreword.log import get_logger
 from foreword.options import (
     CacheConfig,
@@ -185,6 +185,8 @@ class ContextEngine:
         A statement supersedes older ones about the same subject and attribute. `changes` are made in the
         transaction that stores the last item, whose id they may give as `NEWEST`.
         """
+        from foreword.knowledge.supersession import plan_supersessions  # who only asks needs no such patterns
+
         check_workspace(workspace)
         counted = [
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
@@ -194,9 +196,7 @@ class ContextEngine:
             raise ValidationError("changes go with an item; give one, or amend the store")
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
-            batch, settled = supersession.plan_supersessions(
-                self.store, workspace, counted[start : start + _BATCH]
-            )
+            batch, settled = plan_supersessions(self.store, workspace, counted[start : start + _BATCH])
             last = start + _BATCH >= len(counted)
             more = self._put_hash_for_newest(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])

@@ -13,7 +13,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.answered import answers_question
@@ -352,8 +351,7 @@ class ConversationWeights:
 
         The turns `since` have no weights; they only show which questions were answered.
         """
-        pairs = zip(self.turns, turns, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+        same = _count_same_at_start(self.turns, turns)
         while len(self.turns) > same:
             self._remove_last_turn()
         for turn in turns[same:]:
@@ -539,3 +537,13 @@ def _importance_when_said(sentence: Sentence) -> float:
     if not sentence.is_question:
         return weigh_importance(sentence)
     return _QUESTION_IMPORTANCE if asks_for_fact(sentence) else 0.0
+
+
+def _count_same_at_start(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
+    """How many turns both begin with; mostly they are the very same objects, which is quick to see."""
+    same = 0
+    for one, other in zip(known, turns, strict=False):
+        if one is not other and one != other:
+            break
+        same += 1
+    return same

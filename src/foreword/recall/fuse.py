@@ -139,9 +139,12 @@ def _compute_blends(
     blends: Mapping[str, Blend],
 ) -> dict[str, float]:
     """The blend of each item; those inside the span of time, if any, have a little more."""
-    best = {space: listed[0][1] for space in _WORD_SPACES if (listed := found.lists.get(space))}
+    # Looked up once, not for each item: a search finds hundreds.
+    lists = {space: listed for space in _WORD_SPACES if (listed := found.lists.get(space))}
+    bests = {space: listed[0][1] for space, listed in lists.items() if listed[0][1] > 0}
     own_blends = {
-        item: _blend_without_neighbours(found, item, scores[item], best, blends) for item in found.items
+        name: _blend_without_neighbours(blends.get(item.kind, DEFAULT_BLEND), scores[name], bests)
+        for name, item in found.items.items()
     }
     return {
         item: _blend_with_neighbours_and_time(found, item, own_blends, span, blends) for item in found.items
@@ -255,19 +258,16 @@ def _ranks_and_scores_by_item(
     return ranks, scores
 
 
-def _blend_without_neighbours(
-    found: Findings,
-    item: str,
-    scores: Mapping[str, float],
-    best: Mapping[str, float],
-    blends: Mapping[str, Blend],
-) -> float:
-    """The blend of an item's own scores, as shares of the `best`, without its neighbours and its time."""
-    blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
-    shares = {space: scores[space] / most for space, most in best.items() if most > 0 and space in scores}
+def _blend_without_neighbours(blend: Blend, scores: Mapping[str, float], bests: Mapping[str, float]) -> float:
+    """The blend of an item's own scores, without its neighbours and its time.
+
+    In a space of words, a score counts as its share of the best there, which is in `bests`.
+    """
+    shares = {space: scores[space] / best for space, best in bests.items() if space in scores}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
-    carried = UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values(), default=0.0)
-    cosine = scores.get("semantic", carried)
+    cosine = scores.get("semantic")
+    if cosine is None:
+        cosine = UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values(), default=0.0)
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
 

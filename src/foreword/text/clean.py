@@ -33,6 +33,8 @@ _PLAIN_APOSTROPHES = str.maketrans("’‘", "''")
 
 def remove_invisible(text: str) -> str:
     """The text without characters that a reader could not see, and with newlines for all line breaks."""
+    if text.isascii() and text.isprintable():  # most lines, many hundreds of which are looked at for a prompt
+        return text
     return _INVISIBLE.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
 
 

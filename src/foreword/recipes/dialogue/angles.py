@@ -16,6 +16,7 @@ import operator
 import re
 from functools import cache
 from importlib import resources
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.text.question import asks_or_requests, put_question_first
@@ -80,16 +81,22 @@ def question_angles(
     `embed` gives the vector of a question, or None; it is called only if there is talk to depend on.
     """
     question = put_question_first(query)
-    spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
+    spoken = _last_spoken_turns(talk, max(_TURNS_BEFORE))
     if not spoken or not (asks_or_requests(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)
-    turn_texts = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
+    turn_texts = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken]
     completed = dict.fromkeys("\n".join([*turn_texts[-turns:], question]) for turns in _TURNS_BEFORE)
     leaning = probability_of_follow_up(question, embed(question) if embed else None)
     angles = [Angle(question, 1 - leaning), *(Angle(text, leaning / len(completed)) for text in completed)]
     kept = [angle for angle in angles if angle.weight >= _MIN_WEIGHT]
     whole = sum(angle.weight for angle in kept)
     return tuple(angle._replace(weight=angle.weight / whole) for angle in kept)
+
+
+def _last_spoken_turns(talk: Sequence[Turn], most: int) -> list[Turn]:
+    """The last turns of people and the assistant that have words, at most so many, in their order."""
+    spoken = (turn for turn in reversed(talk) if turn.role in ("user", "assistant") and turn.text.strip())
+    return list(islice(spoken, most))[::-1]
 
 
 def probability_of_follow_up(question: str, embedded: QuestionVector | None = None) -> float:

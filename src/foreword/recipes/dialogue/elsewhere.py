@@ -70,7 +70,7 @@ def find_lines_said_elsewhere(
 def _can_find(engine: Engine, workspace: str, listener: Listener, kind: str) -> bool:
     if kind == "turn":
         return bool(listener.conversations)
-    return bool(engine.store.count(workspace).kinds.get("memory", 0))
+    return bool(engine.store.recent(workspace, Filters(kinds=("memory",)), 1))
 
 
 def _stages(user: str) -> tuple[Stage[Any], ...]:

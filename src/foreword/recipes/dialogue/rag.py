@@ -37,7 +37,7 @@ from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recall.rivals import drop_rivals_not_discussed
 from foreword.recipes.dialogue.angles import QuestionVector, question_angles
 from foreword.recipes.dialogue.prompt import RetrievedChunks
-from foreword.types import Note
+from foreword.types import Filters, Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -133,7 +133,7 @@ class RAGSystem:
 
     def available_chunks(self) -> int:
         """How many chunks there are to find."""
-        return self._engine.store.count(self.workspace).kinds.get("document", 0)
+        return self._engine.store.tally(self.workspace, Filters(kinds=("document",)))[0]
 
     def retrieve(
         self,
