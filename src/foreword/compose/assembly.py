@@ -432,21 +432,11 @@ def _narrow_list_to_fit(
 
     def widest_that_fits(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller, so those that are too wide come first: a search by halves finds the others.
-        first = bisect_left(
-            widths,
-            1,
-            key=lambda width: int(fits_within(_narrow_lines(lines, width) + behind, tokens, tokenizer)),
-        )
+        first = bisect_left(widths, 1, key=lambda width: fits_at(lines, width, behind))
         return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
 
     # Each list is shorter than the one before: the first that fits is found in the same way.
-    first = bisect_left(
-        lists,
-        1,
-        key=lambda lines: int(
-            fits_within(_narrow_lines(lines, _MIN_USEFUL_WIDTH) + behind, tokens, tokenizer)
-        ),
-    )
+    first = bisect_left(lists, 1, key=lambda lines: fits_at(lines, _MIN_USEFUL_WIDTH, behind))
     lines = lists[min(first, len(lists) - 1)]
     return widest_that_fits(lines, behind, _WIDTHS) or widest_that_fits(
         lines, "", (*_WIDTHS, *_LAST_RESORT_WIDTHS)
