@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "e7c7eafcdf9a875d10c938e89acbd18e887c0d0a43b4cb1f398c213dde40cf02",
-        GRAPH: "8546f06d588932c55744a435649d73c4258309b9396b1a732f4b028bb15bcb53",
+        WEIGHTS: "6278a82c27a02f68d2d236a65133d65360287adf0ca957f277687842b3b46b60",
+        GRAPH: "f1d7a0dc2142049b6cc561f47028a6935d2d0735304f263186d0adc5f38d13fe",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
