@@ -26,7 +26,7 @@ from foreword.recall.dedupe import (
     FileLookup,
     find_results_repeating_context,
     insert_successors,
-    put_successors_first,
+    lift_successors_above_replaced,
     refresh_from_files,
     split_off_repeats,
     split_off_superseded,
@@ -286,7 +286,7 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
         fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
         items = {item.id: item for item in fetched if item is not None}
         draft = replace(draft, results=tuple(insert_successors(draft.results, items)))
-    return replace(draft, results=tuple(put_successors_first(draft.results)))
+    return replace(draft, results=tuple(lift_successors_above_replaced(draft.results)))
 
 
 def drop_questions_and_summaries(draft: _SearchDraft) -> _SearchDraft:

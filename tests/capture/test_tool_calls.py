@@ -6,7 +6,7 @@ from foreword.capture.tool_calls import (
     ToolCall,
     first_host,
     host_fetched_from,
-    is_read_only_command,
+    prints_what_can_be_read_again,
     read_call_record,
     read_command,
 )
@@ -224,7 +224,7 @@ def test_a_tool_that_answered_nothing_leaves_nothing():
     ],
 )
 def test_looking_around_is_known(command):
-    assert is_read_only_command(command)
+    assert prints_what_can_be_read_again(command)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_looking_around_is_known(command):
     ],
 )
 def test_doing_something_is_known(command):
-    assert not is_read_only_command(command)
+    assert not prints_what_can_be_read_again(command)
 
 
 @pytest.mark.parametrize(
@@ -278,9 +278,9 @@ def test_hosts_are_found_and_broken_addresses_passed_over():
 @pytest.mark.parametrize("unit", ['"\\', "'", "a=", "sudo ", ">"])
 def test_a_hostile_command_is_not_taken_for_one_that_only_reads(unit):
     """Steps that double with each character would not come to an end within a test's time."""
-    assert not is_read_only_command(unit * (2_000 // len(unit)))
+    assert not prints_what_can_be_read_again(unit * (2_000 // len(unit)))
 
 
 def test_a_command_of_enormous_length_is_not_looked_into(count_calls):
-    assert not is_read_only_command("ls " * 100_000)
-    assert count_calls(is_read_only_command, "ls " * 100_000) < 10
+    assert not prints_what_can_be_read_again("ls " * 100_000)
+    assert count_calls(prints_what_can_be_read_again, "ls " * 100_000) < 10

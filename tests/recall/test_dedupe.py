@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foreword.recall.dedupe import (
     find_containing_result,
     find_results_repeating_context,
-    put_successors_first,
+    lift_successors_above_replaced,
     refresh_from_files,
     split_off_repeats,
     split_off_superseded,
@@ -35,7 +35,7 @@ def ids(results):
 
 
 def test_a_superseded_result_steps_behind_its_successor_which_takes_its_place():
-    order = put_successors_first(
+    order = lift_successors_above_replaced(
         [result("old", 0.9, successor="new"), result("other", 0.8), result("new", 0.2)]
     )
     assert ids(order) == ["new", "old", "other"]
@@ -44,16 +44,18 @@ def test_a_superseded_result_steps_behind_its_successor_which_takes_its_place():
 
 def test_a_successor_that_is_first_already_stays_where_it_is():
     order = [result("new"), result("other"), result("old", successor="new")]
-    assert ids(put_successors_first(order)) == ["new", "other", "old"]
+    assert ids(lift_successors_above_replaced(order)) == ["new", "other", "old"]
 
 
 def test_a_chain_of_successors_ends_newest_first():
     chain = [result("one", successor="two"), result("two", successor="three"), result("three")]
-    assert ids(put_successors_first(chain)) == ["three", "two", "one"]
+    assert ids(lift_successors_above_replaced(chain)) == ["three", "two", "one"]
 
 
 def test_two_that_replace_each_other_do_no_harm():
-    assert sorted(ids(put_successors_first([result("a", successor="b"), result("b", successor="a")]))) == [
+    assert sorted(
+        ids(lift_successors_above_replaced([result("a", successor="b"), result("b", successor="a")]))
+    ) == [
         "a",
         "b",
     ]
@@ -66,7 +68,7 @@ def test_two_that_replace_each_other_do_no_harm():
 )
 def test_stepping_behind_loses_nothing(pairs):
     results = [result(name, successor=successor) for name, successor in pairs]
-    assert sorted(ids(put_successors_first(results))) == sorted(ids(results))
+    assert sorted(ids(lift_successors_above_replaced(results))) == sorted(ids(results))
 
 
 def test_what_was_replaced_is_left_out_by_name():

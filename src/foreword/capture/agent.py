@@ -239,7 +239,7 @@ _ANSWERS = (
     *("output", "aggregated_output", "llmContent", "content"),
     *("text", "result", "returnDisplay", "message"),
 )
-_CODES = ("exit_code", "exitCode", "returncode", "return_code")
+_CODES = ("exit_code", "exitCode", "returncode", "bring_back_code")
 _EXIT_CODE = re.compile(
     r"^\s*(?:Error:\s*)?(?:Process exited with code|Exit code:?)\s+(-?\d{1,6})\b",
     re.IGNORECASE | re.MULTILINE,

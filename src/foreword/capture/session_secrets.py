@@ -85,7 +85,7 @@ def _is_distinctive(value: str) -> bool:
     """Whether a value is long and mixed enough that the same characters elsewhere are no chance."""
     if len(value) > _MAX_CHARACTERS or value.startswith("[redacted:"):
         return False
-    return len(value) >= (_MIN_MIXED if shape.looks_generated(value) else _MIN_PLAIN)
+    return len(value) >= (_MIN_MIXED if shape.may_be_password(value) else _MIN_PLAIN)
 
 
 def _mark_secrets_in_json(value: Any, kinds: Mapping[str, str]) -> Any:  # noqa: ANN401  (any JSON)

@@ -129,7 +129,7 @@ def read_call_record(call: ToolCall) -> CallRecord | None:
 def _build_command_record(call: ToolCall) -> CallRecord | None:
     """The record of a command: itself, how it ended, and the informative lines of its output."""
     command = read_command(call.given)
-    if not command or is_read_only_command(command):
+    if not command or prints_what_can_be_read_again(command):
         return None
     shown = keep_ends_and_note_gap(command, _MAX_SHOWN_COMMAND_CHARACTERS)
     lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
@@ -266,7 +266,7 @@ def read_command(tool_input: Mapping[str, Any]) -> str:
     return command.strip() if isinstance(command, str) else ""
 
 
-def is_read_only_command(command: str) -> bool:
+def prints_what_can_be_read_again(command: str) -> bool:
     """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False

@@ -148,7 +148,7 @@ class TokenBudgetManager:
         if query_tokens > self.total_budget:
             raise QueryTooLarge(query_tokens, self.total_budget)
         if isinstance(self.strategy, Fixed):
-            return self._divide_fixed(self.strategy, query_tokens)
+            return self._divide_by_percentages(self.strategy, query_tokens)
         turns, entities = len(dialogue_state.turns), dialogue_state.entity_registry.active_count()
         if isinstance(self.strategy, Prioritized):
             there = {"history": turns, "entities": entities, "rag": available_chunks}
@@ -156,7 +156,7 @@ class TokenBudgetManager:
             return self._divide_by_priority(order, query_tokens)
         return self._divide_dynamically(query_tokens, _dynamic_weights(turns, entities, available_chunks))
 
-    def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
+    def _divide_by_percentages(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         """Each part's percentage of the total; a longer query takes tokens from the others."""
         percentages = [strategy.percentage_of(category) for category in CATEGORIES]
         *others, query = _divide_by_weights(self.total_budget, percentages, of=100)

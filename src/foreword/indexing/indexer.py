@@ -322,7 +322,10 @@ class _IndexingRun:
 
     def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
         put = PutFile(
-            self._workspace, mark, self._reader.prepare_items(batch, self._skip_counts), keep_earlier=True
+            self._workspace,
+            mark,
+            self._reader.check_and_redact_items(batch, self._skip_counts),
+            keep_earlier=True,
         )
         self._counts["commits"] += sum(stored.new for stored in self._store.run(put).stored)
         self._progress("commits", self._counts["commits"], None)

@@ -92,10 +92,10 @@ class FileReader:
         if skipped and not cut.items:
             return FileRead("", skipped=skipped)
         stamp = file_stamp(file, content.hash, self.root)
-        items = self.prepare_items(cut.items, skipped, stamp, verbatim=cut.verbatim)
+        items = self.check_and_redact_items(cut.items, skipped, stamp, verbatim=cut.verbatim)
         return FileRead(content.hash, items, tuple(map(index_terms_of_item, items)), skipped)
 
-    def prepare_items(
+    def check_and_redact_items(
         self,
         items: Sequence[Item],
         skipped: Counter[str],

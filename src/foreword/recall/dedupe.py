@@ -30,7 +30,7 @@ _NEAR_TIE = 0.8
 """Of two that say the same, the worse one may be shown if its score is at least this share of the other's."""
 
 
-def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
+def lift_successors_above_replaced(results: Sequence[SearchResult]) -> list[SearchResult]:
     """The results with each superseded one behind its successor, which gets the better score of the two."""
     if not any(result.memory.superseded_by for result in results):
         return list(results)

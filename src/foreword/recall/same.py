@@ -100,7 +100,7 @@ def _normalise_for_comparison(text: str) -> str:
     return folded.rstrip(" .!") or folded
 
 
-def is_one_contained_in_other(one: str, other: str) -> bool:
+def does_one_say_all_of_other(one: str, other: str) -> bool:
     """Whether one of two texts says everything that the other says."""
     texts = prepare_for_comparison(one), prepare_for_comparison(other)
     return says_all_of(*texts) or says_all_of(*reversed(texts))

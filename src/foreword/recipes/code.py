@@ -65,7 +65,7 @@ def lower_if_code_defines_nothing(result: SearchResult) -> SearchResult:
 def put_back_code_above(floor: float) -> Stage[Any]:
     """A stage that returns the best code from `aside` to the results; the rest of it is dropped."""
 
-    def return_code(draft: SearchDraft) -> SearchDraft:
+    def bring_back_code(draft: SearchDraft) -> SearchDraft:
         if not draft.aside:
             return draft
         best_read = max((result.score for result in draft.results), default=0.0)
@@ -84,7 +84,7 @@ def put_back_code_above(floor: float) -> Stage[Any]:
         ]
         return relate(limit(replace(draft, aside=()).keep(results, dropped)))
 
-    return return_code
+    return bring_back_code
 
 
 def format_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:

@@ -48,7 +48,7 @@ def join_and_normalize_values(chunks: list[Chunk]) -> list[Chunk]:
         if key and (key[0].isdigit() or key[0] in "-€$£"):
             value = _read_number_value(chunks, at)
         elif key == "every":
-            value = _read_frequency(chunks, at)
+            value = _read_every_period(chunks, at)
         elif fold_case(written).rstrip(".") in MONTH_NUMBERS:
             value = _read_month_value(chunks, at)
         joined.append((value.text, written if value.chunk_count == 1 else value.text))
@@ -56,7 +56,7 @@ def join_and_normalize_values(chunks: list[Chunk]) -> list[Chunk]:
     return joined
 
 
-def _read_frequency(chunks: list[Chunk], at: int) -> _JoinedValue:
+def _read_every_period(chunks: list[Chunk], at: int) -> _JoinedValue:
     """The value of `every` and the day or period after it."""
     follows = chunks[at + 1][0] if at + 1 < len(chunks) else ""
     is_named = follows in WEEKDAYS or follows in PERIODS

@@ -50,7 +50,7 @@ def restore_texts(words: str) -> str:
     return "".join(chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in words)
 
 
-def restore_without_marks(words: str) -> str:
+def restore_texts_unquoted(words: str) -> str:
     """Words of a step, with the texts that were hidden in them, but no quotation marks around these."""
     shown = restore_texts(words)
     return _QUOTATION.sub(lambda text: text[0][1:-1] if text[0][0] in "'\"" else text[0], shown)

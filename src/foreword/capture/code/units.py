@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, parse_outline
-from foreword.capture.folder.storable import display_path, file_source, hash_content
+from foreword.capture.folder.storable import file_source, hash_content, path_on_one_line
 from foreword.text.clean import replace_unstorable_characters
 from foreword.text.shorten import cut_at_line_end, cut_at_word_end
 from foreword.types import Item
@@ -63,7 +63,7 @@ class _FileCutter:
     def __init__(self, path: str, text: str, language: str, workspace: str, created_at: datetime) -> None:
         source = text.encode()
         self._text = text if len(text) == len(source) else None  # in ASCII, bytes and characters are the same
-        self._path = display_path(path)
+        self._path = path_on_one_line(path)
         self._language = language
         self._outline = parse_outline(source, language)
         self._docstring = _string_literal_at(source, 0) if language == "python" else ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.sections import Section, flag_fenced_lines, read_sections
-from foreword.capture.folder.storable import decode_text, display_path, file_source, hash_content
+from foreword.capture.folder.storable import decode_text, file_source, hash_content, path_on_one_line
 from foreword.capture.redact import redact_file_text
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
@@ -138,7 +138,7 @@ def cut_document(
     title, sections = "", []
     if language == "pdf":
         try:
-            sections = _read_pdf(display_path(path), data)
+            sections = _read_pdf(path_on_one_line(path), data)
         except UnreadablePdf as reason:
             if skipped is not None:
                 skipped[str(reason)] += 1
@@ -155,7 +155,7 @@ def cut_document(
         for chunk in _cut_section(section, _FILE_LIMITS)
         if has_words(chunk.text)
     ][:_MAX_CHUNKS]
-    shown_path, source = display_path(path), file_source(path)
+    shown_path, source = path_on_one_line(path), file_source(path)
     common = {
         "path": replace_unstorable_characters(path),
         "language": language or "text",

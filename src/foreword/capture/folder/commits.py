@@ -103,7 +103,7 @@ def commit_text(message: str, files: Sequence[str]) -> str:
     """The text of a commit: its message, then a line with the files it changed, or the main ones of many."""
     if not files:
         return message
-    named = set(sorted(files, key=_file_rank)[:MAX_FILES_IN_TEXT])
+    named = set(sorted(files, key=_rank_file_of_commit)[:MAX_FILES_IN_TEXT])
     names = _redact_and_cut(_MAX_NAMES, ", ".join(" ".join(name.split()) for name in files if name in named))
     more = f" and {len(files) - MAX_FILES_IN_TEXT} more" if len(files) > MAX_FILES_IN_TEXT else ""
     return f"{message}\n\nfiles: {names}{more}"
@@ -114,7 +114,7 @@ def _redact_and_cut(max_characters: int, text: str) -> str:
     return text if len(text) <= max_characters else redact(text)[:max_characters]
 
 
-def _file_rank(path: str) -> int:
+def _rank_file_of_commit(path: str) -> int:
     """The rank of a file in the text of a commit: 0 for code, 1 for tests, 2 for the rest."""
     language = language_of(path)
     if not language or language in DOCUMENTS:

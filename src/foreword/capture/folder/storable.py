@@ -53,7 +53,7 @@ def path_as_valid_text(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode(errors="backslashreplace")
 
 
-def display_path(path: str) -> str:
+def path_on_one_line(path: str) -> str:
     """A path as it can be shown: on one line, and only the end of a very long one."""
     line = _UNPRINTABLE.sub(" ", replace_unstorable_characters(path))
     return line if len(line) <= _MAX_DISPLAY_PATH else "…" + line[-_MAX_DISPLAY_PATH:]
@@ -61,7 +61,7 @@ def display_path(path: str) -> str:
 
 def file_source(path: str) -> Source:
     """The source of a file's items, with the trust of the repository."""
-    return Source(f"file:{display_path(path)}", "repository")
+    return Source(f"file:{path_on_one_line(path)}", "repository")
 
 
 def clamp_file_time(seconds: float) -> datetime:

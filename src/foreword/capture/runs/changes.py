@@ -22,8 +22,8 @@ from foreword.capture.runs.commands import (
 )
 from foreword.capture.tool_calls import (
     folder_in_project,
-    is_read_only_command,
     is_shell_tool,
+    prints_what_can_be_read_again,
     read_command,
     read_file_changes,
 )
@@ -102,7 +102,7 @@ def _read_step_changes(step: str) -> list[SeenChange]:
     if (written := _files_written_by(step)) is not None:
         return [SeenChange("change", path) for path in written]
     rest = _COMMANDS["redirects_to"].sub(" ", step).strip()
-    if is_read_only_command(rest) or _COMMANDS["changes_no_code"].match(rest):
+    if prints_what_can_be_read_again(rest) or _COMMANDS["changes_no_code"].match(rest):
         return []
     if interpreter := _COMMANDS["interpreter"].match(rest):
         # A script may change anything, but not because of the files that it is given.

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from foreword.text.shell import find_inner_command, hide_texts, restore_without_marks
+from foreword.text.shell import find_inner_command, hide_texts, restore_texts_unquoted
 
 Purpose = Literal["test", "build"]
 Proof = Literal["exit", "counts", "report"]
@@ -145,7 +145,7 @@ def tidy_step(part: str) -> str:
 def folder_after_step(step: str, folder: str) -> str:
     """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
     moved = _MOVES.fullmatch(step)
-    if moved is None or (target := restore_without_marks(moved[1])).startswith(("-", "$")):
+    if moved is None or (target := restore_texts_unquoted(moved[1])).startswith(("-", "$")):
         return folder
     return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.runs.changes import FILE_ENDING
 from foreword.capture.runs.commands import LINES, OPTIONS, line_pattern
-from foreword.text.shell import restore_without_marks
+from foreword.text.shell import restore_texts_unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -190,7 +190,7 @@ def _key_of_path(path: str) -> str:
 def _read_selection(step: RunStep) -> _Selection:
     """What the arguments of a step choose, with paths from where the folder of the step begins."""
     chosen = _Selection([], [], [])
-    rest = map(restore_without_marks, step.arguments)
+    rest = map(restore_texts_unquoted, step.arguments)
     for word in rest:
         option, equals, value = word.partition("=")
         meaning = next((name for name in OPTIONS if OPTIONS[name].fullmatch(option + equals)), "path")

@@ -116,7 +116,7 @@ def _is_surely_secret(value: str) -> bool:
 def _find_in_cell(cell: str, at: int) -> list[Secret]:
     """The value of a cell that begins at `at`, if it looks like a password; else nothing."""
     value = cell.strip(" \"'`\r")
-    if len(value) < 6 or " " in value or not shape.looks_generated(value) or shape.is_placeholder(value):
+    if len(value) < 6 or " " in value or not shape.may_be_password(value) or shape.is_placeholder(value):
         return []
     at += cell.find(value)
     return [Secret("password", at, at + len(value))]

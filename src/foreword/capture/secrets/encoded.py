@@ -135,4 +135,4 @@ def _decode_base64(value: str) -> str:
 def _is_name_and_password(plain: str) -> bool:
     """Whether a text is `name:password`."""
     login = _LOGIN.fullmatch(plain.strip())
-    return login is not None and shape.looks_generated(login[1]) and not shape.is_placeholder(login[1])
+    return login is not None and shape.may_be_password(login[1]) and not shape.is_placeholder(login[1])

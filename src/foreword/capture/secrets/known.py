@@ -126,13 +126,13 @@ _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
 
 _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "word": lambda value: len(value) >= 6,
-    "mixed": shape.looks_generated,
+    "mixed": shape.may_be_password,
     "strong": lambda value: shape.is_surely_password(value) or shape.is_numbered_words(value),
     "key": shape.is_like_key,
     "made-up": shape.is_key_or_numbered_words,
     "random": lambda value: shape.is_like_key(value) and shape.randomness(value) > 0.2,
     "phrase": shape.is_passphrase,
-    "made": lambda value: shape.looks_generated(value) or shape.is_passphrase(value),
+    "made": lambda value: shape.may_be_password(value) or shape.is_passphrase(value),
     "bytes": lambda value: len(set(_NUMBER.findall(value))) > _MIN_DIFFERENT_BYTES,
     "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
     "codes": lambda value: any(map(str.isdigit, value)),

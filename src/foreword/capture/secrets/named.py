@@ -340,7 +340,7 @@ def _is_secret_argument(text: str, name: re.Match[str]) -> bool:
     """Whether the argument of a call can be the secret that the name announces."""
     is_call = "(" in name["call"] and secret_kind_for_name(name) == "password"
     if is_call:
-        return shape.looks_generated(text) and "(" not in text
+        return shape.may_be_password(text) and "(" not in text
     return shape.is_surely_password(text) or shape.is_numbered_words(text)
 
 
@@ -368,7 +368,7 @@ def _is_single_word_secret(text: str, name: re.Match[str]) -> bool:
     """Whether a word in settings is a secret: a long one or, after the word "secret", one with digits."""
     if text.isalpha():
         return len(text) >= _MIN_LONG_WORD_LETTERS
-    return name["word"] == "secret" and text.isalnum() and shape.looks_generated(text)
+    return name["word"] == "secret" and text.isalnum() and shape.may_be_password(text)
 
 
 def _is_secret_made_of_words(text: str, name: re.Match[str]) -> bool:

@@ -145,11 +145,11 @@ def _is_secret_after_word(value: str, word: str, *, quoted: bool, gap: bool, ver
         is_long = len(value) >= (12 if gap else 8)
         return is_long and value[0].isalnum() and is_one(value) and shape.is_surely_password(value)
     if gap:
-        sure = shape.looks_generated(value) if quoted else shape.is_surely_password(value)
+        sure = shape.may_be_password(value) if quoted else shape.is_surely_password(value)
         return not verb and (sure or _JOINED_WORDS.fullmatch(value) is not None)
     if quoted and value.isalpha():
         return not verb and not shape.is_type_or_state(value)
-    return len(value) >= 6 and shape.looks_generated(value)
+    return len(value) >= 6 and shape.may_be_password(value)
 
 
 def _find_value_before(text: str, lower: str, at: int) -> Iterator[Secret]:
@@ -177,6 +177,6 @@ def _find_in_rest_of_sentence(text: str, at: int) -> Iterator[Secret]:
             return
         lead = len(word[0]) - len(word[0].lstrip("\"'`([{:="))
         value = word[0][lead:].rstrip(_PUNCTUATION)
-        if len(value) >= 6 and shape.looks_generated(value) and not shape.is_placeholder(value):
+        if len(value) >= 6 and shape.may_be_password(value) and not shape.is_placeholder(value):
             yield Secret("password", word.start() + lead, word.start() + lead + len(value))
             return

@@ -156,7 +156,7 @@ def is_surely_password(value: str) -> bool:
     """Whether a value is almost certainly a password, whatever is around it."""
     if value.startswith(("*", "_")) or value.rstrip(".:").endswith("**"):
         value = value.strip("*_.:")  # emphasis
-    if len(value) < 6 or is_expression(value) or is_placeholder(value) or not looks_generated(value):
+    if len(value) < 6 or is_expression(value) or is_placeholder(value) or not may_be_password(value):
         return False
     if len(_CHANGES.findall(value)) >= 2 or not _SYMBOLS.isdisjoint(value[1:-1]):
         return True
@@ -189,7 +189,7 @@ def is_expression(value: str) -> bool:
     return _EXPRESSION.search(value) is not None
 
 
-def looks_generated(value: str) -> bool:
+def may_be_password(value: str) -> bool:
     """Whether a value has random letters or others than letters, but is no version, date, file or address."""
     value = value.strip("*_~")  # marks of emphasis
     digit = any(map(str.isdigit, value))

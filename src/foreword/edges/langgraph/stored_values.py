@@ -76,7 +76,7 @@ class GraphStoreValues:
 
     def iterate_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[GraphStoreValue]:
         """Every value under a prefix that has not expired, read in pages of about this size."""
-        for name, items in self._walk_namespaces(prefix, max(1, min(page, PAGE))):
+        for name, items in self._walk_namespaces_with_first_items(prefix, max(1, min(page, PAGE))):
             yield from self._read_unexpired_values(items)
             if len(items) == min(page, PAGE):
                 yield from self._walk_rest_of_namespace(name, items[-1].id)
@@ -136,7 +136,9 @@ class GraphStoreValues:
 
     # Reading pages and ranking
 
-    def _walk_namespaces(self, prefix: Sequence[str], page: int) -> Iterator[tuple[str, Sequence[Item]]]:
+    def _walk_namespaces_with_first_items(
+        self, prefix: Sequence[str], page: int
+    ) -> Iterator[tuple[str, Sequence[Item]]]:
         """Each namespace under a prefix, with its first items."""
         after, count = "", FIRST_NAMESPACES
         while True:

@@ -310,12 +310,12 @@ def _make_portion(piece: Piece, exempt: frozenset[str]) -> Portion:
 def give_each_item_a_result(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
     """The items with a search result each; one that has none, as from another searcher, gets one."""
     return [
-        item if item.result is not None else replace(item, result=_make_result(item, workspace))
+        item if item.result is not None else replace(item, result=_result_from_context_item(item, workspace))
         for item in map(_clamp_relevance, items)
     ]
 
 
-def _make_result(item: ContextItem, workspace: str) -> SearchResult:
+def _result_from_context_item(item: ContextItem, workspace: str) -> SearchResult:
     """A search result for an item that another searcher gave without one."""
     name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
     kind = cast("Kind", item.source)

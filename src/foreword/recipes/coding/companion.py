@@ -176,9 +176,9 @@ class CodingCompanion:
         The events of a session are stored one after another: two at once would both write its summary.
         """
         with self._session_locks[hash(event.session) % _SESSION_LOCKS]:
-            self._keep_under_session_lock(event, self._find_event_workspace(event))
+            self._take_in_event(event, self._find_event_workspace(event))
 
-    def _keep_under_session_lock(self, event: AgentEvent, workspace: str) -> None:
+    def _take_in_event(self, event: AgentEvent, workspace: str) -> None:
         """Store what an event brings while no other event of its session is being stored."""
         self._clear_shown(event)
         items = items_from_event(event, workspace)

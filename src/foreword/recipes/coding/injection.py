@@ -284,10 +284,10 @@ class InjectionPipeline:
             budget=budget,
             session=session or None,
             context=context or None,
-            told=self._told_parts_for(recipe, draft.query.workspace, context or session),
+            told=self._list_told_parts(recipe, draft.query.workspace, context or session),
         )
 
-    def _told_parts_for(self, recipe: str, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
+    def _list_told_parts(self, recipe: str, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
         """What the context was told in part, by item; for a prompt without what its overview listed."""
         told = self.told_parts.list_by_item(workspace, context)
         listed = self.told_parts.list_by_item(workspace, overview_name(context))

@@ -227,7 +227,7 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
 def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
     """A stage, named `name`, that appends lines for a new session, except those that it was shown before."""
 
-    def session_lines(draft: CodingDraft) -> CodingDraft:
+    def add_session_results(draft: CodingDraft) -> CodingDraft:
         known_ids = {result.memory.id for result in draft.results}
         found = find(draft.query.workspace, draft.session or "")
         results = [result for result in found if result.memory.id not in known_ids]
@@ -244,8 +244,8 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
         draft = replace(draft, candidates={**draft.candidates, **candidates})
         return draft.keep([*draft.results, *fresh], known)
 
-    session_lines.__name__ = name
-    return session_lines
+    add_session_results.__name__ = name
+    return add_session_results
 
 
 def _make_session_line(result: SearchResult, now: datetime) -> InjectionCandidate:

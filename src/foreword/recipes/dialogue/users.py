@@ -166,7 +166,7 @@ class UserMemory:
         if not held:
             return UserMemories()
         standing = [one for one in held if one.fact.is_always_shown]
-        found, notes = self._find_relevant_facts(query, held, max_tokens)
+        found, notes = self._search_facts_for_question(query, held, max_tokens)
         known = {one.fact for one in standing}
         elsewhere = [one for one in found if one.fact.conversation != session_id]
         chosen = [*standing, *(one for one in elsewhere if one.fact not in known)]
@@ -207,7 +207,7 @@ class UserMemory:
                 return answer
         return ""
 
-    def _find_relevant_facts(
+    def _search_facts_for_question(
         self, query: str, standing_facts: Sequence[StandingFact], max_tokens: int
     ) -> tuple[list[StandingFact], tuple[Note, ...]]:
         """The facts that are relevant to a question, those that it asks for first; and the search's notes."""

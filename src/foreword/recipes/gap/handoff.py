@@ -91,7 +91,7 @@ async def prepare_handoff(
     """
     started, limits = time.perf_counter(), config or InjectionConfig()
     receiver = receiver or receiving_agent(state) or UNKNOWN_RECEIVER
-    task = _read_task(state, task)
+    task = _find_and_redact_task(state, task)
     needs = _list_needs(state, task, required_context)
     if not needs:
         return HandoffResult(receiver, duration_ms=milliseconds_since(started))
@@ -144,7 +144,7 @@ def _gap_for_receiver(receiver: str, query: str) -> ContextGap:
     )
 
 
-def _read_task(state: object, task: str) -> str:
+def _find_and_redact_task(state: object, task: str) -> str:
     """The receiver's task: as passed, or from the hand-off, or from the state; without secrets."""
     handed = get_value(state, HANDOFF_CONTEXT)
     places = [(handed, key) for key in _TASK_KEYS] + [(state, key) for key in _TASK_KEYS]

@@ -117,7 +117,7 @@ async def load_shown(draft: GapDraft) -> GapDraft:
 
 async def ask(draft: GapDraft) -> GapDraft:
     """Search all enabled sources at once; the results are each context once, the most relevant first."""
-    pieces, notes = _split_state_into_pieces(draft)
+    pieces, notes = _split_enabled_sources(draft)
     questions = {**_memory_questions(draft), "state": lambda: _rate_pieces(draft, pieces)}
     outcomes = await asyncio.gather(*map(_ask_within_timeout, questions.values()), return_exceptions=True)
     found: list[RetrievedContext] = []
@@ -231,7 +231,7 @@ def context_id(context: RetrievedContext) -> str:
     return str(known or f"{context.source}:{context.metadata.get('place') or text_hash(context.content)}")
 
 
-def _split_state_into_pieces(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
+def _split_enabled_sources(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
     """The pieces of the state from the enabled sources, and notes on sources that could not be split."""
     pieces: list[StatePiece] = []
     notes: list[Note] = []

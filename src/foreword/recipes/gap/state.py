@@ -189,7 +189,7 @@ def _build_message(
 
     An unknown role is taken for the name of an agent, since graphs often put it there.
     """
-    text = _read_content_text(content)
+    text = _read_clean_message_text(content)
     if not text and not flags and not calls_tools:
         return None
     known = _ROLES.get(role.casefold())
@@ -197,7 +197,7 @@ def _build_message(
     return Message(position, known or "agent", name, text, flags or {}, calls_tools)
 
 
-def _read_content_text(content: object) -> str:
+def _read_clean_message_text(content: object) -> str:
     """The text of a message's content, without anything that Foreword itself injected; long texts are cut."""
     if not isinstance(content, str | bytes) and isinstance(content, Sequence):  # the fast test first
         parts = (part if isinstance(part, str) else get_value(part, "text") for part in content)

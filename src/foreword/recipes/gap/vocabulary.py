@@ -77,16 +77,16 @@ def remove_quotations(text: str) -> str:
     """
     for quotation in (_FENCED, _INDENTED, _QUOTED_LINES):
         text = quotation.sub(" ", text)
-    text = _SQL.sub(" ", _ADDRESS.sub(" ", _INLINE.sub(_unmark_name, text)))
+    text = _SQL.sub(" ", _ADDRESS.sub(" ", _INLINE.sub(_name_or_blank, text)))
     return _QUOTED.sub(_drop_long_quotation, text).replace("’", "'")
 
 
 def remove_quoted_terms(sentence: str) -> str:
     """The sentence without quoted terms: what they say is not said by its speaker."""
-    return _QUOTED.sub(_unmark_name, sentence)
+    return _QUOTED.sub(_name_or_blank, sentence)
 
 
-def _unmark_name(marked: re.Match[str]) -> str:
+def _name_or_blank(marked: re.Match[str]) -> str:
     """What stands in a pair of marks if it is a single word; else a blank."""
     inner = marked[0][1:-1]
     return inner if _NAME.fullmatch(inner) else " "
@@ -94,7 +94,7 @@ def _unmark_name(marked: re.Match[str]) -> str:
 
 def _drop_long_quotation(marked: re.Match[str]) -> str:
     """A quotation of a few words as it is, a name without its marks, and a blank for anything longer."""
-    return marked[0] if _TERM.fullmatch(marked[0][1:-1]) else _unmark_name(marked)
+    return marked[0] if _TERM.fullmatch(marked[0][1:-1]) else _name_or_blank(marked)
 
 
 def split_sentences_and_clauses(text: str) -> list[str]:
