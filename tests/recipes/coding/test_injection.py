@@ -65,8 +65,8 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
         "load_shown", "retrieve", "retrieve_more", "fuse", "compare_tokens", "rerank", "refresh",
         "drop_questions_and_summaries", "drop_shown", "drop_echoes", "set_code_aside", "read",
         "drop_below_floor", "drop_tail", "tell_successors", "limit", "relate", "tell_progress",
-        "bring_back_code", "drop_superseded", "drop_repeats", "choose_lines", "weigh", "drop_told", "diversify", "limit_sources",
-        "fit_budget",
+        "bring_back_code", "drop_superseded", "drop_repeats", "choose_lines", "weigh", "drop_told",
+        "diversify", "limit_sources", "fit_budget",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected_entries) == result.included_memories
     first = kept.injected_entries[0]
