@@ -38,7 +38,7 @@ _MAX_SHARE_FROM_FILES = 0.34
 """At most this share of what is read comes from files, if there is enough else: a folder of documents has a
 passage for every word, and would crowd out the few lines that were said."""
 
-_SLOPE, _OFFSET, _OFFSET_PER_E_FOLD = 0.5, -0.95, -0.236
+_SLOPE, _OFFSET, _OFFSET_PER_E_FOLD = 0.5, -1.25, -0.236
 """The curve from logits to probabilities, fitted to histories that the reader was not taught on. The more
 statements are read, the likelier one of them looks like an answer by chance: each is believed the less."""
 
