@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.errors import EmbeddingError, StorageError, StoreFull
 from foreword.store.base import ListRelations
 from foreword.store.sqlite import SqliteStore
@@ -157,7 +157,7 @@ class Acknowledged:
 
 def _assert_kept(folder, acknowledged):
     """Nothing acknowledged is lost, nothing deleted is back, and everything derived agrees."""
-    with SqliteStore(folder, index_terms_of_item) as store:
+    with SqliteStore(folder, code_parts_and_mentioned_entities) as store:
         there = {item.id for item in store.scan(W)}
         assert acknowledged.put - acknowledged.deleting <= there
         assert not acknowledged.deleted & there
@@ -346,7 +346,9 @@ def test_eight_writers_beside_one_who_repairs_and_backs_up(tmp_path, steps, repo
 
 def _engine(folder, provider=None):
     provider = HashEmbeddings(32) if provider is None else provider
-    return ContextEngine(SqliteStore(folder, index_terms_of_item), provider, counter=WordTokens())
+    return ContextEngine(
+        SqliteStore(folder, code_parts_and_mentioned_entities), provider, counter=WordTokens()
+    )
 
 
 def _fill_up(engine, number=0):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.errors import ValidationError
 from foreword.store.base import (
     Amend,
@@ -98,7 +98,7 @@ def engine(tmp_path_factory):
 @contextmanager
 def _fill_workspaces(folder, count):
     """Twenty workspaces that hold the same ids, sessions and words, but for their canaries."""
-    store = SqliteStore(folder / "workspaces", index_terms_of_item)
+    store = SqliteStore(folder / "workspaces", code_parts_and_mentioned_entities)
     options = {
         "settings": Settings(home=folder, reader="none"),
         "counter": WordTokens(),
@@ -253,7 +253,9 @@ def test_an_id_of_another_workspace_cannot_be_related_amended_or_forgotten(engin
 
 
 def test_forgetting_in_one_workspace_leaves_the_others_alone(tmp_path):
-    with ContextEngine(SqliteStore(tmp_path, index_terms_of_item), PROVIDER, counter=WordTokens()) as engine:
+    with ContextEngine(
+        SqliteStore(tmp_path, code_parts_and_mentioned_entities), PROVIDER, counter=WordTokens()
+    ) as engine:
         pair = ("shop", "shop/")
         for workspace in pair:
             engine.remember_all([Item("same words", workspace, id="same", session="s")], workspace)
@@ -296,19 +298,19 @@ def _similar_names(name):
 @given(names)
 def test_a_workspace_has_a_folder_of_its_own_inside_the_data_folder(name):
     store = SqliteStore(Path("/data"))
-    mine = store.path_of(name)
+    mine = store.path_of_database(name)
     assert mine.parent.parent == Path("/data")
     assert mine.parent.name.isascii()
     assert len(mine.parent.name) < 100
     for other in _similar_names(name):
         if other.strip():
             # On a disk that folds case, too.
-            assert str(store.path_of(other)).lower() != str(mine).lower()
+            assert str(store.path_of_database(other)).lower() != str(mine).lower()
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "..", ".", "con", "a/../../b", "~root", "-rf"])
 def test_a_workspace_named_like_a_path_stays_in_the_data_folder(tmp_path, name):
-    with SqliteStore(tmp_path / "data", index_terms_of_item) as store:
+    with SqliteStore(tmp_path / "data", code_parts_and_mentioned_entities) as store:
         store.put(name, [Item("x", name)])
         assert store.workspaces() == [name]
     assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -9,10 +9,10 @@ from foreword.options import (
     MAX_TEXT_CHARACTERS,
     ContextOptions,
     SearchOptions,
+    check_aware_datetime_or_none,
     check_fraction,
     check_strings,
     check_text,
-    check_time_zone,
 )
 
 
@@ -44,8 +44,8 @@ def test_a_sequence_of_strings_is_what_filters_are_made_of(given):
 
 def test_a_check_returns_the_value_it_was_given():
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    assert check_time_zone("since", moment) is moment
-    assert check_time_zone("since", None) is None
+    assert check_aware_datetime_or_none("since", moment) is moment
+    assert check_aware_datetime_or_none("since", None) is None
     assert check_fraction("floor", 1) == 1.0
     assert check_strings("kinds", ["a"]) == ("a",)
 

@@ -523,7 +523,9 @@ def test_each_candidate_stands_in_the_receipt_once(make_engine, clock):
 
 
 def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
-    names = [stage.__name__ for stage in pipeline.search_stages_above(0.1, exclude=(pipeline.drop_shown,))]
+    names = [
+        stage.__name__ for stage in pipeline.search_stages_with_floor(0.1, exclude=(pipeline.drop_shown,))
+    ]
     assert names == [
         "retrieve", "retrieve_more", "fuse", "compare_tokens", "rerank", "refresh",
         "drop_questions_and_summaries", "drop_shown", "read", "drop_below_floor", "drop_tail",
@@ -532,8 +534,8 @@ def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
 
 
 def test_a_floor_of_zero_asks_for_everything_that_was_read():
-    assert pipeline.drop_tail in pipeline.search_stages_above(0.04)
-    assert pipeline.drop_tail not in pipeline.search_stages_above(0.0)
+    assert pipeline.drop_tail in pipeline.search_stages_with_floor(0.04)
+    assert pipeline.drop_tail not in pipeline.search_stages_with_floor(0.0)
 
 
 def test_a_receipt_lists_an_item_once_however_many_stages_dropped_it():

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from foreword.edges import hook_client
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Item
 
@@ -78,7 +78,7 @@ def _acknowledged(log):
 
 def _items_after(folder):
     """The items of a workspace after a fault; the database has no problems."""
-    with SqliteStore(folder, index_terms_of_item) as store:
+    with SqliteStore(folder, code_parts_and_mentioned_entities) as store:
         there = {item.id for item in store.scan(W)}
         assert store.check(W) == ()
     return there
@@ -149,7 +149,7 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(tmp_path, cuts, report_
     assert _acknowledged(log) == {f"item-{number}" for number in range(40)}
     chance = random.Random(5)
     lost = kept = 0
-    database = SqliteStore(tmp_path / "after", index_terms_of_item).path_of(W)
+    database = SqliteStore(tmp_path / "after", code_parts_and_mentioned_entities).path_of_database(W)
     for _ in range(cuts):
         files, acknowledged = _cut(calls, chance.randrange(len(calls)), str(log))
         shutil.rmtree(tmp_path / "after", ignore_errors=True)
@@ -287,9 +287,9 @@ def test_another_program_that_opens_and_closes_the_database_takes_nothing_away(
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with (
         subprocess.Popen([sys.executable, "-c", _TOUCH], **pipes) as other,
-        SqliteStore(tmp_path, index_terms_of_item) as store,
+        SqliteStore(tmp_path, code_parts_and_mentioned_entities) as store,
     ):
-        database, seen = store.path_of(W), []
+        database, seen = store.path_of_database(W), []
         for number in range(touches):
             store.put(W, [Item(f"order {number}", W, id=f"item-{number}")])
             other.stdin.write(f"{database}\n")

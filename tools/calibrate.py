@@ -22,7 +22,7 @@ import numpy as np
 
 from foreword import pipeline
 from foreword.options import SearchOptions
-from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, known_question_shares, weight_of_name_spaces
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, known_shares_of_question, weight_of_name_spaces
 from foreword.recall.rerank import RERANK_CURVES
 from foreword_measure.quality import labelled, runs
 
@@ -110,7 +110,7 @@ def _label_results(
         blend, opinion = BLENDS.get(result.memory.kind, DEFAULT_BLEND), RERANK_CURVES.get(result.memory.kind)
         signs = [
             result.scores["blend"] - weight_of_name_spaces(draft.found, blend),
-            *known_question_shares(draft.found, blend),
+            *known_shares_of_question(draft.found, blend),
         ]
         if lane == "full" and opinion:
             signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD_SCORE)]

@@ -36,7 +36,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from foreword.edges.cli.demo import sample_as_json_lines
-from foreword.recipes.gap.message_text import own_sentences
+from foreword.recipes.gap.message_text import sentences_in_own_words
 from foreword.recipes.gap.request_judge import (
     LONG_MESSAGE,
     NEVER_ASKS,
@@ -218,7 +218,7 @@ def _read_reports_by_writer() -> dict[str, list[str]]:
 
 
 def _make_example(text: str, writer: str, *, gap: bool, asks: list[str] | None = None) -> Example:
-    sentences = tuple(map(remove_quoted_terms, own_sentences(text)))
+    sentences = tuple(map(remove_quoted_terms, sentences_in_own_words(text)))
     spelled = [_letters_only(one) for one in asks or ()]
     marked = tuple(
         gap
@@ -255,7 +255,7 @@ def _draw_reports(draw: random.Random, reports: list[tuple[str, ...]]) -> list[s
 
 def _letters_only(text: str) -> str:
     """The letters and digits of a text, to find a marked sentence again."""
-    return "".join(filter(str.isalnum, " ".join(own_sentences(text))))
+    return "".join(filter(str.isalnum, " ".join(sentences_in_own_words(text))))
 
 
 def _read_descriptions() -> Iterator[str]:

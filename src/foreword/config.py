@@ -84,7 +84,7 @@ _BOOLEANS = {
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The defaults, overridden by the file and by the environment; ValidationError if a setting is wrong."""
     environment = os.environ if environment is None else environment
-    home = find_home(environment)
+    home = find_data_folder(environment)
     settings = _override_settings(Settings(home=home), *_read_toml_file(home / "config.toml"))
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
@@ -94,13 +94,13 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     return _override_settings(settings, from_environment, "the environment")
 
 
-def find_home(environment: Mapping[str, str] | None = None) -> Path:
+def find_data_folder(environment: Mapping[str, str] | None = None) -> Path:
     """The data folder; unlike `load_settings`, this does not fail if its settings are wrong."""
     environment = os.environ if environment is None else environment
-    return Path(environment.get("FOREWORD_HOME") or _default_home_folder()).expanduser()
+    return Path(environment.get("FOREWORD_HOME") or _default_data_folder()).expanduser()
 
 
-def _default_home_folder() -> str:
+def _default_data_folder() -> str:
     import platformdirs
 
     return platformdirs.user_data_dir("foreword", appauthor=False)
@@ -195,7 +195,7 @@ def load_project_settings(folder: Path) -> ProjectSettings:
         if not os.path.isfile(file):  # noqa: PTH113  (a folder that may not be looked into raises nothing)
             continue
         try:
-            is_off, patterns = _read_off_and_excludes(file)
+            is_off, patterns = _read_disabled_flag_and_excludes(file)
         except ValidationError as error:
             is_off, patterns = True, ()
             off = off or str(error)
@@ -204,7 +204,7 @@ def load_project_settings(folder: Path) -> ProjectSettings:
     return ProjectSettings(off, tuple(exclude))
 
 
-def _read_off_and_excludes(file: Path) -> tuple[bool, tuple[str, ...]]:
+def _read_disabled_flag_and_excludes(file: Path) -> tuple[bool, tuple[str, ...]]:
     """Whether a project's file says off, and its patterns; ValidationError if the file is not valid."""
     if file.stat().st_size > _MAX_PROJECT_FILE_BYTES:
         raise ValidationError(f"{file} has more than {_MAX_PROJECT_FILE_BYTES:,} bytes")

@@ -25,11 +25,11 @@ class Logger:
 
     def warning(self, event: str, **facts: object) -> None:
         """Log that something went wrong and was worked around."""
-        _structlog_logger(self._name).warning(event, **facts)
+        _structlog_logger_without_secrets(self._name).warning(event, **facts)
 
     def info(self, event: str, **facts: object) -> None:
         """Log that something happened that belongs in an audit."""
-        _structlog_logger(self._name).info(event, **facts)
+        _structlog_logger_without_secrets(self._name).info(event, **facts)
 
 
 def get_logger(name: str) -> Logger:
@@ -38,7 +38,7 @@ def get_logger(name: str) -> Logger:
 
 
 @functools.cache
-def _structlog_logger(name: str) -> BoundLogger:
+def _structlog_logger_without_secrets(name: str) -> BoundLogger:
     """A structlog logger that hands its events, without secrets, to the standard logger of this name."""
     import structlog
 

@@ -63,7 +63,7 @@ class SearchOptions:
         for name in ("conversation_id", "session"):
             check_string_or_none(name, getattr(self, name))
         for name in ("date_from", "date_to"):
-            check_time_zone(name, getattr(self, name))
+            check_aware_datetime_or_none(name, getattr(self, name))
         if self.date_from and self.date_to and self.date_from > self.date_to:
             raise ValidationError(
                 f"date_from ({self.date_from}) is after date_to ({self.date_to}); swap them"
@@ -251,7 +251,7 @@ def check_kind(kind: str) -> str:
     return kind
 
 
-def check_time_zone(name: str, value: object) -> datetime | None:
+def check_aware_datetime_or_none(name: str, value: object) -> datetime | None:
     """The value, if it is None or a datetime with a time zone."""
     if value is None:
         return None

@@ -34,7 +34,7 @@ class HashEmbeddings:
         """The normalised sum of the words' directions; an empty text points along the first axis."""
         total = [0.0] * self.dimensions
         for word in content_words(text):
-            for axis, value in enumerate(self._word_direction(word)):
+            for axis, value in enumerate(self._pseudo_random_word_vector(word)):
                 total[axis] += value
         length = math.sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else [1.0] + [0.0] * (self.dimensions - 1)
@@ -43,7 +43,7 @@ class HashEmbeddings:
         """One vector a text."""
         return [self.embed(text) for text in texts]
 
-    def _word_direction(self, word: str) -> list[float]:
+    def _pseudo_random_word_vector(self, word: str) -> list[float]:
         """The fixed pseudo-random vector of a word."""
         seed = hashlib.shake_128(word.encode()).digest(self.dimensions)
         return [byte - 127.5 for byte in seed]

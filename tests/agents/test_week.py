@@ -22,7 +22,7 @@ import pytest
 
 from foreword.capture.folder.workspace import workspace_of
 from foreword.edges.shared.hook_fallback import start_service
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.store.browsing import ListReceipts
 from foreword.store.sqlite import SqliteStore
 
@@ -282,7 +282,7 @@ class Week:
 
     def look_for_withheld(self, texts):
         """What a receipt calls known to a context must stand in what the model was sent for it."""
-        with SqliteStore(self.world.data / "workspaces", index_terms_of_item) as store:
+        with SqliteStore(self.world.data / "workspaces", code_parts_and_mentioned_entities) as store:
             newest = store.run(ListReceipts(self.workspace, limit=20))
             receipts = [receipt for receipt in newest if receipt.id not in self.seen]
             entries = [entry for receipt in receipts for entry in receipt.entries]

@@ -14,11 +14,11 @@ from foreword.capture.agent import (
     MAX_TEXT_CHARACTERS,
     AgentEvent,
     answer_text,
+    first_text_on_one_line,
     items_from_event,
+    json_object_or_text,
     limit_and_clean_json,
     parse_hook_event,
-    parse_json_object,
-    read_first_label,
     read_first_text,
     read_outcome,
 )
@@ -424,7 +424,7 @@ def test_any_json_becomes_sound_json_and_text(value):
 
 @given(st.dictionaries(st.sampled_from(["a", "b"]), anything))
 def test_labels_are_short_lines_and_words_are_text(body):
-    said = read_first_label(body, "a", "b")
+    said = first_text_on_one_line(body, "a", "b")
     assert "\n" not in said
     assert len(said) <= 4_000
     assert isinstance(read_first_text(body, "a", "b"), str)
@@ -446,7 +446,7 @@ def test_texts_keys_depth_and_width_are_bounded():
 
 
 def test_only_an_object_is_read_from_a_text():
-    assert parse_json_object(' {"a": 1}') == {"a": 1}
-    assert parse_json_object("[1]") == "[1]"
-    assert parse_json_object("{not json") == "{not json"
-    assert parse_json_object('{"a":' * 50_000) == '{"a":' * 50_000
+    assert json_object_or_text(' {"a": 1}') == {"a": 1}
+    assert json_object_or_text("[1]") == "[1]"
+    assert json_object_or_text("{not json") == "{not json"
+    assert json_object_or_text('{"a":' * 50_000) == '{"a":' * 50_000

@@ -76,12 +76,14 @@ TOUCHED = [
 
 @pytest.mark.parametrize(("given", "output"), TOUCHED)
 def test_a_call_that_names_an_excluded_path_touches_it(given, output):
-    assert excludes("secrets/", "config/prod.yml").is_touched_by_call(str(ROOT), given, output)
+    assert excludes("secrets/", "config/prod.yml").call_mentions_excluded_path(str(ROOT), given, output)
 
 
 def test_the_home_of_a_user_is_known_by_each_of_its_names():
     for home in ("~", "$HOME", "${HOME}", str(Path.home())):
-        assert excludes("~/.kube").is_touched_by_call(str(ROOT), {"command": f"cat {home}/.kube/config"}, "")
+        assert excludes("~/.kube").call_mentions_excluded_path(
+            str(ROOT), {"command": f"cat {home}/.kube/config"}, ""
+        )
 
 
 @pytest.mark.parametrize(
@@ -95,4 +97,4 @@ def test_the_home_of_a_user_is_known_by_each_of_its_names():
     ],
 )
 def test_a_call_that_names_none_does_not(given, output):
-    assert not excludes("secrets/", "config/prod.yml").is_touched_by_call(str(ROOT), given, output)
+    assert not excludes("secrets/", "config/prod.yml").call_mentions_excluded_path(str(ROOT), given, output)

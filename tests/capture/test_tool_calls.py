@@ -4,17 +4,17 @@ import pytest
 
 from foreword.capture.tool_calls import (
     ToolCall,
+    build_call_record,
     first_host,
     host_fetched_from,
     prints_what_can_be_read_again,
-    read_call_record,
     read_command,
 )
 from foreword.types import Source
 
 
 def bash(command, output="", outcome=""):
-    return read_call_record(ToolCall("Bash", {"command": command}, output, outcome, "/work/shop"))
+    return build_call_record(ToolCall("Bash", {"command": command}, output, outcome, "/work/shop"))
 
 
 # Commands
@@ -28,7 +28,7 @@ def test_a_command_is_kept_with_how_it_ended_and_what_it_said():
     "tool", ["Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command"]
 )
 def test_every_agents_shell_is_a_shell(tool):
-    assert read_call_record(ToolCall(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
+    assert build_call_record(ToolCall(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
 
 
 def test_a_command_that_only_looks_leaves_nothing():
@@ -36,8 +36,8 @@ def test_a_command_that_only_looks_leaves_nothing():
 
 
 def test_a_command_without_words_leaves_nothing():
-    assert read_call_record(ToolCall("Bash", {"command": 7})) is None
-    assert read_call_record(ToolCall("Bash", {})) is None
+    assert build_call_record(ToolCall("Bash", {"command": 7})) is None
+    assert build_call_record(ToolCall("Bash", {})) is None
 
 
 def test_a_long_command_keeps_both_ends():
@@ -75,7 +75,7 @@ def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
         "",
         "/work/shop",
     )
-    told = read_call_record(call)
+    told = build_call_record(call)
     assert told.file == "pay/adapter.py"
     assert told.text.startswith(
         "Edited pay/adapter.py (+3 −1 lines): charge, backoff\n- MAX_RETRIES = 3\n+ MAX_RETRIES = 5"
@@ -99,7 +99,7 @@ def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
     ],
 )
 def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
-    told = read_call_record(ToolCall(tool, given))
+    told = build_call_record(ToolCall(tool, given))
     assert told.file == "a/b.py"
     assert "\n+ x = 2" in told.text
     assert "\n- x = 1" in told.text or told.text.startswith("Wrote")
@@ -107,15 +107,15 @@ def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
 
 def test_a_written_document_is_told_by_its_headings_and_stays_short():
     content = "# Retry policy\n\n" + "Word " * 3_000 + "\n## Limits\n"
-    told = read_call_record(ToolCall("Write", {"file_path": "docs/retry.md", "content": content}))
+    told = build_call_record(ToolCall("Write", {"file_path": "docs/retry.md", "content": content}))
     assert "Retry policy, Limits" in told.text.partition("\n")[0]
     assert len(told.text) < 900
 
 
 def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     given = {"file_path": "a.py", "old_string": "a", "new_string": "b"}
-    assert read_call_record(ToolCall("Edit", given, "String to replace not found", "failed")) is None
-    assert read_call_record(ToolCall("Write", {"content": "x"})) is None
+    assert build_call_record(ToolCall("Edit", given, "String to replace not found", "failed")) is None
+    assert build_call_record(ToolCall("Write", {"content": "x"})) is None
 
 
 # The rest
@@ -145,7 +145,7 @@ def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     ],
 )
 def test_what_was_only_looked_at_is_not_kept(tool):
-    assert read_call_record(ToolCall(tool, {"file_path": "a.py"}, "contents of the file")) is None
+    assert build_call_record(ToolCall(tool, {"file_path": "a.py"}, "contents of the file")) is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_what_was_only_looked_at_is_not_kept(tool):
     ],
 )
 def test_a_memory_does_not_feed_on_a_memory(tool):
-    assert read_call_record(ToolCall(tool, {"query": "retries"}, "We cap retries at five.")) is None
+    assert build_call_record(ToolCall(tool, {"query": "retries"}, "We cap retries at five.")) is None
 
 
 @pytest.mark.parametrize(
@@ -179,19 +179,19 @@ def test_a_memory_does_not_feed_on_a_memory(tool):
     ],
 )
 def test_an_answer_from_outside_is_the_webs(tool, given, source):
-    told = read_call_record(ToolCall(tool, given, "an answer"))
+    told = build_call_record(ToolCall(tool, given, "an answer"))
     assert told.source == source
     assert told.text.startswith(tool)
     assert told.text.endswith("an answer")
 
 
 def test_what_a_subagent_reports_is_the_agents_word_without_its_task():
-    told = read_call_record(ToolCall("Task", {"prompt": "read https://example.org"}, "The parser is fine."))
+    told = build_call_record(ToolCall("Task", {"prompt": "read https://example.org"}, "The parser is fine."))
     assert (told.text, told.source) == ("The parser is fine.", Source("subagent", "agent"))
 
 
 def test_a_tool_that_answered_nothing_leaves_nothing():
-    assert read_call_record(ToolCall("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
+    assert build_call_record(ToolCall("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
 
 
 # Shell commands

@@ -13,10 +13,10 @@ from foreword.compose.assembly import (
     WEIGHTS,
     ContextLayout,
     Piece,
-    choose_places_that_fit,
+    build_document_within_budget,
+    choose_item_positions_within_budget,
     context_footer,
     divide_tokens_among_sources,
-    fit_document,
     max_item_tokens,
 )
 from foreword.text.tokens import TiktokenTokenizer
@@ -31,7 +31,7 @@ def piece(name, words, source="memory", rank=0.5):
 
 
 def fit(pieces, budget, *, hard=False):
-    return fit_document(pieces, LAYOUT, budget, TOKENS, hard=hard)
+    return build_document_within_budget(pieces, LAYOUT, budget, TOKENS, hard=hard)
 
 
 def names(pieces):
@@ -183,7 +183,9 @@ def pick_items(costs, budget):
     given = divide_tokens_among_sources({source: WEIGHTS[source] for source in costs}, costs, budget)
     capped = {s: [min(cost, max_item_tokens(given[s])) for cost in each] for s, each in costs.items()}
     return (
-        choose_places_that_fit(counts(costs), lambda source, at, _: capped[source][at], given, budget),
+        choose_item_positions_within_budget(
+            counts(costs), lambda source, at, _: capped[source][at], given, budget
+        ),
         capped,
         given,
     )
@@ -222,13 +224,15 @@ def test_alone_an_item_that_is_too_long_has_its_quarter():
 
 def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
     costs = [40, 90, 50]
-    taken = choose_places_that_fit({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_item_positions_within_budget(
+        {"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100
+    )
     assert taken == {"memory": [0, 2]}
 
 
 def test_nobody_asks_what_cannot_fit_would_cost():
     asked = []
-    taken = choose_places_that_fit(
+    taken = choose_item_positions_within_budget(
         {"memory": 3}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100
     )
     assert taken == {"memory": [0]}
@@ -237,7 +241,9 @@ def test_nobody_asks_what_cannot_fit_would_cost():
 
 def test_a_cost_that_is_too_much_need_not_be_known():
     costs = [40, None, 50]
-    taken = choose_places_that_fit({"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_item_positions_within_budget(
+        {"memory": 3}, lambda _, at, __: costs[at], {"memory": 100}, 100
+    )
     assert taken == {"memory": [0, 2]}
 
 

@@ -20,8 +20,8 @@ from foreword.compose.compress import (
     drop_repeated_chunks,
     keep_top_chunks,
     needed_compression_level,
+    remove_whitespace_from_turns,
     summarise_older,
-    tidy_turns,
 )
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, make_history
@@ -313,7 +313,7 @@ def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
 
 # Single reductions
 
-STEPS = (tidy_turns, drop_repeated_chunks, keep_top_chunks(1), summarise_older(1, 50))
+STEPS = (remove_whitespace_from_turns, drop_repeated_chunks, keep_top_chunks(1), summarise_older(1, 50))
 
 
 @pytest.fixture

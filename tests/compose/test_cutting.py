@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.cutting import MIN_CUT_TOKENS, fits_within, shorten_text, words_asked_for
+from foreword.compose.cutting import MIN_CUT_TOKENS, extract_search_words, fits_within, shorten_text
 
 MARK = re.compile(r" \[… ([\d,]+) characters left out …\] ")
 
@@ -81,7 +81,7 @@ LOG = "\n".join(f"12:{at // 60:02}:{at % 60:02} worker {at % 7} took job {at}" f
 def test_the_line_that_a_question_names_stays_with_both_ends(tokens, place, room):
     lines = LOG.split("\n")
     lines[place] = "12:25:00 checkout failed: no stock for SKU-4471"
-    short = shorten_text("\n".join(lines), room, tokens, words_asked_for("Why did the checkout fail?"))
+    short = shorten_text("\n".join(lines), room, tokens, extract_search_words("Why did the checkout fail?"))
     assert lines[place] in short
     assert short.startswith(lines[0])
     assert short.endswith(lines[-1])
@@ -92,13 +92,13 @@ def test_of_many_lines_with_a_word_those_with_a_rare_one_stay(tokens):
     lines = [f"worker {at} is idle" for at in range(500)]
     lines[250] = "worker 250 is stuck"
     assert "worker 250 is stuck" in shorten_text(
-        "\n".join(lines), 120, tokens, words_asked_for("Which worker is stuck?")
+        "\n".join(lines), 120, tokens, extract_search_words("Which worker is stuck?")
     )
 
 
 def test_without_lines_sentences_are_looked_at(tokens):
     text = "We walked on. " * 400 + "The bridge was closed for repairs. " + "We walked on. " * 400
-    short = shorten_text(text, 100, tokens, words_asked_for("What about the bridge?"))
+    short = shorten_text(text, 100, tokens, extract_search_words("What about the bridge?"))
     assert "The bridge was closed for repairs." in short
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.quoting import (
-    escape_heading_line,
     escape_headings,
+    escape_headings_on_one_line,
     escape_headings_only,
     heading_and_text,
 )
@@ -67,7 +67,7 @@ def test_a_query_keeps_every_other_character():
 
 @given(MIXED)
 def test_no_text_can_open_a_part_whichever_way_it_breaks_its_lines(text):
-    for made in (escape_headings(text), escape_heading_line(text), escape_headings_only(text)):
+    for made in (escape_headings(text), escape_headings_on_one_line(text), escape_headings_only(text)):
         assert not any(HEADING.match(line) for line in made.splitlines())
         made.encode()
     assert escape_headings(escape_headings(text)) == escape_headings(text)

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.quoting import cut_line, escape_line, escape_prose, fence_code, quote_inline_code
+from foreword.compose.quoting import (
+    cut_line,
+    escape_markdown_in_prose,
+    escape_to_one_line,
+    fence_code,
+    quote_inline_code,
+)
 from foreword.text.frame import escape_entry, wrap_in_frame
 
 HOSTILE = st.text(
@@ -24,25 +30,25 @@ HOSTILE = st.text(
     ],
 )
 def test_a_line_that_looks_like_structure_is_escaped(written):
-    assert escape_prose(f"begin\n{written}\nend").split("\n")[1].startswith("\\")
+    assert escape_markdown_in_prose(f"begin\n{written}\nend").split("\n")[1].startswith("\\")
 
 
 @pytest.mark.parametrize("written", ["- a point", "* a point", "1. a point", "-5 degrees", "a # b", "2 * 3"])
 def test_ordinary_lines_stay_as_they_are(written):
-    assert escape_prose(f"begin\n{written}\nend") == f"begin\n{written}\nend"
+    assert escape_markdown_in_prose(f"begin\n{written}\nend") == f"begin\n{written}\nend"
 
 
 def test_blank_lines_go_so_that_an_item_is_one_block():
-    assert escape_prose("one\n\n \n\ttwo\r\n\r\nthree") == "one\ntwo\nthree"
+    assert escape_markdown_in_prose("one\n\n \n\ttwo\r\n\r\nthree") == "one\ntwo\nthree"
 
 
 def test_the_first_line_is_free_when_a_label_stands_before_it():
-    assert escape_prose("# Rules\n# More", after_label=True) == "# Rules\n\\# More"
+    assert escape_markdown_in_prose("# Rules\n# More", after_label=True) == "# Rules\n\\# More"
 
 
 @given(HOSTILE)
 def test_no_prose_can_change_the_document_around_it(text):
-    for written in escape_prose(text).split("\n"):
+    for written in escape_markdown_in_prose(text).split("\n"):
         assert not re.match(r"\s*(#|>|```|~~~|\*\S)", written)
         assert not re.fullmatch(r"\s*[-=_*](\s*[-=_*])*\s*", written)
         assert "<foreword" not in written.lower()
@@ -74,8 +80,8 @@ def test_a_name_in_a_line_cannot_end_its_quotation():
 
 
 def test_a_line_is_one_line_and_may_be_short():
-    assert escape_line("a\nb") == "a b"
-    assert escape_line("many words in a row", 14) == "many words..."
+    assert escape_to_one_line("a\nb") == "a b"
+    assert escape_to_one_line("many words in a row", 14) == "many words..."
 
 
 @given(st.text(max_size=80), st.integers(4, 60))
@@ -85,5 +91,7 @@ def test_what_is_shortened_is_short(text, most):
 
 @given(st.text(st.sampled_from("ab -_.,;:()'\"/+=%?$@^&#*!<[`\t\nforewdcntx"), max_size=60) | HOSTILE)
 def test_plain_words_take_a_short_way_to_the_same_place(text):
-    assert escape_line(text) == escape_entry(text)
-    assert escape_line(f"{text}foreword-context {text}") == escape_entry(f"{text}foreword-context {text}")
+    assert escape_to_one_line(text) == escape_entry(text)
+    assert escape_to_one_line(f"{text}foreword-context {text}") == escape_entry(
+        f"{text}foreword-context {text}"
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.share import MAX_SHARE, Portion, find_ids_exempt_from_share, mark_portions_within_share
+from foreword.compose.share import MAX_SHARE, Portion, find_ids_exempt_from_share, may_include_each_portion
 from foreword.types import TRUSTS, Item, SearchResult, Source
 
 portions = st.lists(
@@ -17,14 +17,14 @@ portions = st.lists(
 
 @given(portions)
 def test_what_nobody_asked_for_is_at_most_a_third_of_what_is_said(each):
-    said = [one for one, fits in zip(each, mark_portions_within_share(each), strict=True) if fits]
+    said = [one for one, fits in zip(each, may_include_each_portion(each), strict=True) if fits]
     limited = sum(p.tokens for p in said if not p.is_exempt and p.source.trust not in ("user", "agent"))
     assert limited <= MAX_SHARE * sum(p.tokens for p in said)
 
 
 @given(portions)
 def test_what_is_trusted_or_asked_for_is_always_said(each):
-    for one, fits in zip(each, mark_portions_within_share(each), strict=True):
+    for one, fits in zip(each, may_include_each_portion(each), strict=True):
         if one.is_exempt or one.source.trust in ("user", "agent"):
             assert fits
 
@@ -32,7 +32,7 @@ def test_what_is_trusted_or_asked_for_is_always_said(each):
 def test_the_first_ones_have_the_room():
     tool = Source("Bash", "tool")
     each = [Portion(100, Source()), Portion(40, tool), Portion(20, tool), Portion(10, tool)]
-    assert mark_portions_within_share(each) == [True, True, False, True]
+    assert may_include_each_portion(each) == [True, True, False, True]
 
 
 def result(name, score, trust, kind="memory"):

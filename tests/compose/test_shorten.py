@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foreword.compose.assembled import DISPENSABLE_LINES
 from foreword.compose.assembly import shorten_markdown
-from foreword.compose.quoting import escape_prose, fence_code
+from foreword.compose.quoting import escape_markdown_in_prose, fence_code
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
@@ -135,7 +135,9 @@ def test_with_no_room_for_a_note_there_is_none():
 )
 def test_whatever_is_cut_is_within_its_tokens_whole_in_form_and_text(text, code, tokens):
     item = (
-        f"**Memory**: {escape_prose(text, after_label=True)}" if not code else "**code**\n" + fence_code(text)
+        f"**Memory**: {escape_markdown_in_prose(text, after_label=True)}"
+        if not code
+        else "**code**\n" + fence_code(text)
     )
     short = shorten_markdown(item, tokens, NOTE, TOKENS)
     assert TOKENS.count(short) <= max(tokens, 12)

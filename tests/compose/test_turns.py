@@ -9,8 +9,8 @@ from foreword.compose.turns import (
     ToolCall,
     TurnStyle,
     TurnWording,
-    sort_by_time,
-    tidy_turn,
+    remove_needless_whitespace,
+    sort_by_conversation_order,
     tool_calls,
     turn_blocks_from_end,
     turn_identity,
@@ -72,7 +72,7 @@ def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wordi
 
 def test_empty_space_goes_and_the_shape_of_code_stays(wording, tokens):
     turn = wording.format_if_fits(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
-    made = tidy_turn(turn, tokens)
+    made = remove_needless_whitespace(turn, tokens)
     assert made.formatted == "User: def f():\n      return 1"
     assert made.tokens == tokens.count(made.formatted) < turn.tokens
 
@@ -87,7 +87,12 @@ def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
     early = Turn("e", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
     late = Turn("l", timestamp=datetime(2026, 1, 2))  # noqa: DTZ001
     worded = [wording.format_if_fits(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
-    assert [each.content for each in sort_by_time(worded, [first, second])] == ["e", "l", "1", "2"]
+    assert [each.content for each in sort_by_conversation_order(worded, [first, second])] == [
+        "e",
+        "l",
+        "1",
+        "2",
+    ]
 
 
 # Tool calls

@@ -138,7 +138,7 @@ def test_settings_put_right_are_enough(start_session, home):
 
 def test_a_damaged_database_is_told_when_a_session_begins(home, engine, tmp_path, clock):
     engine.remember("Deploys happen on Tuesdays.", str(tmp_path))
-    path = engine.store.path_of(str(tmp_path))
+    path = engine.store.path_of_database(str(tmp_path))
     engine.store.close()
     path.write_bytes(b"not a database at all, but long enough to be read as one" * 100)
     with type(engine)(settings=engine.settings, clock=clock) as again:

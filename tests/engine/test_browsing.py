@@ -69,7 +69,7 @@ def test_a_preview_says_what_forgetting_then_removes_and_the_proof_that_it_did(e
     assert browser.find_item(item.id)
     proof = browser.forget(item.id)
     assert proof.removed == (item.id,)
-    assert proof.is_clean
+    assert proof.is_nothing_left
     assert [one.id for one in browser.list_items().items] == [other.id]
 
 

@@ -211,7 +211,7 @@ def test_a_hurried_question_comes_first_and_closing_does_not_wait_for_quiet(stor
     monkeypatch.setattr(embedder_module, "_QUIET_SECONDS", 3600.0)
     monkeypatch.setattr(embedder_module, "_MAX_POSTPONED_SECONDS", 3600.0)
     embedder = Embedder(store, DenseSpace(encoder))
-    embedder.pause_for_question()
+    embedder.pause_embedding_for_question()
     embedder.embed_soon(HERE, put(store, "Harbour lamps"))
     embedder.close()
     assert encoder.seen == []
@@ -225,7 +225,7 @@ def test_questions_without_end_postpone_vectors_for_some_seconds_at_most(store, 
     plain = encoder.embed_batch
     monkeypatch.setattr(encoder, "embed_batch", lambda texts: (plain(texts), done.set())[0])
     embedder = Embedder(store, DenseSpace(encoder))
-    embedder.pause_for_question()
+    embedder.pause_embedding_for_question()
     embedder.embed_soon(HERE, put(store, "Harbour lamps"))
     assert done.wait(120)
     embedder.close()

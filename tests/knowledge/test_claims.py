@@ -18,7 +18,7 @@ def attributes_after(*turns):
     """Who is known after turns by named speakers, and what of each."""
     registry = EntityRegistry(find_entities)
     for index, (speaker, text) in enumerate(turns):
-        registry.observe(Turn(text, name=speaker), index)
+        registry.register_mentioned_entities(Turn(text, name=speaker), index)
     return {entity.canonical_name: dict(entity.attributes) for entity in registry.entities()}
 
 
@@ -151,7 +151,7 @@ def test_somebody_elses_sister_is_not_the_speakers():
 )
 def test_a_position_at_a_firm_is_work_there(text, name, firm):
     registry = EntityRegistry(find_entities)
-    registry.observe(Turn(text, name="Eve Lang"), 0)
+    registry.register_mentioned_entities(Turn(text, name="Eve Lang"), 0)
     (entity,) = registry.find_by_name(name)
     assert [(told.relation, told.target_name) for told in registry.relationships(entity.id)] == [
         ("works at", firm)
@@ -194,7 +194,7 @@ def test_doubtful_spans_are_in_order_and_do_not_overlap(text):
 @pytest.mark.parametrize("text", ["Anna Berg, Tom's manager, called.", "Anna Berg is Tom's manager."])
 def test_who_somebody_is_to_another_is_a_relation(text):
     registry = EntityRegistry(find_entities)
-    registry.observe(Turn(text), 0)
+    registry.register_mentioned_entities(Turn(text), 0)
     (anna,) = registry.find_by_name("Anna Berg")
     (relation,) = registry.relationships(anna.id)
     assert (relation.relation, relation.target_name) == ("manager of", "Tom")
@@ -211,6 +211,6 @@ def test_who_somebody_is_to_another_is_a_relation(text):
 )
 def test_who_says_that_they_are_here_tells_their_name(text, name):
     registry = EntityRegistry(find_entities)
-    registry.observe(Turn(text), 0)
+    registry.register_mentioned_entities(Turn(text), 0)
     speaker = registry.speaker("user")
     assert (speaker and speaker.canonical_name) == name

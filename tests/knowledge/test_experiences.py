@@ -244,12 +244,12 @@ def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, 
     first, second = begin(), begin(session="s1")
     at = clock.advance(minutes=1)
     clock.advance(minutes=1)
-    assert experiences.resolve_from_run("shop", second.id, "pytest: 3 passed", at)
+    assert experiences.confirm_experience_by_run("shop", second.id, "pytest: 3 passed", at)
     ended = experiences.get("shop", second.id)
     assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "silver", at)
-    assert not experiences.resolve_from_run("shop", first.id, "pytest: 3 passed", at)
+    assert not experiences.confirm_experience_by_run("shop", first.id, "pytest: 3 passed", at)
     assert experiences.get("shop", first.id) == first
-    assert experiences.resolve_from_run(
+    assert experiences.confirm_experience_by_run(
         "shop", first.id, "pytest: 3 passed", clock(), "failed then passed", ["test_retry"]
     )
     assert (experiences.get("shop", first.id).tier, experiences.get("shop", first.id).outcome.names) == (
@@ -260,7 +260,7 @@ def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, 
 
 def test_a_verdict_can_be_amended_whoever_gave_it_and_what_it_was_stays(experiences, begin, clock):
     begun = begin(session="s1")
-    experiences.resolve_from_run(
+    experiences.confirm_experience_by_run(
         "shop", begun.id, "pytest: 3 passed", clock(), "failed then passed", ["test_a"]
     )
     with pytest.raises(ValidationError, match="surprise"):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.knowledge.leaning import is_about_unnamed_person, leans_on_previous
+from foreword.knowledge.leaning import depends_on_previous_sentence, is_about_unnamed_person
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from foreword.knowledge.leaning import is_about_unnamed_person, leans_on_previou
     ],
 )
 def test_a_sentence_that_means_what_was_named_before_leans_on_it(sentence):
-    assert leans_on_previous(sentence)
+    assert depends_on_previous_sentence(sentence)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_sentence_that_means_what_was_named_before_leans_on_it(sentence):
     ],
 )
 def test_a_sentence_that_names_what_it_means_stands_alone(sentence):
-    assert not leans_on_previous(sentence)
+    assert not depends_on_previous_sentence(sentence)
 
 
 def test_only_a_pronoun_for_a_person_means_somebody():

@@ -23,7 +23,7 @@ def entities_after(*texts):
     """Who and what is known after these turns."""
     registry = EntityRegistry(find_entities)
     for index, text in enumerate(texts):
-        registry.observe(Turn(text), index)
+        registry.register_mentioned_entities(Turn(text), index)
     return {(entity.canonical_name, entity.entity_type) for entity in registry.entities()}
 
 

@@ -21,7 +21,7 @@ def observe_turns(registry, *texts, **turn):
     """What the last of these turns mentions."""
     entities = ()
     for text in texts:
-        entities = registry.observe(Turn(text, **turn), len(registry.latest_mentions()))
+        entities = registry.register_mentioned_entities(Turn(text, **turn), len(registry.latest_mentions()))
     return entities
 
 
@@ -31,9 +31,9 @@ def entity_named(registry, name):
 
 
 def test_a_mention_becomes_an_entity_that_counts_its_turns(registry):
-    registry.observe(Turn("Anna wrote src/app.py."), 0)
-    registry.observe(Turn("Nothing here."), 1)
-    (anna,) = registry.observe(Turn("Ask Anna."), 2)
+    registry.register_mentioned_entities(Turn("Anna wrote src/app.py."), 0)
+    registry.register_mentioned_entities(Turn("Nothing here."), 1)
+    (anna,) = registry.register_mentioned_entities(Turn("Ask Anna."), 2)
     assert (anna.canonical_name, anna.entity_type) == ("Anna", "person")
     assert (anna.first_mention, anna.last_mention, anna.mentions) == (0, 2, 2)
 
@@ -184,21 +184,21 @@ def test_a_known_name_is_known_at_the_beginning_of_a_sentence(registry):
 
 
 def test_salience_rises_with_mentions_and_fades_with_turns(registry):
-    (anna,) = registry.observe(Turn("Anna called."), 0)
+    (anna,) = registry.register_mentioned_entities(Turn("Anna called."), 0)
     once = registry.get_salience(anna.id)
-    registry.observe(Turn("Anna called again."), 1)
+    registry.register_mentioned_entities(Turn("Anna called again."), 1)
     twice = registry.get_salience(anna.id)
-    registry.observe(Turn("It rains."), 5)
+    registry.register_mentioned_entities(Turn("It rains."), 5)
     assert 0 < registry.get_salience(anna.id) < once < twice < 1
-    registry.observe(Turn("It rains."), 60)
+    registry.register_mentioned_entities(Turn("It rains."), 60)
     assert (registry.active_count(), registry.get_high_salience_entities(5)) == (0, [])
-    registry.observe(Turn("Anna is back."), 61)
+    registry.register_mentioned_entities(Turn("Anna is back."), 61)
     assert registry.active_count() == 1
 
 
 def test_the_most_talked_about_come_first(registry):
     for index, text in enumerate(["Bob called.", "Anna and Bob met.", "Bob left for Rome."]):
-        registry.observe(Turn(text), index)
+        registry.register_mentioned_entities(Turn(text), index)
     names = [one.canonical_name for one in registry.get_high_salience_entities(2)]
     assert names[0] == "Bob"
     assert len(names) == 2
@@ -252,7 +252,7 @@ def test_numbers_that_make_no_sense_are_refused(wrong):
 
 def test_turns_are_counted_from_0(registry):
     with pytest.raises(ValidationError, match="from 0"):
-        registry.observe(Turn("Anna called."), -1)
+        registry.register_mentioned_entities(Turn("Anna called."), -1)
 
 
 def test_a_turn_costs_as_much_in_a_long_conversation(registry):
@@ -267,7 +267,7 @@ def test_a_turn_costs_as_much_in_a_long_conversation(registry):
         turn = Turn(f"Anna asked Bob{index} about src/file{index}.py and PROJ-{index} in Berlin.")
         sys.setprofile(count)
         try:
-            registry.observe(turn, index)
+            registry.register_mentioned_entities(turn, index)
         finally:
             sys.setprofile(None)
         return calls

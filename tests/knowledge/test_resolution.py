@@ -17,7 +17,7 @@ def resolve(query, *texts, name=""):
     registry = EntityRegistry(find_entities)
     turns = [Turn(text, name=name) for text in texts]
     for index, turn in enumerate(turns):
-        registry.observe(turn, index)
+        registry.register_mentioned_entities(turn, index)
     return EntityResolver(registry).resolve(query, DialogueState(turns, registry))
 
 
@@ -254,7 +254,7 @@ def test_a_named_asker_is_known_among_several_users():
     registry = EntityRegistry(find_entities)
     turns = [Turn("Hello, Anna!", name="Eva Stone"), Turn("Hello, Eva!", name="Anna Berg")]
     for index, turn in enumerate(turns):
-        registry.observe(turn, index)
+        registry.register_mentioned_entities(turn, index)
     for asker, other in (("Anna Berg", "Eva Stone"), ("Eva Stone", "Anna Berg")):
         found = EntityResolver(registry).resolve("Did she tell me?", DialogueState(turns, registry), asker)
         assert [(one.mention, one.canonical_name) for one in found] == [("she", other), ("me", asker)]

@@ -295,13 +295,17 @@ def test_a_session_remembers_what_it_saw_fail_and_old_sessions_are_let_go():
     failures = SeenFailures(max_sessions=2)
     failures.note("shop", "s1", frozenset({"a"}))
     failures.note("shop", "s1", frozenset({"b"}))
-    assert failures.seen_in("shop", "s1") == {"a", "b"}
-    assert failures.seen_in("shop", "s2") == failures.seen_in("elsewhere", "s1") == frozenset()
+    assert failures.failures_seen_in_session("shop", "s1") == {"a", "b"}
+    assert (
+        failures.failures_seen_in_session("shop", "s2")
+        == failures.failures_seen_in_session("elsewhere", "s1")
+        == frozenset()
+    )
     failures.note("shop", "s2", frozenset({"c"}))
     failures.note("shop", "s1", frozenset())
     failures.note("shop", "s3", frozenset({"d"}))
-    assert failures.seen_in("shop", "s1") == {"a", "b"}
-    assert failures.seen_in("shop", "s2") == frozenset()
+    assert failures.failures_seen_in_session("shop", "s1") == {"a", "b"}
+    assert failures.failures_seen_in_session("shop", "s2") == frozenset()
 
 
 def test_a_failure_without_a_name_is_known_by_its_error_whatever_the_numbers():

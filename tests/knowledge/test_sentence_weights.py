@@ -10,10 +10,10 @@ from foreword.knowledge.sentence_weights import (
     MAX_SHARED_TURNS,
     ConversationWeights,
     asks_for_fact,
+    find_weightiest_sentences,
     read_sentences_of_turns,
     read_turn_sentences,
     weigh_importance,
-    weigh_sentences,
 )
 from foreword.types import Turn
 
@@ -55,7 +55,7 @@ def test_of_a_very_long_turn_both_ends_are_read():
 
 
 def test_what_other_turns_speak_of_weighs_more():
-    said = weigh_sentences(
+    said = find_weightiest_sentences(
         read_sentences_of_turns(
             {
                 0: "The checkout retry is flaky again on the build server.",
@@ -69,14 +69,14 @@ def test_what_other_turns_speak_of_weighs_more():
 
 def test_a_long_conversation_is_looked_at_closely_only_where_it_counts():
     turns = {at: f"Step {at} of the checkout retry went as planned today." for at in range(2_000)}
-    said = weigh_sentences(read_sentences_of_turns(turns))
+    said = find_weightiest_sentences(read_sentences_of_turns(turns))
     assert len(said) < 500
     assert {sentence.turn for sentence in said} >= {0, 1_999}
 
 
 @given(st.dictionaries(st.integers(0, 5), st.text()))
 def test_any_text_is_read(turns):
-    for sentence in weigh_sentences(read_sentences_of_turns(turns)):
+    for sentence in find_weightiest_sentences(read_sentences_of_turns(turns)):
         assert sentence.text
         assert sentence.turn in turns
 

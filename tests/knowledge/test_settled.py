@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from foreword.knowledge.settled import (
+    find_what_statement_settles,
     load_settled_weights,
-    settled_kind_of_statement,
     statement_features,
     weigh_as_settled,
 )
@@ -28,7 +28,7 @@ from foreword.knowledge.settled import (
     ],
 )
 def test_what_settles_something(statement, kind):
-    assert settled_kind_of_statement(statement) == kind
+    assert find_what_statement_settles(statement) == kind
 
 
 @pytest.mark.parametrize(
@@ -50,19 +50,19 @@ def test_what_settles_something(statement, kind):
     ],
 )
 def test_what_settles_nothing(statement):
-    assert settled_kind_of_statement(statement) == ""
+    assert find_what_statement_settles(statement) == ""
 
 
 def test_an_agent_is_believed_only_in_what_was_agreed():
-    assert settled_kind_of_statement("We agreed to keep the v1 endpoint.", by_agent=True) == "decision"
-    assert settled_kind_of_statement("I'll use grep to find the callers.", by_agent=True) == ""
-    assert settled_kind_of_statement("Never push straight to main.", by_agent=True) == ""
+    assert find_what_statement_settles("We agreed to keep the v1 endpoint.", by_agent=True) == "decision"
+    assert find_what_statement_settles("I'll use grep to find the callers.", by_agent=True) == ""
+    assert find_what_statement_settles("Never push straight to main.", by_agent=True) == ""
 
 
 def test_a_terse_statement_is_weighed_by_its_words():
     statement = "shadows: 4 cascades max, 2048 each, only for the sun"
     assert weigh_as_settled(statement) >= load_settled_weights().threshold
-    assert settled_kind_of_statement(statement) == "decision"
+    assert find_what_statement_settles(statement) == "decision"
     assert weigh_as_settled("ok") == float("-inf")
 
 

@@ -258,7 +258,7 @@ def test_memories_of_an_older_foreword_are_superseded_too(home, clock, monkeypat
     with monkeypatch.context() as before, ContextEngine(clock=clock) as engine:
         before.setattr("foreword.knowledge.supersession.attribute_lookup_keys", lambda _: ())
         old = engine.remember(OLD, "shop")
-        path = engine.store.path_of("shop")
+        path = engine.store.path_of_database("shop")
     db = apsw.Connection(str(path))
     db.execute("DROP TRIGGER items_heir; DELETE FROM migrations WHERE name = '0006-heirs'")
     db.close()

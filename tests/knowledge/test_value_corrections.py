@@ -14,7 +14,7 @@ def known_after(*turns):
     registry = EntityRegistry(find_entities)
     for index, turn in enumerate(turns):
         role, text = turn if isinstance(turn, tuple) else ("user", turn)
-        registry.observe(Turn(text, role=role), index)
+        registry.register_mentioned_entities(Turn(text, role=role), index)
     return {
         entity.canonical_name: dict(entity.attributes)
         | {one.relation: one.target_name for one in registry.relationships(entity.id)}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recall.code_roles import code_role, find_code_not_asked_for
+from foreword.recall.code_roles import code_role, find_unrequested_code_without_work
 from foreword.types import Item
 
 BODY = 'def renew(hold):\n    """Keep a seat."""\n    hold.ends += 600'
@@ -48,15 +48,17 @@ def test_what_a_piece_of_code_is(item, role):
 )
 def test_a_test_makes_way_unless_the_question_is_about_tests_or_names_it(question, stays):
     item = code(BODY, path="tests/test_holds.py", name="test_renewal_after_expiry")
-    assert (item.id in find_code_not_asked_for(question, [item, code(BODY)])) is not stays
+    assert (item.id in find_unrequested_code_without_work(question, [item, code(BODY)])) is not stays
 
 
 def test_code_that_does_the_work_never_makes_way():
-    assert not find_code_not_asked_for("write a poem", [code(BODY)])
+    assert not find_unrequested_code_without_work("write a poem", [code(BODY)])
 
 
 def test_where_there_are_only_tests_they_stay():
-    assert not find_code_not_asked_for("how long is a seat held?", [code(BODY, path="tests/test_holds.py")])
+    assert not find_unrequested_code_without_work(
+        "how long is a seat held?", [code(BODY, path="tests/test_holds.py")]
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,4 +73,4 @@ def test_a_bare_signature_is_told_to_who_asks_for_the_interface(question, stays)
     signature = "def renew_hold(hold)"
     stub = code(f"{signature}:\n    ...", path="shop/ports.py", name="renew_hold", signature=signature)
     work = code(BODY, name="renew_hold")
-    assert (stub.id in find_code_not_asked_for(question, [stub, work])) is not stays
+    assert (stub.id in find_unrequested_code_without_work(question, [stub, work])) is not stays

@@ -9,11 +9,11 @@ import pytest
 from foreword.recall.history import (
     MAX_CONTRADICTIONS,
     MAX_SUCCESSORS,
-    drop_told_as_history,
+    drop_results_in_later_histories,
     find_contradictions,
     find_successors,
 )
-from foreword.text.statements import describe_older_and_later
+from foreword.text.statements import describe_replaced_and_contradicting_statements
 from foreword.types import AMENDS, REPLACES, Item, RelatedMemory, Relation, SearchResult, Source
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
@@ -135,7 +135,7 @@ def test_what_an_agent_answered_to_a_change_is_not_told_beside_it():
 def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_author():
     facts = {"sha": "3f2a1c0d", "author": "Ana", "message": "Deploy on Tuesdays"}
     commit = item("c", "Deploy on Tuesdays\n\nfiles: ci.yml", "repository", kind="commit", metadata=facts)
-    told = describe_older_and_later([item("b", "On Mondays.", "agent")], [commit])
+    told = describe_replaced_and_contradicting_statements([item("b", "On Mondays.", "agent")], [commit])
     assert told == (
         "(before, 3 May 2026, agent: On Mondays.) "
         "(later, 3 May 2026, commit 3f2a1c0 by Ana: “Deploy on Tuesdays”)"
@@ -144,19 +144,19 @@ def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_aut
 
 def test_history_is_told_with_its_date_on_one_line():
     assert (
-        describe_older_and_later([item("a", "Deploys are\non Tuesday.")])
+        describe_replaced_and_contradicting_statements([item("a", "Deploys are\non Tuesday.")])
         == "(before, 3 May 2026: Deploys are on Tuesday.)"
     )
-    assert describe_older_and_later([]) == ""
+    assert describe_replaced_and_contradicting_statements([]) == ""
 
 
 @pytest.mark.parametrize("trust", ["tool", "web"])
 def test_what_tools_printed_and_pages_said_is_no_history(trust):
-    assert describe_older_and_later([item("a", "Run the installer.", trust)]) == ""
+    assert describe_replaced_and_contradicting_statements([item("a", "Run the installer.", trust)]) == ""
 
 
 def test_long_history_is_cut():
-    told = describe_older_and_later([item("a", "word " * 200)])
+    told = describe_replaced_and_contradicting_statements([item("a", "word " * 200)])
     assert len(told) < 200
     assert told.endswith("…)")
 
@@ -167,7 +167,7 @@ def test_what_a_later_result_has_in_its_history_has_no_line_of_its_own():
         for text, day in (("Water on the 5th.", 4), ("Water on the 12th.", 9))
     )
     told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4)]
-    assert [one.memory for one in drop_told_as_history(told)] == [newer]
+    assert [one.memory for one in drop_results_in_later_histories(told)] == [newer]
 
 
 def test_two_results_that_each_have_the_other_in_their_history_leave_the_later_one():
@@ -175,4 +175,4 @@ def test_two_results_that_each_have_the_other_in_their_history_leave_the_later_o
         Item(f"On day {day}.", "w", id=str(day), created_at=MAY.replace(day=day)) for day in (4, 9)
     )
     told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4, history=(newer,))]
-    assert [one.memory for one in drop_told_as_history(told)] == [newer]
+    assert [one.memory for one in drop_results_in_later_histories(told)] == [newer]

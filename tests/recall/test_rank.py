@@ -71,8 +71,8 @@ def test_mmr_puts_something_new_before_the_same_again():
         result("again", score=0.88, text=twin + " yesterday"),
         result("other", score=0.7, text="Priya owns the payment module"),
     ]
-    assert ids(MemoryRanker.diverse(results)) == ["first", "other", "again"]
-    assert ids(MemoryRanker.diverse(results, balance=1.0)) == ["first", "again", "other"]
+    assert ids(MemoryRanker.by_relevance_and_variety(results)) == ["first", "other", "again"]
+    assert ids(MemoryRanker.by_relevance_and_variety(results, balance=1.0)) == ["first", "again", "other"]
 
 
 def test_a_fresh_item_beside_the_point_does_not_drown_an_old_answer():

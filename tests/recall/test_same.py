@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foreword.recall.dedupe import find_containing_texts
 from foreword.recall.same import (
-    does_one_say_all_of_other,
+    does_either_text_cover_other,
     join_comparable_texts,
     prepare_for_comparison,
     says_all_of,
@@ -34,12 +34,12 @@ def read_pairs(label):
 
 @pytest.mark.parametrize(("one", "other"), read_pairs("0"))
 def test_another_fact_is_never_the_same(one, other):
-    assert not does_one_say_all_of_other(one, other)
+    assert not does_either_text_cover_other(one, other)
 
 
 def test_nearly_all_rewordings_are_the_same():
     pairs = read_pairs("1")
-    assert sum(does_one_say_all_of_other(one, other) for one, other in pairs) >= 0.95 * len(pairs)
+    assert sum(does_either_text_cover_other(one, other) for one, other in pairs) >= 0.95 * len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_nearly_all_rewordings_are_the_same():
     ],
 )
 def test_another_wording_of_one_thing_is_the_same(one, other):
-    assert does_one_say_all_of_other(one, other)
+    assert does_either_text_cover_other(one, other)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_another_wording_of_one_thing_is_the_same(one, other):
     ],
 )
 def test_what_only_resembles_is_another_fact(one, other):
-    assert not does_one_say_all_of_other(one, other)
+    assert not does_either_text_cover_other(one, other)
 
 
 # Properties ---------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_another_digit_is_another_fact(parts, data):
     at = data.draw(st.sampled_from([at for at, character in enumerate(value) if character.isdigit()]))
     digit = data.draw(st.sampled_from([digit for digit in string.digits if digit != value[at]]))
     changed = value[:at] + digit + value[at + 1 :]
-    assert not does_one_say_all_of_other(join(before, value, after), join(before, changed, after))
+    assert not does_either_text_cover_other(join(before, value, after), join(before, changed, after))
 
 
 @given(texts(IDENTIFIERS), st.data())
@@ -171,30 +171,30 @@ def test_another_letter_in_an_identifier_is_another_fact(parts, data):
     at = data.draw(st.sampled_from([at for at, character in enumerate(name) if character.isalpha()]))
     letter = data.draw(st.sampled_from([one for one in string.ascii_lowercase if one != name[at].lower()]))
     changed = name[:at] + letter + name[at + 1 :]
-    assert not does_one_say_all_of_other(join(before, name, after), join(before, changed, after))
+    assert not does_either_text_cover_other(join(before, name, after), join(before, changed, after))
 
 
 @given(texts(IDENTIFIERS), st.sampled_from(string.ascii_lowercase))
 def test_a_letter_more_in_an_identifier_is_another_fact(parts, letter):
     before, name, after = parts
-    assert not does_one_say_all_of_other(join(before, name, after), join(before, name + letter, after))
+    assert not does_either_text_cover_other(join(before, name, after), join(before, name + letter, after))
 
 
 @given(texts(st.just("")), st.permutations(WEEKDAYS), st.sampled_from(["", "s"]))
 def test_another_weekday_is_another_fact(parts, days, plural):
     before, _, after = parts
     one, other = days[0] + plural, days[1] + plural
-    assert not does_one_say_all_of_other(join(before, "on", one, after), join(before, "on", other, after))
+    assert not does_either_text_cover_other(join(before, "on", one, after), join(before, "on", other, after))
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_the_judge_does_not_care_who_is_first(one, other):
-    assert does_one_say_all_of_other(one, other) == does_one_say_all_of_other(other, one)
+    assert does_either_text_cover_other(one, other) == does_either_text_cover_other(other, one)
 
 
 @given(texts(), texts())
 def test_the_judge_does_not_care_who_is_first_of_two_statements(one, other):
-    assert does_one_say_all_of_other(join(*one), join(*other)) == does_one_say_all_of_other(
+    assert does_either_text_cover_other(join(*one), join(*other)) == does_either_text_cover_other(
         join(*other), join(*one)
     )
 
@@ -203,13 +203,13 @@ def test_the_judge_does_not_care_who_is_first_of_two_statements(one, other):
 def test_a_text_says_the_same_in_other_white_space_and_case_and_with_a_full_stop(parts, blank):
     text = join(*parts)
     for other in (text.replace(" ", blank), text.upper(), text.lower(), f"{text}.", f"  {text}\n"):
-        assert does_one_say_all_of_other(text, other)
+        assert does_either_text_cover_other(text, other)
 
 
 @given(st.text(min_size=1, max_size=200))
 def test_any_text_says_the_same_as_itself(text):
     assume(text.strip())
-    assert does_one_say_all_of_other(text, f" {text}  ")
+    assert does_either_text_cover_other(text, f" {text}  ")
 
 
 # Slips --------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_any_text_says_the_same_as_itself(text):
 
 @pytest.mark.parametrize("slip", ["repositry", "repositoory", "reopsitory"])
 def test_a_slip_inside_a_long_word_is_forgiven(slip):
-    assert does_one_say_all_of_other(
+    assert does_either_text_cover_other(
         "The repository is mirrored every night.", f"The {slip} is mirrored every night."
     )
 
@@ -227,7 +227,7 @@ def test_a_slip_inside_a_long_word_is_forgiven(slip):
     [("county", "country"), ("Martines", "Martinez"), ("Katrinas", "Kartinas"), ("supported", "unsupported")],
 )
 def test_what_may_be_another_word_is_no_slip(one, other):
-    assert not does_one_say_all_of_other(f"It is up to {one} for now.", f"It is up to {other} for now.")
+    assert not does_either_text_cover_other(f"It is up to {one} for now.", f"It is up to {other} for now.")
 
 
 # Texts in texts -----------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_a_text_that_stands_in_another_says_the_same():
 
 
 def test_a_few_words_that_stand_in_another_text_may_mean_something_else_there():
-    assert not does_one_say_all_of_other(
+    assert not does_either_text_cover_other(
         "It is 60 seconds.", "The cache was slow. It is 60 seconds. So much for today."
     )
 
@@ -266,14 +266,14 @@ def test_a_long_text_may_have_a_plain_word_more():
         prepare_for_comparison(said.format("")), prepare_for_comparison(said.format("online "))
     )
     for value in ("Lisbon ", "staging ", "404 ", "not the "):
-        assert not does_one_say_all_of_other(said.format(value), said.format(""))
+        assert not does_either_text_cover_other(said.format(value), said.format(""))
 
 
 def test_the_end_of_a_very_long_text_counts():
     text = " ".join(corpus.invent_item(at).text for at in range(60))
     assert len(text) > 2500
-    assert does_one_say_all_of_other(text, text.upper())
-    assert not does_one_say_all_of_other(text + " The port is 5432.", text + " The port is 5433.")
+    assert does_either_text_cover_other(text, text.upper())
+    assert not does_either_text_cover_other(text + " The port is 5432.", text + " The port is 5433.")
 
 
 # Among many ---------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_a_deadline_holds_in_a_process_with_many_open_files(store):
     _fill(store, HERE)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    store._pool.drop_idle()
+    store._pool.close_idle_connections()
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
         assert store.search(base.Search(HERE, PROBES, expires=time.monotonic() + 60)).notes == ()

@@ -115,7 +115,7 @@ def test_batches_beside_each_other_give_what_they_give_one_by_one(bundled_provid
         def keep(batch, states):
             found.update(zip(batch, states[:, 0].tolist(), strict=True))
 
-        bundled.run_by_length(model, tokens, threads, keep)
+        bundled.run_in_batches_by_length(model, tokens, threads, keep)
         return [found[at] for at in range(len(texts))]
 
     assert first_numbers(4) == first_numbers(1)
@@ -124,7 +124,7 @@ def test_batches_beside_each_other_give_what_they_give_one_by_one(bundled_provid
 def test_a_batch_that_fails_fails_them_all(bundled_provider):
     unknown = [[10**9]] * 100
     with pytest.raises(EmbeddingError, match="the bundled model failed"):
-        bundled.run_by_length(bundled_provider.load(), unknown, 4, lambda *_: None)
+        bundled.run_in_batches_by_length(bundled_provider.load(), unknown, 4, lambda *_: None)
 
 
 def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
@@ -296,7 +296,7 @@ def test_the_order_of_the_texts_is_kept_whatever_their_lengths(reranker):
 
 
 def test_the_batch_that_takes_longest_goes_first(reranker):
-    batches = reranker._batches_in_time([20] * 12 + [120] * 4, None)
+    batches = reranker._plan_batches_for_deadline([20] * 12 + [120] * 4, None)
     sizes = [tokens for _, tokens in batches]
     assert len(sizes) > 2
     assert sizes == sorted(sizes, reverse=True)
@@ -386,13 +386,13 @@ def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
 def test_few_statements_are_read_in_two_batches_of_the_same_size(count, sizes, monkeypatch):
     reader, read = BundledReader(threads=1), []
     reader.load()
-    run = bundled.run_session
+    run = bundled.run_loaded_model
 
     def note(loaded, inputs, *output):
         read.append(len(inputs["statements"]))
         return run(loaded, inputs, *output)
 
-    monkeypatch.setattr("foreword.spaces.reader.run_session", note)
+    monkeypatch.setattr("foreword.spaces.reader.run_loaded_model", note)
     reader.scores("Which port?", [f"user, today: {'port ' * (number + 1)}" for number in range(count)])
     assert sorted(read) == sizes
 
@@ -400,9 +400,11 @@ def test_few_statements_are_read_in_two_batches_of_the_same_size(count, sizes, m
 def test_a_sentence_that_was_read_in_its_passage_is_not_read_again(reader, monkeypatch):
     passage = "The import runs. Nobody says which currency the prices are in. It is fast."
     runs = []
-    run = bundled.run_session
+    run = bundled.run_loaded_model
     reader.load()  # measures its pace with some runs of its own
-    monkeypatch.setattr("foreword.spaces.reader.run_session", lambda *given: runs.append(1) or run(*given))
+    monkeypatch.setattr(
+        "foreword.spaces.reader.run_loaded_model", lambda *given: runs.append(1) or run(*given)
+    )
     asking, calm = "Nobody says which currency the prices are in.", "It is fast."
     first = reader.request_logits(passage, [asking, calm])
     assert first[0] > first[1]

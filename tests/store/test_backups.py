@@ -27,7 +27,7 @@ def store(tmp_path):
 
 
 def labels(store):
-    return [backup.label for backup in backups.list_backups(store.path_of(HERE))]
+    return [backup.label for backup in backups.list_backups(store.path_of_database(HERE))]
 
 
 def texts(store):
@@ -48,7 +48,7 @@ def test_only_what_is_in_use_is_backed_up(store, tmp_path):
     with SqliteStore(tmp_path / "workspaces") as other:
         other.put("elsewhere", [item("b")])
         assert [path.parent for path in other.back_up_daily("2026-11-16", 7)] == [
-            other.path_of("elsewhere").parent
+            other.path_of_database("elsewhere").parent
         ]
 
 
@@ -108,7 +108,7 @@ def test_what_is_forgotten_while_a_backup_is_made_is_not_in_it(store, monkeypatc
 
     monkeypatch.setattr(backups, "check_soundness", forget_meanwhile)
     assert store.back_up(HERE, "by-hand-1") is None
-    assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+    assert not list(store.path_of_database(HERE).parent.glob("*.backup*"))
 
 
 def test_what_is_forgotten_in_the_midst_of_a_copy_ends_it_without_an_error(store, monkeypatch):
@@ -124,8 +124,8 @@ def test_what_is_forgotten_in_the_midst_of_a_copy_ends_it_without_an_error(store
 
     monkeypatch.setattr(backups, "_copy_database", copy_slowly)
     assert store.back_up(HERE, "by-hand") is None
-    assert backups.list_backups(store.path_of(HERE)) == []
-    assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+    assert backups.list_backups(store.path_of_database(HERE)) == []
+    assert not list(store.path_of_database(HERE).parent.glob("*.backup*"))
 
 
 def test_copies_removed_late_end_a_backup_that_began_after_the_forget(store, monkeypatch):
@@ -135,18 +135,18 @@ def test_copies_removed_late_end_a_backup_that_began_after_the_forget(store, mon
     def copy_slowly(source, target):
         with target.backup("main", source, "main") as backup:
             backup.step(1)
-            backups.remove_backups(store.path_of(HERE))
+            backups.remove_backups(store.path_of_database(HERE))
             while not backup.done:
                 backup.step(1)
 
     monkeypatch.setattr(backups, "_copy_database", copy_slowly)
     assert store.back_up(HERE, "by-hand") is None
-    assert not list(store.path_of(HERE).parent.glob("*.backup*"))
+    assert not list(store.path_of_database(HERE).parent.glob("*.backup*"))
 
 
 def test_a_finished_backup_leaves_the_unfinished_one_of_another_process(store):
     store.put(HERE, [item("tuesdays")])
-    other = store.path_of(HERE).with_name(f"memory.by-hand.backup.{os.getpid()}7")
+    other = store.path_of_database(HERE).with_name(f"memory.by-hand.backup.{os.getpid()}7")
     other.write_bytes(b"begun")
     assert store.back_up(HERE, "by-hand") is not None
     assert other.exists()
@@ -172,7 +172,7 @@ def test_a_damaged_database_pushes_no_sound_backup_out(store, tmp_path):
     store.put(HERE, [item(f"text {number} {'x' * 500}") for number in range(300)])
     store.back_up_daily("2026-11-14", 1)
     store.close()
-    path = store.path_of(HERE)
+    path = store.path_of_database(HERE)
     page = path.read_bytes().index(b"text 150 ") // 4096 * 4096
     with path.open("r+b") as file:
         file.seek(page)
@@ -198,19 +198,19 @@ def test_a_restore_brings_back_what_was_there_and_keeps_what_is(store):
     store.put(HERE, [item("old")])
     path = store.back_up(HERE, "by-hand-1")
     (later,) = store.put(HERE, [item("new")])
-    kept = backups.restore_backup(store.path_of(HERE), path, HERE, NOW)
+    kept = backups.restore_backup(store.path_of_database(HERE), path, HERE, NOW)
     assert texts(store) == ["old"], "a process that has the database open sees it"
     assert kept.name == "memory.before-restore-20261116T120000Z.backup"
     (again,) = store.put(HERE, [item("newer")])
     assert store.check(HERE) == ()
     numbers = _numbers(store, again.item.id, later.item.id)
     assert numbers[0] > 2, "no number is used twice"
-    backups.restore_backup(store.path_of(HERE), kept, HERE, NOW)
+    backups.restore_backup(store.path_of_database(HERE), kept, HERE, NOW)
     assert texts(store) == ["new", "old"]
 
 
 def _numbers(store, *ids):
-    with apsw.Connection(str(store.path_of(HERE))) as db:
+    with apsw.Connection(str(store.path_of_database(HERE))) as db:
         return [db.execute("SELECT no FROM items WHERE id = ?", (one,)).get for one in ids]
 
 
@@ -219,7 +219,7 @@ def test_a_database_that_was_damaged_is_restored(store, tmp_path, damage):
     store.put(HERE, [item(f"text {number}") for number in range(100)])
     path = store.back_up(HERE, "by-hand-1")
     store.close()
-    database = store.path_of(HERE)
+    database = store.path_of_database(HERE)
     match damage:
         case "no database":
             database.write_bytes(b"this is not a database " * 500)
@@ -245,7 +245,7 @@ def test_a_database_whose_folder_is_gone_is_restored(store, tmp_path):
     store.put(HERE, [item("old")])
     saved = tmp_path / "saved.backup"
     saved.write_bytes(store.back_up(HERE, "by-hand-1").read_bytes())
-    database = store.path_of(HERE)
+    database = store.path_of_database(HERE)
     store.close()
     shutil.rmtree(database.parent)
     assert backups.restore_backup(database, saved, HERE, NOW) is None
@@ -257,8 +257,8 @@ def test_a_database_that_is_gone_is_restored(store, tmp_path):
     store.put(HERE, [item("old")])
     path = store.back_up(HERE, "by-hand-1")
     store.close()
-    store.path_of(HERE).unlink()
-    assert backups.restore_backup(store.path_of(HERE), path, HERE, NOW) is None
+    store.path_of_database(HERE).unlink()
+    assert backups.restore_backup(store.path_of_database(HERE), path, HERE, NOW) is None
     with SqliteStore(tmp_path / "workspaces") as again:
         assert texts(again) == ["old"]
 
@@ -268,7 +268,7 @@ def test_a_backup_that_is_not_sound_changes_nothing(store):
     path = store.back_up(HERE, "by-hand-1")
     _damage_a_page(path)
     with pytest.raises(StoreDamaged):
-        backups.restore_backup(store.path_of(HERE), path, HERE, NOW)
+        backups.restore_backup(store.path_of_database(HERE), path, HERE, NOW)
     assert len(texts(store)) == 300
     assert labels(store) == ["by-hand-1"]
 
@@ -278,5 +278,5 @@ def test_a_backup_of_another_workspace_is_refused(store):
     store.put("elsewhere", [item("theirs")])
     path = store.back_up("elsewhere", "by-hand-1")
     with pytest.raises(ValidationError, match="elsewhere"):
-        backups.restore_backup(store.path_of(HERE), path, HERE, NOW)
+        backups.restore_backup(store.path_of_database(HERE), path, HERE, NOW)
     assert texts(store) == ["mine"]

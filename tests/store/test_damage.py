@@ -51,7 +51,7 @@ def quick(tmp_path):
 
 def _place_file(folder, content):
     store = SqliteStore(folder, views)
-    path = store.path_of(HERE)
+    path = store.path_of_database(HERE)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     return store
@@ -59,12 +59,12 @@ def _place_file(folder, content):
 
 def test_a_foreign_database_is_refused_and_left_alone(folder):
     store = _place_file(folder, b"")
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(1)")
     for operation in (Get(HERE, ("a",)), Put(HERE, (item("a"),))):
         with pytest.raises(StoreDamaged, match="not one of Foreword's"):
             store.batch([operation])
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         assert db.execute("SELECT x FROM theirs").get == 1
 
 
@@ -90,7 +90,7 @@ def test_an_empty_file_is_a_database_that_was_never_begun(folder):
 def test_a_truncated_file_is_damage(store, folder, part, sample):
     sample.fill(store, 200)
     store.close()
-    path = store.path_of(HERE)
+    path = store.path_of_database(HERE)
     raw = path.read_bytes()
     path.write_bytes(raw[: int(len(raw) * part)])
     with SqliteStore(folder, views) as cut, pytest.raises(StoreDamaged, match="is damaged"):
@@ -104,7 +104,7 @@ def test_a_file_with_a_flipped_byte_is_damage_or_answers_right_or_is_found_out(
     answer = sample.fill(store)
     everything = list(store.scan(HERE))
     store.close()
-    path = store.path_of(HERE)
+    path = store.path_of_database(HERE)
     raw, pages = path.read_bytes(), _pages(path)
     chance = random.Random(7)
     seen = []
@@ -155,7 +155,7 @@ def _verdict(sample, folder, answer, everything):
 def test_a_session_that_was_shown_an_item_nobody_has_is_found_out_and_repaired(store):
     store.put(HERE, [item("a", id="a")])
     store.batch([MarkShown(HERE, "s", ("a",), NOW)])
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute("INSERT INTO told VALUES('s', 99, 1)")
     assert [problem.part for problem in store.check(HERE)] == ["told"]
     assert store.batch([Repair(HERE)]) == [()]
@@ -201,7 +201,7 @@ SQL_DAMAGE = {
 def test_damage_is_found_reads_survive_it_and_repair_mends_it(store, folder, damage, sample):
     answer = sample.fill(store, 12)
     store.close()
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute(damage)
     with SqliteStore(folder, views) as again:
         assert again.get(HERE, "i3")[0].id == "i3"
@@ -225,7 +225,7 @@ def test_damage_is_found_reads_survive_it_and_repair_mends_it(store, folder, dam
 def test_a_damaged_index_is_a_note_and_the_other_spaces_answer(store, folder, damage, sample):
     sample.fill(store, 12)
     store.close()
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute(damage)
     with SqliteStore(folder, views) as again:
         found = again.search(sample.question)
@@ -239,7 +239,7 @@ def test_a_damaged_index_is_a_note_and_the_other_spaces_answer(store, folder, da
 def test_text_that_was_changed_behind_our_back_is_found(store, folder, sample):
     sample.fill(store, 12)
     store.close()
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute("UPDATE items SET text = 'forged' WHERE id = 'i3'")
     with SqliteStore(folder, views) as again:
         assert {"items", "words"} <= {problem.part for problem in again.check(HERE)}
@@ -338,7 +338,7 @@ def test_a_restored_backup_beside_a_newer_vector_file_answers_from_the_backup(
     store, folder, tmp_path, sample
 ):
     sample.fill(store, 5)
-    path = store.path_of(HERE)
+    path = store.path_of_database(HERE)
     store.close()
     shutil.copy(path, tmp_path / "backup.db")
     with SqliteStore(folder, views) as newer:

@@ -134,7 +134,7 @@ def test_forgetting_that_was_cut_short_is_finished_at_the_next_start(store, fold
 
 def test_what_a_reader_still_sees_goes_from_the_log_with_the_next_write(store, folder, sample):
     store.put(HERE, [_secret("secret"), item("other", id="other")])
-    with _raw(store.path_of(HERE)) as reader:
+    with _raw(store.path_of_database(HERE)) as reader:
         reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM items").get == 2

@@ -55,7 +55,7 @@ def _embed(store, *stored):
 
 
 def _raw(store):
-    return closing(apsw.Connection(str(store.path_of(HERE))))
+    return closing(apsw.Connection(str(store.path_of_database(HERE))))
 
 
 def _traces(folder, word=SECRET):
@@ -144,9 +144,9 @@ def test_a_backup_stays_when_a_file_changes_and_goes_when_something_is_forgotten
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", "CREATE TABLE later(x)")])
     with SqliteStore(folder, views) as migrated:
         _put(migrated, "a.py", "two", version=2)
-        assert len(backups.list_backups(migrated.path_of(HERE))) == 1
+        assert len(backups.list_backups(migrated.path_of_database(HERE))) == 1
         migrated.delete(Delete(HERE, filters=Filters(source="file:a.py")))
-        assert backups.list_backups(migrated.path_of(HERE)) == []
+        assert backups.list_backups(migrated.path_of_database(HERE)) == []
 
 
 def test_a_database_from_before_files_were_marked_learns_it_and_keeps_all_else(store, folder, monkeypatch):

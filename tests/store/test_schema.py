@@ -27,7 +27,7 @@ from foreword.types import Filters, Item, Source, content_hash
 def tx(store):
     """A snapshot of a workspace that holds something."""
     store.put("shop", [Item(f"{at}", "shop", type=f"t{at % 3}", created_at=NOW) for at in range(9)])
-    with store._open.take("shop", lambda: None)._snapshot() as tx:
+    with store._open.take("shop", lambda: None)._open_snapshot_transaction() as tx:
         yield tx
 
 
@@ -84,13 +84,13 @@ WITHOUT_ROOM = f"{LATER}; PRAGMA max_page_count = 1; INSERT INTO later VALUES(ze
 def test_looking_for_pending_migrations_writes_nothing(store, monkeypatch, sample):
     sample.fill(store)
     store.close()
-    before = store.path_of(HERE).read_bytes()
+    before = store.path_of_database(HERE).read_bytes()
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", LATER)])
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         assert schema.pending_migrations(db) == ["9998-later"]
         assert schema.pending_migrations(db) == ["9998-later"]
         assert db.total_changes() == 0
-    assert store.path_of(HERE).read_bytes() == before
+    assert store.path_of_database(HERE).read_bytes() == before
     with _raw(":memory:") as empty:
         assert schema.pending_migrations(empty) == [name for name, _ in schema.MIGRATIONS]
         assert empty.execute("SELECT count(*) FROM sqlite_schema").get == 0
@@ -116,7 +116,7 @@ def test_a_database_that_another_process_is_making_is_no_foreign_one(tmp_path):
 
 def test_a_new_database_needs_no_backup(store):
     store.put(HERE, [item("a")])
-    assert backups.list_backups(store.path_of(HERE)) == []
+    assert backups.list_backups(store.path_of_database(HERE)) == []
 
 
 def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample):
@@ -125,8 +125,8 @@ def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample)
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", LATER)])
     with SqliteStore(folder, views) as migrated:
         assert migrated.search(sample.question) == answer
-        (backup,) = (one.path for one in backups.list_backups(migrated.path_of(HERE)))
-    with _raw(migrated.path_of(HERE)) as db:
+        (backup,) = (one.path for one in backups.list_backups(migrated.path_of_database(HERE)))
+    with _raw(migrated.path_of_database(HERE)) as db:
         assert db.execute("SELECT count(*) FROM later").get == 0
         assert db.execute("SELECT name FROM migrations ORDER BY name").fetchall()[-1] == ("9998-later",)
     with _raw(backup) as db:
@@ -141,12 +141,12 @@ def test_a_migration_that_fails_changes_nothing_and_is_tried_again(store, folder
     monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", WITHOUT_ROOM)])
     with pytest.raises(StoreFull):
         SqliteStore(folder, views).get(HERE, "i1")
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
     monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", LATER)])
     with SqliteStore(folder, views) as again:
         assert again.count(HERE).items == 40
-        assert len(backups.list_backups(again.path_of(HERE))) == 1
+        assert len(backups.list_backups(again.path_of_database(HERE))) == 1
 
 
 def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps_all_else(
@@ -160,7 +160,7 @@ def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps
         assert migrated.batch([MarkShown(HERE, "s", ("a",), NOW)]) == [1]
         assert migrated.shown_ids(HERE, "s") == {"a"}
         assert migrated.check(HERE) == ()
-        assert len(backups.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
+        assert len(backups.list_backups(migrated.path_of_database(HERE))) == len(schema.MIGRATIONS) - 1
 
 
 def test_values_of_an_old_graph_store_get_their_whole_namespace(store, folder, monkeypatch):
@@ -215,11 +215,11 @@ def test_files_and_commits_of_an_old_database_are_no_longer_the_users_word(store
 def test_a_database_from_a_newer_version_is_refused_untouched(store, folder, sample):
     sample.fill(store)
     store.close()
-    with _raw(store.path_of(HERE)) as db:
+    with _raw(store.path_of_database(HERE)) as db:
         db.execute("INSERT INTO migrations VALUES('9999-from-the-future', 'then')")
-    before = store.path_of(HERE).read_bytes()
+    before = store.path_of_database(HERE).read_bytes()
     with pytest.raises(StoreTooNew, match="pip install -U"):
         SqliteStore(folder, views).get(HERE, "i1")
     with pytest.raises(StoreTooNew, match="9999-from-the-future"):
         SqliteStore(folder, views).put(HERE, [item("x")])
-    assert store.path_of(HERE).read_bytes() == before
+    assert store.path_of_database(HERE).read_bytes() == before

@@ -29,7 +29,7 @@ def tx(tmp_path):
                 for at in range(300)
             ],
         )
-        with store._open.take("shop", lambda: None)._snapshot() as tx:
+        with store._open.take("shop", lambda: None)._open_snapshot_transaction() as tx:
             yield tx
 
 

@@ -111,7 +111,7 @@ def test_cosines_of_items_are_those_of_their_codes(file):
 def test_what_is_erased_is_not_found_again(file):
     nearest, *others = _nearest(range(1, COUNT + 1), _vector(5), 10)
     assert _found(file, _vector(5), 10, Passing())[0] == nearest
-    CodeFile(file.path, SIZE).erase_items([nearest])  # as another process does it
+    CodeFile(file.path, SIZE).erase_codes_of_items([nearest])  # as another process does it
     found = _found(file, _vector(5), 10, Passing())
     assert nearest not in found
     assert found[0] == others[0]

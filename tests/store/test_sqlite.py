@@ -99,7 +99,7 @@ def test_no_transaction_is_left_open_after_any_write_even_a_failing_one(store):
 
 def _assert_nothing_open(store):
     """Nobody holds the write lock, and nobody's snapshot keeps the log from being folded in."""
-    with _raw(store.path_of(HERE)) as other:
+    with _raw(store.path_of_database(HERE)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("ROLLBACK")
         assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
@@ -115,7 +115,7 @@ def test_a_write_that_fails_does_not_take_its_neighbours_with_it(store):
         except ValidationError:
             refused.append(number)
 
-    with _raw(store.path_of(HERE)) as other:
+    with _raw(store.path_of_database(HERE)) as other:
         other.execute("BEGIN IMMEDIATE")  # so that the writes gather behind it
         threads = [threading.Thread(target=write, args=(number,), daemon=True) for number in range(40)]
         for thread in threads:
@@ -171,7 +171,7 @@ def test_a_posted_mark_that_fails_keeps_nobody_waiting(store, caplog):
 def test_a_database_of_another_workspace_is_not_read(store, folder):
     store.put(THERE, [item("secret", id="a")])
     store.close()
-    shutil.copytree(store.path_of(THERE).parent, store.path_of(HERE).parent)
+    shutil.copytree(store.path_of_database(THERE).parent, store.path_of_database(HERE).parent)
     with pytest.raises(StorageError, match="belongs to the workspace"):
         SqliteStore(folder, views).get(HERE, "a")
 
@@ -182,7 +182,7 @@ def test_a_database_of_another_workspace_is_not_read(store, folder):
 def test_a_lock_that_is_held_too_long_is_an_error_and_reads_go_on(folder):
     with SqliteStore(folder, views, Limits(busy_seconds=0.2)) as store:
         store.put(HERE, [item("a", id="a")])
-        with _raw(store.path_of(HERE)) as other:
+        with _raw(store.path_of_database(HERE)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreBusy, match="try again"):
                 store.put(HERE, [item("b")])
@@ -194,7 +194,7 @@ def test_a_lock_that_is_held_too_long_is_an_error_and_reads_go_on(folder):
 def test_a_lock_that_is_let_go_in_time_is_waited_for(store):
     store.put(HERE, [item("a", id="a")])
     outcome = []
-    with _raw(store.path_of(HERE)) as other:
+    with _raw(store.path_of_database(HERE)) as other:
         other.execute("BEGIN IMMEDIATE")
         put = lambda: outcome.append(store.put(HERE, [item("b")])[0].new)  # noqa: E731
         thread = threading.Thread(target=put, daemon=True)
@@ -210,7 +210,7 @@ def test_a_receipt_is_read_while_another_process_writes_unless_one_is_on_its_way
     with SqliteStore(folder, views, Limits(busy_seconds=0.2)) as store:
         store.post(PutReceipt(HERE, receipt("r")))
         assert store.receipt(HERE, "r").id == "r", "it was posted before"
-        with _raw(store.path_of(HERE)) as other:
+        with _raw(store.path_of_database(HERE)) as other:
             other.execute("BEGIN IMMEDIATE")
             assert store.receipt(HERE, "r").id == "r", "nothing is on its way, so no lock is waited for"
 
@@ -270,7 +270,7 @@ def test_a_path_under_a_regular_file_is_a_clear_error(tmp_path):
 
 def test_a_folder_where_the_database_should_be_is_a_clear_error(folder):
     store = SqliteStore(folder, views)
-    store.path_of(HERE).mkdir(parents=True)
+    store.path_of_database(HERE).mkdir(parents=True)
     with pytest.raises(StorageError, match=r"memory\.db"):
         store.put(HERE, [item("a")])
 

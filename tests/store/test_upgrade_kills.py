@@ -62,7 +62,7 @@ def test_an_upgrade_that_is_killed_at_any_statement_is_finished_by_the_next(
         with SqliteStore(folder, views) as store:
             rows = {one.id for one in store.scan(HERE)}
             assert store.check(HERE) == ()
-            assert [one.label for one in backups.list_backups(store.path_of(HERE))]
+            assert [one.label for one in backups.list_backups(store.path_of_database(HERE))]
             assert store.put(HERE, [item("one more")])[0].new
         kept += ROWS
         lost += ROWS - len(rows)

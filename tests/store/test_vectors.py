@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
     def delete(self, nos, who):
         for no in nos:
             self.table.rows.pop(no, None)
-        self.files[who].erase_items(nos)
+        self.files[who].erase_codes_of_items(nos)
 
     @rule(who=st.integers(0, 1))
     def append_missing_rows(self, who):
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def an_item_stands_in_the_file_once(self):
         if hasattr(self, "files"):
-            nos = [no for no in self.files[0]._map_records()["no"] if no != -1]
+            nos = [no for no in self.files[0]._memory_map_records()["no"] if no != -1]
             assert len(nos) == len(set(nos))
 
 
@@ -216,7 +216,7 @@ def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
     gone = range(1, 401)
     for no in gone:
         del table.rows[no]
-    file.erase_items(gone)
+    file.erase_codes_of_items(gone)
     assert file.path.stat().st_size == full
     assert file.codes_by_item() == table.codes
     file.append_missing_rows(table.newest, table.after)
@@ -229,7 +229,7 @@ def test_erased_codes_are_overwritten(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.append_missing_rows(table.newest, table.after)
     assert table.codes[7] in file.path.read_bytes()
-    file.erase_items([7, 999])
+    file.erase_codes_of_items([7, 999])
     assert table.codes[7] not in file.path.read_bytes()
     assert table.codes[8] in file.path.read_bytes()
 
@@ -239,7 +239,7 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     file, other = (CodeFile(tmp_path / "s.codes", SIZE) for _ in range(2))
     file.append_missing_rows(table.newest, table.after)
     compared = file.compare(_vector(1), _no_rows, Passing())
-    other.erase_items(range(1, 11))
+    other.erase_codes_of_items(range(1, 11))
     assert set(compared.cosines_of_items(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best_items(20)} == set(table.codes)
     echoed = compared.compare_towards_best(dict.fromkeys(table.codes, 0.1), 0.5, 3)
@@ -252,7 +252,7 @@ def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_
     _damage(file.path, "cut")
     file.path.with_suffix(".new").write_bytes(b"half")
     assert file.is_damaged
-    file.erase_items([1])
+    file.erase_codes_of_items([1])
     assert not file.is_damaged
     assert [path.name for path in tmp_path.iterdir()] == ["s.lock"]
 
@@ -262,7 +262,7 @@ def test_absent_is_not_damaged(tmp_path):
     assert not file.is_damaged
     assert file.last_sequence == 0
     assert file.compare(_vector(1), _no_rows, Passing()).best_items(5) == []
-    file.erase_items([1])
+    file.erase_codes_of_items([1])
     file.remove()
 
 
@@ -275,7 +275,7 @@ def test_what_is_deleted_while_a_file_is_made_for_the_first_time_is_erased_from_
 
     def erase():
         for found in CodeFile.list_in_folder(tmp_path):
-            found.erase_items([1])
+            found.erase_codes_of_items([1])
 
     erasing = threading.Thread(target=erase, daemon=True)
 
@@ -328,7 +328,7 @@ file = CodeFile(path, 16)
 for newest in range(1, total + 1):
     file.append_missing_rows(newest, lambda last, newest=newest: rows[last:newest])
     if newest % 5 == 0:
-        file.erase_items([newest - 2])
+        file.erase_codes_of_items([newest - 2])
     if newest % 97 == 0:
         kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
         file.rebuild(lambda last, kept=kept: kept)
@@ -348,7 +348,7 @@ def test_processes_that_catch_up_at_once_never_spoil_the_file(tmp_path):
     file = CodeFile(path, 16)
     kept = {n: bytes([n % 127]) * 16 for n in range(1, total + 1) if (n + 2) % 5 or n + 2 > total}
     assert file.codes_by_item() == kept
-    nos = [no for no in file._map_records()["no"] if no != -1]
+    nos = [no for no in file._memory_map_records()["no"] if no != -1]
     assert sorted(nos) == sorted(kept)
 
 

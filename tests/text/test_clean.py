@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.clean import indent_lines, join_lines, remove_invisible
+from foreword.text.clean import indent_lines_after_first, join_lines, remove_invisible
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_nothing_unseen_survives(text):
 
 
 def test_lines_after_the_first_move_right():
-    assert indent_lines("one\ntwo\n\nthree", 2) == "one\n  two\n  \n  three"
+    assert indent_lines_after_first("one\ntwo\n\nthree", 2) == "one\n  two\n  \n  three"
 
 
 def test_one_line_is_one_line():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreword.text.clean import remove_invisible
 from foreword.text.provenance import (
     attribution,
-    is_foreign,
+    is_from_third_party,
     least_trust,
     may_replace,
     quote_entry,
@@ -102,7 +102,11 @@ def test_a_quotation_of_several_lines_keeps_their_shape():
 
 def test_the_trusts_are_in_order_and_the_last_three_are_foreign():
     assert TRUSTS == ("user", "agent", "repository", "tool", "web")
-    assert [trust for trust in TRUSTS if is_foreign(Source("x", trust))] == ["repository", "tool", "web"]
+    assert [trust for trust in TRUSTS if is_from_third_party(Source("x", trust))] == [
+        "repository",
+        "tool",
+        "web",
+    ]
 
 
 def test_what_is_made_of_several_is_trusted_like_the_least_of_them():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.text.question import asks_or_requests, find_asking_sentences, put_question_first
+from foreword.text.question import asks_or_requests, find_asking_sentences, shorten_with_question_first
 
 TRACE = """Traceback (most recent call last):
   File "/srv/app/manage.py", line 12, in main
@@ -49,35 +49,37 @@ index 3f1c2aa..9be0d11 100644
     ],
 )
 def test_what_is_asked_stands_first_wherever_it_stood(message, asked):
-    assert put_question_first(message, 2_000).startswith(asked)
+    assert shorten_with_question_first(message, 2_000).startswith(asked)
 
 
 @pytest.mark.parametrize("most", [0, 1, 5, 60, 401, 2_000])
 def test_no_more_is_kept_than_was_allowed(most):
     for message in (LOG, f"{LOG}\nwhy?\n{DIFF}", "Is it? " * 500, "a" * 3_000):
-        assert len(put_question_first(message, most)) <= most
+        assert len(shorten_with_question_first(message, most)) <= most
 
 
 def test_what_the_question_is_about_is_kept_beside_it():
-    kept = put_question_first(f"{LOG}\nwhy is it so slow?\n{TRACE}", 1_000)
+    kept = shorten_with_question_first(f"{LOG}\nwhy is it so slow?\n{TRACE}", 1_000)
     assert "worker-0 GET" in kept
     assert "has 4 open items" in kept
 
 
 def test_a_short_message_stays_as_it_is():
-    assert put_question_first("The build is red.\nWhat now?", 2_000) == "The build is red.\nWhat now?"
+    assert (
+        shorten_with_question_first("The build is red.\nWhat now?", 2_000) == "The build is red.\nWhat now?"
+    )
 
 
 def test_a_long_message_that_asks_at_its_beginning_is_only_cut():
     message = f"Why is the export empty?\n{DIFF}\n{LOG}"
-    kept = put_question_first(message, 600)
+    kept = shorten_with_question_first(message, 600)
     assert kept.startswith("Why is the export empty?\ndiff --git")
     assert kept.count("Why is the export empty?") == 1
 
 
 def test_a_long_text_that_asks_nothing_keeps_its_two_ends():
     story = "The train was late. " * 100 + "So we walked."
-    kept = put_question_first(story, 200)
+    kept = shorten_with_question_first(story, 200)
     assert kept.startswith("The train was late.")
     assert kept.endswith("So we walked.")
 

@@ -1,7 +1,7 @@
 from foreword.text.shorten import (
     keep_ends_and_note_gap,
-    keep_ends_within,
     keep_first_words,
+    replace_middle_by_ellipsis,
     shorten_between_words,
     shorten_line,
 )
@@ -29,9 +29,9 @@ def test_the_first_words_end_with_an_ellipsis_that_counts_as_one():
 
 
 def test_two_ends_are_never_longer_than_allowed():
-    assert keep_ends_within("short", 5) == "short"
-    assert keep_ends_within("a" * 50 + "b" * 50, 13) == "aaaaa … bbbbb"
-    assert all(len(keep_ends_within("a" * 50, most)) <= most for most in range(60))
+    assert replace_middle_by_ellipsis("short", 5) == "short"
+    assert replace_middle_by_ellipsis("a" * 50 + "b" * 50, 13) == "aaaaa … bbbbb"
+    assert all(len(replace_middle_by_ellipsis("a" * 50, most)) <= most for most in range(60))
 
 
 def test_both_ends_say_how_much_is_missing():

@@ -10,9 +10,9 @@ from foreword.text.words import (
     fold_case,
     is_english,
     is_in_latin_letters,
-    is_unspaced,
-    letter_groups,
-    letter_pairs,
+    is_in_unspaced_script,
+    letter_pairs_of_unspaced_script,
+    non_latin_letter_groups,
     share_most_words,
     split_words,
 )
@@ -48,17 +48,18 @@ def test_words_are_split_as_the_full_text_engine_splits_them(text):
 
 
 def test_scripts_without_blanks_are_known_by_their_letters():
-    assert all(map(is_unspaced, ["店里的无线网密码是多少？", "รหัสผ่านไวไฟคืออะไร"]))
+    assert all(map(is_in_unspaced_script, ["店里的无线网密码是多少？", "รหัสผ่านไวไฟคืออะไร"]))
     assert not any(
         map(
-            is_unspaced, ["What is 密码 in English?", "스테이징 서버", "蔵見学は土曜日もやっていますか。", ""]
+            is_in_unspaced_script,
+            ["What is 密码 in English?", "스테이징 서버", "蔵見学は土曜日もやっていますか。", ""],
         )
     )
 
 
 def test_pairs_of_letters_stand_in_for_words_that_no_blank_parts():
-    assert letter_pairs("厨房打印机 ok") == {"厨房", "房打", "打印", "印机"}
-    assert letter_pairs("no such letters") == frozenset()
+    assert letter_pairs_of_unspaced_script("厨房打印机 ok") == {"厨房", "房打", "打印", "印机"}
+    assert letter_pairs_of_unspaced_script("no such letters") == frozenset()
 
 
 def test_letters_are_latin_if_most_of_them_are():
@@ -67,11 +68,11 @@ def test_letters_are_latin_if_most_of_them_are():
 
 
 def test_groups_of_letters_stand_in_for_words_of_scripts_that_no_model_reads():
-    assert letter_groups("פורט 4000, port") == {"פור", "ורט"}
-    assert letter_groups("θύρα;") == {"θυρ", "υρα"}
-    assert len(letter_groups("पोर्ट")) == 2
-    assert letter_groups("厨房打 ok") == {"厨房", "房打"}
-    assert letter_groups("no such letters") == frozenset()
+    assert non_latin_letter_groups("פורט 4000, port") == {"פור", "ורט"}
+    assert non_latin_letter_groups("θύρα;") == {"θυρ", "υρα"}
+    assert len(non_latin_letter_groups("पोर्ट")) == 2
+    assert non_latin_letter_groups("厨房打 ok") == {"厨房", "房打"}
+    assert non_latin_letter_groups("no such letters") == frozenset()
 
 
 def test_english_is_told_from_other_languages():

@@ -138,7 +138,7 @@ def _count_references(line: Mapping[str, Any], half: _HalfCounts, find: Finder) 
     registry = EntityRegistry(find)
     turns = [Turn(text, role=role) for role, text in line["turns"]]
     for index, turn in enumerate(turns):
-        registry.observe(turn, index)
+        registry.register_mentioned_entities(turn, index)
     resolved = EntityResolver(registry).resolve(line["ask"], DialogueState(turns, registry))
     for reference, names in line["means"].items():
         place = re.search(rf"(?<!\w){re.escape(reference)}(?!\w)", line["ask"])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from foreword.errors import ValidationError
-from foreword.recall.same import does_one_say_all_of_other
+from foreword.recall.same import does_either_text_cover_other
 from foreword.text.words import fold_case
 from foreword_measure.quality.gaps import count_guesses
 from foreword_measure.report import Report, Table
@@ -57,7 +57,7 @@ def measure_repeats(folder: Path, limit: int | None = None) -> Report:
     if not pairs:
         raise ValidationError(f"{folder} has no pairs")
     runs = {}
-    for name, judge in ((OURS, does_one_say_all_of_other), (PLAIN, _are_spelled_alike)):
+    for name, judge in ((OURS, does_either_text_cover_other), (PLAIN, _are_spelled_alike)):
         for group in dict.fromkeys(pair.group for pair in pairs):
             runs[f"{name}, {group}"] = _count_right_pairs(
                 judge, [pair for pair in pairs if pair.group == group]

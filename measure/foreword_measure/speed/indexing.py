@@ -26,8 +26,8 @@ from foreword.indexing.indexer import Indexer
 from foreword.spaces.bundled import (
     BundledEmbeddingProvider,
     first_token_vectors,
-    prepare_text_for_models,
-    run_by_length,
+    run_in_batches_by_length,
+    translate_and_cut_for_models,
 )
 from foreword.spaces.dense import text_to_embed
 from foreword.types import text_hash
@@ -129,9 +129,9 @@ def _embed_in_each_way(items: list[Item], progress: Progress) -> dict[str, _Run]
 def _embed_batch_after_batch(encoder: BundledEmbeddingProvider, texts: list[str]) -> list[list[float]]:
     """The vectors of texts, made as they were at first: a batch at a time, with all threads for each."""
     model = encoder.load()
-    tokens = [model.tokenizer.encode(prepare_text_for_models(text)).ids for text in texts]
+    tokens = [model.tokenizer.encode(translate_and_cut_for_models(text)).ids for text in texts]
     vectors: list[list[float]] = []
-    run_by_length(
+    run_in_batches_by_length(
         model, tokens, 1, lambda _, hidden_states: vectors.extend(first_token_vectors(hidden_states))
     )
     return vectors

@@ -136,7 +136,7 @@ def _measure_sizes(engine: ContextEngine, servers: Sequence[Server]) -> dict[str
         disk = sum(server.disk_bytes(is_alone=len(servers) == 1) for server in servers)
     else:
         store: Any = engine.store
-        disk = sum(path.stat().st_size for path in store.path_of(WORKSPACE).parent.iterdir())
+        disk = sum(path.stat().st_size for path in store.path_of_database(WORKSPACE).parent.iterdir())
     return {
         "process_bytes": resident_bytes(),
         "server_bytes": sum(server.resident_bytes() for server in servers),

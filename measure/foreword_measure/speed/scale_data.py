@@ -259,7 +259,7 @@ def _open_rows(
     else:
         import apsw
 
-        path = engine.store.path_of(WORKSPACE)  # type: ignore[attr-defined]
+        path = engine.store.path_of_database(WORKSPACE)  # type: ignore[attr-defined]
         database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             yield database.execute(query.format("no"), (limit,))

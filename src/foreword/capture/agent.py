@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.event_json import FOLDER_FIELDS, parse_event_json, redact_event_json
 from foreword.capture.junk import junk_reason, remove_agent_tags
 from foreword.capture.redact import redact, redact_json, remove_private_spans
-from foreword.capture.tool_calls import ToolCall, folder_in_project, is_shell_tool, read_call_record
+from foreword.capture.tool_calls import ToolCall, build_call_record, folder_relative_to_project, is_shell_tool
 from foreword.log import get_logger
 from foreword.text.clean import remove_nul_and_surrogates
 from foreword.text.frame import remove_frames
@@ -87,7 +87,7 @@ def redact_event(body: Any, secrets: SessionSecrets | None = None) -> Any:  # no
     """The JSON of an event without its secrets, and without those that `secrets` knows of its session."""
     if secrets is None or not isinstance(body, dict):
         return redact_event_json(body)
-    return secrets.redact_event(body, read_first_label(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
+    return secrets.redact_event(body, first_text_on_one_line(body, *_SESSION_FIELDS, *FOLDER_FIELDS), _LABELS)
 
 
 def parse_hook_event(
@@ -113,13 +113,13 @@ def parse_hook_event(
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        session=read_first_label(body, *_SESSION_FIELDS),
-        subagent=read_first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
-        folder=read_first_label(body, *FOLDER_FIELDS),
+        session=first_text_on_one_line(body, *_SESSION_FIELDS),
+        subagent=first_text_on_one_line(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
+        folder=first_text_on_one_line(body, *FOLDER_FIELDS),
         agent=agent,
-        source=read_first_label(body, "source"),
+        source=first_text_on_one_line(body, "source"),
         prompt=read_first_text(body, "prompt", "user_prompt"),
-        tool=read_first_label(body, "tool_name", "toolName", "tool"),
+        tool=first_text_on_one_line(body, "tool_name", "toolName", "tool"),
         tool_input=_read_tool_input(body),
         tool_output=output,
         outcome=outcome or ("failed" if name == "PostToolUseFailure" else ""),
@@ -130,7 +130,7 @@ def parse_hook_event(
 
 def _read_event_name(body: Mapping[str, Any]) -> str:
     """Our name for the event; if it has no name, the one that its fields suggest, or ""."""
-    given = read_first_label(body, "hook_event_name", "hookEventName", "event")
+    given = first_text_on_one_line(body, "hook_event_name", "hookEventName", "event")
     return _OUR_NAMES.get(given, given) or next(
         (name for key, name in _NAME_BY_FIELD.items() if key in body), ""
     )
@@ -142,7 +142,7 @@ def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
         next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {})
     )
     if isinstance(tool_input, str):  # some agents pass the arguments as the model wrote them
-        tool_input = parse_json_object(tool_input)
+        tool_input = json_object_or_text(tool_input)
     return tool_input if isinstance(tool_input, dict) else {"input": tool_input} if tool_input else {}
 
 
@@ -177,7 +177,7 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     """A tool's call as an item, if it is worth keeping; else nothing."""
     tool_input = redact_json(_remove_frames_in_json(event.tool_input))
     output = redact(remove_frames(event.tool_output))
-    record = read_call_record(ToolCall(event.tool, tool_input, output, event.outcome, event.folder))
+    record = build_call_record(ToolCall(event.tool, tool_input, output, event.outcome, event.folder))
     if record is None:
         return []
     purpose = tool_input.get("description")
@@ -185,7 +185,7 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     about = ", ".join(" ".join(part.split())[:_MAX_ABOUT_CHARACTERS] for part in parts if part)
     facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome, "command": record.command}
     if is_shell_tool(event.tool):
-        facts["folder"] = folder_in_project(event.folder, workspace) or ""
+        facts["folder"] = folder_relative_to_project(event.folder, workspace) or ""
     return [_make_turn_item(event, workspace, record.text, about, record.source, facts)]
 
 
@@ -253,7 +253,7 @@ def limit_and_clean_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """
     remaining = _MAX_VALUES
 
-    def cut_value(value: Any, depth: int) -> Any:  # noqa: ANN401
+    def limit_and_clean_nested_value(value: Any, depth: int) -> Any:  # noqa: ANN401
         nonlocal remaining
         remaining -= 1
         if remaining < 0 or depth > _MAX_DEPTH:
@@ -263,20 +263,22 @@ def limit_and_clean_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
                 text = remove_private_spans(remove_nul_and_surrogates(value))
                 return keep_ends_and_note_gap(text, MAX_TEXT_CHARACTERS)
             case list():
-                return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
+                return [limit_and_clean_nested_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():
                 some = list(value.items())[: max(0, remaining)]
                 return {
-                    remove_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
+                    remove_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): limit_and_clean_nested_value(
+                        part, depth + 1
+                    )
                     for name, part in some
                 }
             case _:
                 return value
 
-    return cut_value(value, 0)
+    return limit_and_clean_nested_value(value, 0)
 
 
-def read_first_label(body: Mapping[str, Any], *names: str) -> str:
+def first_text_on_one_line(body: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that has a text, shortened to one line; "" if none has."""
     for name in names:
         value = body.get(name)
@@ -291,7 +293,7 @@ def read_first_text(body: Mapping[str, Any], *names: str) -> str:
     return next((text for text in texts if text.strip()), "")
 
 
-def parse_json_object(text: str) -> Any:  # noqa: ANN401  (any JSON)
+def json_object_or_text(text: str) -> Any:  # noqa: ANN401  (any JSON)
     """The JSON object that a text holds, or the text itself if it holds none."""
     if not text.lstrip().startswith("{"):
         return text
@@ -308,7 +310,7 @@ def answer_text(value: Any) -> str:  # noqa: ANN401  (any JSON)
         case None | {"type": "image" | "audio" | "image_url"}:
             return ""
         case str():
-            inner = parse_json_object(value)
+            inner = json_object_or_text(value)
             return answer_text(inner) if isinstance(inner, dict) and "output" in inner else value
         case list():
             return "\n".join(filter(None, map(answer_text, value)))
@@ -330,7 +332,7 @@ def _answer_object_text(value: Mapping[str, Any]) -> str:
 
 def read_outcome(response: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
     """How a call ended, according to its answer: `exit 1`, `failed`, `interrupted`, or "" if unknown."""
-    response = parse_json_object(response) if isinstance(response, str) else response
+    response = json_object_or_text(response) if isinstance(response, str) else response
     facts = dict(response) if isinstance(response, dict) else {}
     if isinstance(facts.get("metadata"), dict):
         facts = {**facts["metadata"], **facts}

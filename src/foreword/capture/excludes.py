@@ -70,12 +70,12 @@ class Excludes:
             return True
         return follow and (real := os.path.realpath(plain)) != plain and self.match(real, follow=False)
 
-    def is_touched_by_call(self, folder: str, tool_input: Mapping[str, Any], output: str) -> bool:
+    def call_mentions_excluded_path(self, folder: str, tool_input: Mapping[str, Any], output: str) -> bool:
         """Whether the input or output of a tool's call, made in `folder`, names an excluded path."""
         if not self:
             return False
         texts = [_HOME.sub("~", text) for text in _texts_except_file_content(tool_input)]
-        folders = [folder, *_folders_changed_to(folder, texts)]
+        folders = [folder, *_folders_entered_by_commands(folder, texts)]
         return any(
             self.match(os.path.join(base, os.path.expanduser(word)), follow=follow)  # noqa: PTH111, PTH118
             for follow, text in (*((True, text) for text in texts), (False, output))
@@ -131,7 +131,7 @@ def _texts_except_file_content(value: Any) -> Iterator[str]:  # noqa: ANN401  (a
                     yield from _texts_except_file_content(part)
 
 
-def _folders_changed_to(folder: str, texts: Sequence[str]) -> list[str]:
+def _folders_entered_by_commands(folder: str, texts: Sequence[str]) -> list[str]:
     """The folders that the commands in these texts change to with `cd` or `pushd`."""
     found = [next(filter(None, groups)) for text in texts for groups in _CHANGE_OF_FOLDER.findall(text)]
     return [os.path.join(folder, os.path.expanduser(path)) for path in found[:20]]  # noqa: PTH111, PTH118

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.capture.redact import has_private_mark, redact, redact_json, remove_private_spans
 from foreword.errors import ValidationError
-from foreword.options import check_fraction, check_kind, check_text, check_time_zone
+from foreword.options import check_aware_datetime_or_none, check_fraction, check_kind, check_text
 from foreword.text.provenance import FILED_KINDS
 from foreword.types import TRUSTS, Source
 
@@ -87,8 +87,8 @@ def check_item(item: Item) -> Item:
             check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS)
     check_fraction("confidence", item.confidence)
     check_fraction("importance", item.importance)
-    check_time_zone("created_at", item.created_at)
-    check_time_zone("valid_from", item.valid_from)
+    check_aware_datetime_or_none("created_at", item.created_at)
+    check_aware_datetime_or_none("valid_from", item.valid_from)
     if not isinstance(item.source, Source) or item.source.trust not in TRUSTS:
         raise ValidationError(f"source must be a Source whose trust is one of {', '.join(TRUSTS)}")
     check_text("source", item.source.name, _MAX_LABEL_CHARACTERS)

@@ -82,7 +82,7 @@ _NOISE = re.compile(
 
 
 @cache
-def _read_phrases() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+def _load_junk_phrases() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
     """The acknowledgements, each split into words, and the housekeeping commands; read on first use."""
     table = tomllib.loads(Path(__file__).with_name("junk_phrases.toml").read_text(encoding="utf-8"))
     phrases = re.split(r"[|\n]", table["acknowledgements"].strip())
@@ -140,7 +140,7 @@ def junk_reason(text: str) -> str | None:
 def _is_housekeeping_command(text: str) -> bool:
     """Whether a text is a slash command without arguments, or one that only concerns the agent itself."""
     match = _COMMAND.match(text)
-    _, commands = _read_phrases()
+    _, commands = _load_junk_phrases()
     return match is not None and (match.end() == len(text) or fold_case(match.group(1)) in commands)
 
 
@@ -153,7 +153,7 @@ def _is_acknowledgement(text: str) -> bool:
         return False
     if len(words) <= 1 and len("".join(words)) <= 1:  # an emoji, a question mark, the number of an option
         return True
-    phrases, _ = _read_phrases()
+    phrases, _ = _load_junk_phrases()
     reached = {0}
     for end in range(1, len(words) + 1):
         if any(tuple(words[start:end]) in phrases for start in reached):

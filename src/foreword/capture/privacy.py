@@ -56,27 +56,31 @@ class EventGate:
         self._refused_on_disk = RefusedSessions(home)
         self._refused_here: dict[str, float] = {}
 
-    def find_refusal(self, event: AgentEvent) -> Refusal | None:
+    def find_and_record_refusal(self, event: AgentEvent) -> Refusal | None:
         """The refusal of an event, or None if it may be answered and stored.
 
         After a refused prompt, what the agent does and answers for it is refused too, even after the pause;
         so this also records whether a prompt was refused.
         """
-        refusal = self._find_refusal_by_event(event)
+        refusal = self._find_refusal_ignoring_history(event)
         if event.name == "UserPromptSubmit" and event.session:
             self._record_prompt(event, is_refused=refusal is not None)
-        if refusal is None and event.name != "SessionStart" and self._refused_at(event.session) is not None:
+        if (
+            refusal is None
+            and event.name != "SessionStart"
+            and self._find_prompt_refusal_time(event.session) is not None
+        ):
             return Refusal()
         return refusal
 
-    def _refused_at(self, session: str) -> float | None:
+    def _find_prompt_refusal_time(self, session: str) -> float | None:
         """When the last prompt of a session was refused, by this process or another; None if it was not."""
         here, on_disk = self._refused_here.get(session), self._refused_on_disk.refused_at(session)
         return max((at for at in (here, on_disk) if at is not None), default=None)
 
     def _record_prompt(self, event: AgentEvent, *, is_refused: bool) -> None:
         """Record whether the newest prompt of a session was refused, and when."""
-        at, refused_at = event.at.timestamp(), self._refused_at(event.session)
+        at, refused_at = event.at.timestamp(), self._find_prompt_refusal_time(event.session)
         if refused_at is not None and refused_at > at:
             return  # this prompt is older and comes late, from the spool
         self._refused_here.pop(event.session, None)
@@ -92,7 +96,7 @@ class EventGate:
         except OSError as error:
             _log.warning("a refused prompt is known until this process ends", problem=error.strerror)
 
-    def _find_refusal_by_event(self, event: AgentEvent) -> Refusal | None:
+    def _find_refusal_ignoring_history(self, event: AgentEvent) -> Refusal | None:
         """The refusal of an event for its own time, folder or path, whatever came before; else None."""
         folder = Path(event.folder).resolve()
         workspace = self._workspace_of(folder)
@@ -108,15 +112,17 @@ class EventGate:
             pause.workspace in ("", workspace) for pause in read_pauses(self._home)
         ):
             return Refusal()  # the summary may include text from the pause
-        touched = Excludes(project.exclude).is_touched_by_call(
+        touched = Excludes(project.exclude).call_mentions_excluded_path(
             str(folder), event.tool_input, event.tool_output
         )
         return Refusal() if event.tool and touched else None
 
 
-def may_wait_on_disk(home: Path, payload: bytes, at: float, workspace_of: Callable[[Path], str]) -> bool:
+def may_queue_event_on_disk(
+    home: Path, payload: bytes, at: float, workspace_of: Callable[[Path], str]
+) -> bool:
     """Whether an event, as the agent sent it, may wait in a file until it is stored."""
     from foreword.capture.agent import parse_hook_event  # a store asks this module, too, and has no events
 
     event = parse_hook_event(payload, datetime.fromtimestamp(at, UTC))
-    return event is not None and EventGate(home, workspace_of).find_refusal(event) is None
+    return event is not None and EventGate(home, workspace_of).find_and_record_refusal(event) is None

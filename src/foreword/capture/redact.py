@@ -20,13 +20,13 @@ from foreword.capture.secrets.named import (
     AssignedValue,
     can_name_secret,
     find_secret_names,
-    fits_secret_name,
     list_secret_stems,
+    may_be_named_secret,
     secret_kind_for_name,
 )
 from foreword.capture.secrets.search import find_secrets
 from foreword.capture.secrets.shape import MAX_VALUE_CHARACTERS
-from foreword.capture.secrets.tables import prepare_text
+from foreword.capture.secrets.tables import index_text_for_secret_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,14 +93,14 @@ def _replace_secrets_with_marks(
     is searched again until nothing is found.
     """
     for _ in range(_MAX_ROUNDS):
-        marked = _replace_secrets_once(text, keep_lines=keep_lines, found=found)
+        marked = _replace_secrets_in_one_pass(text, keep_lines=keep_lines, found=found)
         if marked is text:
             break
         text = marked
     return text
 
 
-def _replace_secrets_once(text: str, *, keep_lines: bool, found: dict[str, str] | None) -> str:
+def _replace_secrets_in_one_pass(text: str, *, keep_lines: bool, found: dict[str, str] | None) -> str:
     """The text with a mark in place of each secret that is found in it now; the same object without any."""
     pieces, at = [], 0
     for secret in find_secrets(text):
@@ -200,12 +200,12 @@ def _redact_named_value(name: str, value: str | int, found: dict[str, str] | Non
     """
     if isinstance(value, str) and _IMAGE_DATA.fullmatch(value):
         return value
-    clean = _redact_with_name(name, value, found) if isinstance(value, str) else value
+    clean = _redact_text_considering_name(name, value, found) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
     head = AssignedValue(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)
-    named = prepare_text(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
+    named = index_text_for_secret_rules(f"{name}=" if len(name) < MAX_VALUE_CHARACTERS else "")
     for match in find_secret_names(named.lower, list_secret_stems(named)):
-        if can_name_secret(named.text, match) and fits_secret_name(head, match):
+        if can_name_secret(named.text, match) and may_be_named_secret(head, match):
             kind = secret_kind_for_name(match)
             if found is not None:
                 found[text] = kind
@@ -213,7 +213,7 @@ def _redact_named_value(name: str, value: str | int, found: dict[str, str] | Non
     return clean
 
 
-def _redact_with_name(name: str, value: str, found: dict[str, str] | None) -> str:
+def _redact_text_considering_name(name: str, value: str, found: dict[str, str] | None) -> str:
     """A text without secrets; the value of a cookie or authorization header is searched with its name."""
     lead = f"{name}: " if _HEADER.search(name) else ""
     return redact(lead + value, found)[len(lead) :]

@@ -48,7 +48,7 @@ class SessionSecrets:
         if not kinds:
             return dict(clean)
         return {
-            name: part if name in labels else _mark_secrets_in_json(part, kinds)
+            name: part if name in labels else _replace_known_secrets_in_json(part, kinds)
             for name, part in clean.items()
         }
 
@@ -88,23 +88,23 @@ def _is_distinctive(value: str) -> bool:
     return len(value) >= (_MIN_MIXED if shape.may_be_password(value) else _MIN_PLAIN)
 
 
-def _mark_secrets_in_json(value: Any, kinds: Mapping[str, str]) -> Any:  # noqa: ANN401  (any JSON)
+def _replace_known_secrets_in_json(value: Any, kinds: Mapping[str, str]) -> Any:  # noqa: ANN401  (any JSON)
     """The JSON value with a mark in place of each of these secrets, in keys too."""
     match value:
         case str():
-            return _mark_secrets_in_text(value, kinds)
+            return _replace_known_secrets_in_text(value, kinds)
         case list():
-            return [_mark_secrets_in_json(part, kinds) for part in value]
+            return [_replace_known_secrets_in_json(part, kinds) for part in value]
         case dict():
             return {
-                _mark_secrets_in_text(name, kinds): _mark_secrets_in_json(part, kinds)
+                _replace_known_secrets_in_text(name, kinds): _replace_known_secrets_in_json(part, kinds)
                 for name, part in value.items()
             }
         case _:
             return value
 
 
-def _mark_secrets_in_text(text: str, kinds: Mapping[str, str]) -> str:
+def _replace_known_secrets_in_text(text: str, kinds: Mapping[str, str]) -> str:
     """The text with a mark in place of each of these secrets, the longest first."""
     here = sorted((value for value in kinds if value in text), key=len, reverse=True)
     if not here:

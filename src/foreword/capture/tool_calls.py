@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from foreword.capture.excerpt import excerpt_output
-from foreword.text.shell import hide_texts
+from foreword.text.shell import hide_quotations_and_heredocs
 from foreword.text.shorten import keep_ends_and_note_gap
 from foreword.types import Source
 
@@ -91,7 +91,7 @@ class FileChange:
     after: str = ""
 
 
-def folder_in_project(folder: str, project: str) -> str | None:
+def folder_relative_to_project(folder: str, project: str) -> str | None:
     """A folder as a path from a project's root, which is ""; None if it is elsewhere.
 
     A folder that is no whole path is taken to begin in the project.
@@ -113,7 +113,7 @@ def read_file_changes(call: ToolCall) -> list[FileChange]:
     return [FileChange(path, before, after) for path in paths if path]
 
 
-def read_call_record(call: ToolCall) -> CallRecord | None:
+def build_call_record(call: ToolCall) -> CallRecord | None:
     """What is to be stored of a call, or None if nothing is."""
     name = call.tool.lower()
     last = name.rpartition("__")[2]
@@ -270,7 +270,7 @@ def prints_what_can_be_read_again(command: str) -> bool:
     """Whether a command changes nothing and only prints what can be read again."""
     if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
         return False
-    bare = _HARMLESS_REDIRECT.sub(" ", hide_texts(command))
+    bare = _HARMLESS_REDIRECT.sub(" ", hide_quotations_and_heredocs(command))
     if _ASKS_FOR_HELP.search(bare):
         return True
     if any(sign in bare for sign in _SIGNS_OF_CHANGE):

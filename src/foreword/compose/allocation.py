@@ -210,7 +210,9 @@ def check_strategy(strategy: object) -> AllocationStrategy:
     return strategy
 
 
-def reserve_tokens(budget: TokenBudget, category: BudgetCategory, tokens: int) -> TokenBudget:
+def set_category_tokens_within_total(
+    budget: TokenBudget, category: BudgetCategory, tokens: int
+) -> TokenBudget:
     """The same total with exactly `tokens` for one part; the other parts grow or shrink in proportion.
 
     The query keeps its tokens as long as the other parts have any to give.

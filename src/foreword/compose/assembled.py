@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.code import MAX_LINES, choose_lines
 from foreword.compose.quoting import (
-    escape_line,
-    escape_prose,
+    escape_markdown_in_prose,
+    escape_to_one_line,
     fence_code,
     quote_block,
     quote_inline_code,
 )
-from foreword.text.provenance import attribution, is_foreign, quote_entry
+from foreword.text.provenance import attribution, is_from_third_party, quote_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -121,10 +121,15 @@ def format_item(item: Item) -> str:
 
 def _format_memory(item: Item) -> str:
     importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
-    quoted = f"\n{quote_block(item.text)}" if is_foreign(item.source) else ""
+    foreign = is_from_third_party(item.source)
+    said = (
+        f"\n{quote_block(item.text)}"
+        if foreign
+        else f" {escape_markdown_in_prose(item.text, after_label=True)}"
+    )
     return (
-        f"**Memory**{_author_note(item)}:{quoted or f' {escape_prose(item.text, after_label=True)}'}\n"
-        f"*Category: {escape_line(item.label, _MAX_NAME_CHARACTERS)}, Importance: {importance}*"
+        f"**Memory**{_author_note(item)}:{said}\n"
+        f"*Category: {escape_to_one_line(item.label, _MAX_NAME_CHARACTERS)}, Importance: {importance}*"
     )
 
 
@@ -139,10 +144,10 @@ def format_code_place(item: Item) -> str:
     known = item_facts(item)
     name, kind = (
         known["qualified_name"],
-        escape_line(known["unit_type"] or "code", _MAX_NAME_CHARACTERS),
+        escape_to_one_line(known["unit_type"] or "code", _MAX_NAME_CHARACTERS),
     )
     head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
-    place = _place_in_file(known)
+    place = _path_with_line_or_page(known)
     return f"{head}{f' in {place}' if place else ''}{_author_note(item)}"
 
 
@@ -155,7 +160,7 @@ def format_code_lines(item: Item, question: str, *, is_best: bool) -> str:
     return f"{format_code_place(item)}\n{fence_code(lines, _first_text(item.metadata, 'language'))}"
 
 
-def _place_in_file(known: Mapping[str, Any]) -> str:
+def _path_with_line_or_page(known: Mapping[str, Any]) -> str:
     """The path with the line or the page, as far as they are known; empty without a path."""
     path, start, page = known["file_path"], known["start_line"], known.get("page")
     where = f"{path}:{start}" if start is not None else f"{path}, page {page}" if page else path
@@ -164,7 +169,8 @@ def _place_in_file(known: Mapping[str, Any]) -> str:
 
 def _format_experience(item: Item) -> str:
     kinds = (
-        escape_line(_first_text(item.metadata, key), _MAX_NAME_CHARACTERS) for key in ("domain", "strategy")
+        escape_to_one_line(_first_text(item.metadata, key), _MAX_NAME_CHARACTERS)
+        for key in ("domain", "strategy")
     )
     heading = f"**Experience**{_author_note(item)}: {' | '.join(filter(None, kinds))}".rstrip()
     return "\n".join([heading, *(_experience_lines(item) or [_escape_or_quote(item, item.text)])])
@@ -188,8 +194,10 @@ def _experience_lines(item: Item) -> list[str]:
 
 def _format_learned_value(item: Item) -> str:
     axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
-    cluster = f"cluster size: {escape_line(str(size), _MAX_NAME_CHARACTERS)}" if size is not None else ""
-    known = ", ".join(filter(None, (escape_line(axis, _MAX_NAME_CHARACTERS), cluster)))
+    cluster = (
+        f"cluster size: {escape_to_one_line(str(size), _MAX_NAME_CHARACTERS)}" if size is not None else ""
+    )
+    known = ", ".join(filter(None, (escape_to_one_line(axis, _MAX_NAME_CHARACTERS), cluster)))
     return (
         f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{_escape_or_quote(item, item.text)}"
     )
@@ -201,22 +209,24 @@ def _format_commit(item: Item) -> str:
     files = _changed_files(item.metadata)
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
     head += (
-        f" by {escape_line(author, _MAX_NAME_CHARACTERS)}" if author else ""
+        f" by {escape_to_one_line(author, _MAX_NAME_CHARACTERS)}" if author else ""
     ) + f" on {item.created_at:%Y-%m-%d}"
     lines = [
         head + _author_note(item),
         _escape_or_quote(item, _first_text(item.metadata, "message") or item.text),
     ]
     if files:
-        named = [escape_line(name, _MAX_NAME_CHARACTERS) for name in files[:_MAX_FILES]]
+        named = [escape_to_one_line(name, _MAX_NAME_CHARACTERS) for name in files[:_MAX_FILES]]
         lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _MAX_FILES))}*")
     return "\n".join(lines)
 
 
 def _format_document(item: Item) -> str:
     known = item_facts(item)
-    headings = " › ".join(escape_line(heading, _MAX_NAME_CHARACTERS) for heading in known["headings"])
-    title = _place_in_file(known) or escape_line(known["title"] or item.about, _MAX_NAME_CHARACTERS)
+    headings = " › ".join(escape_to_one_line(heading, _MAX_NAME_CHARACTERS) for heading in known["headings"])
+    title = _path_with_line_or_page(known) or escape_to_one_line(
+        known["title"] or item.about, _MAX_NAME_CHARACTERS
+    )
     head = " ".join(filter(None, ("**Document**", title)))
     head += f" › {headings}" if headings else ""
     said_by = _author_note(item)
@@ -252,11 +262,14 @@ def truncation_note(source: str, known: Mapping[str, Any]) -> str:
     path, start, sha, name = (known.get(key) for key in ("file_path", "start_line", "sha", "id"))
     if source in ("code", "document") and path:
         place = f"{path}:{start}" if start is not None else str(path)
-        return f"*(truncated, see full at {escape_line(place, _MAX_NAME_CHARACTERS)})*"
+        return f"*(truncated, see full at {escape_to_one_line(place, _MAX_NAME_CHARACTERS)})*"
     if source == "commit" and sha:
-        return f"*(truncated, see full with git show {escape_line(str(sha)[:12], _MAX_NAME_CHARACTERS)})*"
+        return (
+            f"*(truncated, see full with git show {escape_to_one_line(str(sha)[:12], _MAX_NAME_CHARACTERS)})*"
+        )
     if name:
-        return f"*(truncated, full {escape_line(source)} ID: {escape_line(str(name), _MAX_NAME_CHARACTERS)})*"
+        shown_name = escape_to_one_line(str(name), _MAX_NAME_CHARACTERS)
+        return f"*(truncated, full {escape_to_one_line(source)} ID: {shown_name})*"
     return "*(truncated)*"
 
 
@@ -271,11 +284,13 @@ def render_document(title: str, sections: Sequence[tuple[str, Sequence[str]]], f
 
 def premortem_title(domain: str, strategy: str | None) -> str:
     """The first line of a premortem, with its domain and strategy."""
-    return f"# Premortem: {escape_line(domain)}" + (f" with {escape_line(strategy)}" if strategy else "")
+    return f"# Premortem: {escape_to_one_line(domain)}" + (
+        f" with {escape_to_one_line(strategy)}" if strategy else ""
+    )
 
 
 def _bullet_line(name: str, said: str, source: Source) -> str:
-    return f"- **{name}**: {quote_entry(said) if is_foreign(source) else escape_line(said)}"
+    return f"- **{name}**: {quote_entry(said) if is_from_third_party(source) else escape_to_one_line(said)}"
 
 
 def _author_note(item: Item) -> str:
@@ -288,14 +303,14 @@ def _author_note(item: Item) -> str:
     if item.kind in plain and item.source.trust not in ("tool", "web"):
         return ""
     author = attribution(item)
-    if is_foreign(item.source):
+    if is_from_third_party(item.source):
         return f", {author}"
     return f" ({author})" if author else ""
 
 
 def _escape_or_quote(item: Item, text: str) -> str:
     """The text with its Markdown escaped; as a block quotation if the item is foreign."""
-    return quote_block(text) if is_foreign(item.source) else escape_prose(text)
+    return quote_block(text) if is_from_third_party(item.source) else escape_markdown_in_prose(text)
 
 
 def _first_text(metadata: Mapping[str, Any], *keys: str) -> str:

@@ -78,7 +78,7 @@ class FittedDocument:
     left_out: tuple[Piece, ...]
 
 
-def fit_document(
+def build_document_within_budget(
     pieces: Sequence[Piece], layout: ContextLayout, budget: int, tokenizer: Tokenizer, *, hard: bool
 ) -> FittedDocument:
     """The document of the pieces that fit the budget. Of each source, `pieces` has the most important first.
@@ -89,8 +89,8 @@ def fit_document(
     tokenizer = _CachingTokenizer(tokenizer)
     page = _Page(guessed, layout, budget, tokenizer)
     if not page.fill_if_all_fit():
-        room = budget - _frame_tokens(guessed, layout, tokenizer)
-        page.set_pieces(_choose_pieces(guessed, room, tokenizer))
+        room = budget - _count_title_and_heading_tokens(guessed, layout, tokenizer)
+        page.set_pieces(_choose_and_cut_pieces(guessed, room, tokenizer))
         if page.pieces:
             page.drop_over_budget()
         if not page.pieces and guessed and (room >= MIN_ITEM_TOKENS or not hard):
@@ -104,7 +104,7 @@ def fit_document(
     return page.finish()
 
 
-def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> list[Piece]:
+def _choose_and_cut_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> list[Piece]:
     """The pieces that their sources have tokens for, each cut to the most that one piece may take.
 
     Tokens are divided by estimates of what pieces cost, and spent by exact counts.
@@ -123,7 +123,7 @@ def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> 
             return None
         return min(_count_tokens(piece, tokenizer) + _JOIN_TOKENS, cap)
 
-    places = choose_places_that_fit(
+    places = choose_item_positions_within_budget(
         {source: len(shelf) for source, shelf in shelves.items()}, cost, given, room
     )
     return [
@@ -153,7 +153,7 @@ class _Page:
         self._tokens = self._tokenizer.count(self._text)
 
     @property
-    def _free_tokens(self) -> int:
+    def _remaining_tokens(self) -> int:
         return self._budget - self._tokens
 
     def fill_if_all_fit(self) -> bool:
@@ -161,7 +161,7 @@ class _Page:
         if sum(piece.tokens for piece in self._all_pieces.values()) // _MAX_DENSITY > self._budget:
             return False  # no need to count
         self.set_pieces(list(self._all_pieces.values()))
-        if self._free_tokens < 0:
+        if self._remaining_tokens < 0:
             self.set_pieces([])
             return False
         self.pieces = [replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self.pieces]
@@ -169,7 +169,7 @@ class _Page:
 
     def drop_over_budget(self) -> None:
         """Remove the lowest-ranked pieces until the page is within its budget."""
-        while self.pieces and self._free_tokens < 0:
+        while self.pieces and self._remaining_tokens < 0:
             least = min(self.pieces, key=lambda piece: piece.rank)
             self.set_pieces([piece for piece in self.pieces if piece is not least])
 
@@ -179,20 +179,20 @@ class _Page:
             piece for piece in self.pieces if piece.item.content != self._all_pieces[piece.id].item.content
         ]
         for piece in sorted(cut, key=lambda piece: -piece.rank):
-            if self._free_tokens <= 0:
+            if self._remaining_tokens <= 0:
                 return
-            self._try_to_include(self._all_pieces[piece.id], piece.tokens + self._free_tokens)
+            self._try_to_include(self._all_pieces[piece.id], piece.tokens + self._remaining_tokens)
 
     def add_left_out_pieces(self) -> None:
         """Add pieces that were left out, best first, while tokens are free; shortened if need be."""
         there = {piece.id for piece in self.pieces}
         left_out = [piece for name, piece in self._all_pieces.items() if name not in there]
         for piece in sorted(left_out, key=lambda piece: -piece.rank):
-            if self._free_tokens < MIN_COST_TOKENS:
+            if self._remaining_tokens < MIN_COST_TOKENS:
                 return
             least = min_item_tokens(piece.item.source)
-            if self._free_tokens >= least or piece.tokens // _MAX_DENSITY <= self._free_tokens:
-                self._try_to_include(piece, self._free_tokens, least)
+            if self._remaining_tokens >= least or piece.tokens // _MAX_DENSITY <= self._remaining_tokens:
+                self._try_to_include(piece, self._remaining_tokens, least)
 
     def _try_to_include(self, whole: Piece, tokens: int, least: int = 0) -> None:
         """Include a piece with at most `tokens`, if the page has room for them.
@@ -211,9 +211,9 @@ class _Page:
             if told.tokens <= known:
                 break
             self.set_pieces([*others, told])
-            if self._free_tokens >= 0:
+            if self._remaining_tokens >= 0:
                 return
-            tokens = told.tokens + self._free_tokens
+            tokens = told.tokens + self._remaining_tokens
         if self.pieces is not before:
             self.set_pieces(before)
 
@@ -261,7 +261,9 @@ def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
     return replace(piece, item=replace(item, content=content), tokens=tokenizer.count(content))
 
 
-def _frame_tokens(pieces: Sequence[Piece], layout: ContextLayout, tokenizer: Tokenizer) -> int:
+def _count_title_and_heading_tokens(
+    pieces: Sequence[Piece], layout: ContextLayout, tokenizer: Tokenizer
+) -> int:
     """The tokens of the title, the footer, and the headings of all sections that have pieces."""
     there = {piece.section for piece in pieces}
     empty = render_document(layout.title, [(name, [""]) for name in layout.sections if name in there], "")
@@ -319,7 +321,7 @@ def divide_tokens_among_sources(
     while wanting:
         total = sum(weights[source] for source in wanting)
         given.update({source: left * weights[source] / total for source in wanting})
-        satisfied = [source for source in wanting if _tokens_needed(costs[source]) <= given[source]]
+        satisfied = [source for source in wanting if _tokens_for_uncut_items(costs[source]) <= given[source]]
         if not satisfied:
             break
         left -= sum(sum(costs[source]) for source in satisfied)
@@ -327,7 +329,7 @@ def divide_tokens_among_sources(
     return given
 
 
-def choose_places_that_fit(
+def choose_item_positions_within_budget(
     counts: Mapping[str, int],
     cost: Callable[[str, int, float], int | None],
     tokens_by_source: Mapping[str, float],
@@ -351,7 +353,7 @@ def choose_places_that_fit(
     return taken
 
 
-def _tokens_needed(costs: Sequence[int]) -> float:
+def _tokens_for_uncut_items(costs: Sequence[int]) -> float:
     """The tokens that a source needs for all its items to fit, none of them cut."""
     longest = max(costs)
     return max(sum(costs), longest / MAX_ITEM_FRACTION if longest > MIN_ITEM_TOKENS else 0.0)
@@ -390,9 +392,9 @@ def shorten_markdown(
         return text
     behind = f"\n\n{note}"
     if _LIST_ITEM_START in text:
-        lists = _lists_with_fewer_lines(text.split("\n"), spare)
+        lists = _progressively_shorter_lists(text.split("\n"), spare)
         last = "\n".join(lists[-1])
-        return _narrow_list_to_fit(lists, tokens, behind, tokenizer) or _cut_to_beginning(
+        return _longest_list_that_fits(lists, tokens, behind, tokenizer) or _cut_to_beginning(
             last, tokens, tokenizer
         )
     room = tokens - tokenizer.count("..." + behind) - _SAFETY
@@ -422,7 +424,7 @@ def _longest_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     return cut_to_tokens(text[:size], tokens, tokenizer)
 
 
-def _narrow_list_to_fit(
+def _longest_list_that_fits(
     lists: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer
 ) -> str:
     """The longest of these lists that fits, its lines as wide as possible; empty if none fits."""
@@ -430,7 +432,7 @@ def _narrow_list_to_fit(
     def fits_at(lines: Sequence[str], width: int, behind: str) -> bool:
         return fits_within(_narrow_lines(lines, width) + behind, tokens, tokenizer)
 
-    def widest_that_fits(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
+    def narrow_lines_until_they_fit(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller, so those that are too wide come first: a search by halves finds the others.
         first = bisect_left(widths, 1, key=lambda width: fits_at(lines, width, behind))
         return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
@@ -438,7 +440,7 @@ def _narrow_list_to_fit(
     # Each list is shorter than the one before: the first that fits is found in the same way.
     first = bisect_left(lists, 1, key=lambda lines: fits_at(lines, _MIN_USEFUL_WIDTH, behind))
     lines = lists[min(first, len(lists) - 1)]
-    return widest_that_fits(lines, behind, _WIDTHS) or widest_that_fits(
+    return narrow_lines_until_they_fit(lines, behind, _WIDTHS) or narrow_lines_until_they_fit(
         lines, "", (*_WIDTHS, *_LAST_RESORT_WIDTHS)
     )
 
@@ -448,7 +450,7 @@ def _narrow_lines(lines: Sequence[str], width: int) -> str:
     return "\n".join(cut_line(line, width) for line in lines)
 
 
-def _lists_with_fewer_lines(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
+def _progressively_shorter_lists(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
     """The list of lines, then the same without the first name of `spare`, and so on."""
     names = [found[1] if (found := _NAMED_LIST_ITEM.match(line)) else "" for line in lines]
     there = [name for name in spare if name in names]

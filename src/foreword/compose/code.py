@@ -139,7 +139,7 @@ def _choose_spans(lines: Sequence[str], question: str, most: int) -> list[_Span]
     """All lines if there are at most `most`; else the head, and the lines with most words of the question."""
     if len(lines) <= most:
         return [_Span(0, len(lines))]
-    head = _find_head_end(lines)
+    head = _count_definition_head_lines(lines)
     size = most - head
     weights = _line_weights(lines, question, head)
     best = max(range(head, len(lines) - size + 1), key=lambda first: sum(weights[first : first + size]))
@@ -148,7 +148,7 @@ def _choose_spans(lines: Sequence[str], question: str, most: int) -> list[_Span]
     return [_Span(0, head), _Span(best, best + size)]
 
 
-def _find_head_end(lines: Sequence[str]) -> int:
+def _count_definition_head_lines(lines: Sequence[str]) -> int:
     """The number of lines that the head of a definition has: up to the line that opens its body."""
     ends = (at + 1 for at, line in enumerate(lines[:_MAX_HEAD_LINES]) if _HEAD_END.search(line))
     return next(ends, 1)

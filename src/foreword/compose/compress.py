@@ -20,9 +20,9 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.summary import Summary, summarise
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
-from foreword.compose.turns import FormattedTurn, tidy_turn, turn_blocks_from_end
+from foreword.compose.turns import FormattedTurn, remove_needless_whitespace, turn_blocks_from_end
 from foreword.compose.user_context import fit_user_lines
-from foreword.compose.worth import count_in_words, reduce_to_target
+from foreword.compose.worth import format_count_with_noun, reduce_to_target
 from foreword.errors import CannotCompress
 from foreword.types import BesideSummary
 
@@ -57,11 +57,13 @@ Reduction = Callable[[ContextContent, ReductionTools], tuple[ContextContent, str
 """A function from a content to a smaller one, with a description of what is lost; empty if nothing is."""
 
 
-def tidy_turns(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
+def remove_whitespace_from_turns(
+    content: ContextContent, tools: ReductionTools
+) -> tuple[ContextContent, str]:
     """Remove needless white space from the turns."""
     history = content.history
     recalled, recent = (
-        tuple(tidy_turn(turn, tools.tokenizer) for turn in turns)
+        tuple(remove_needless_whitespace(turn, tools.tokenizer) for turn in turns)
         for turns in (history.recalled, history.recent_turns)
     )
     if (recalled, recent) == (history.recalled, history.recent_turns):
@@ -79,7 +81,9 @@ def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tupl
             kept.append(words)
             chunks.append(chunk)
     lost = len(content.rag_chunks) - len(chunks)
-    return replace(content, rag_chunks=tuple(chunks)), count_in_words(lost, "repeated knowledge chunk")
+    return replace(content, rag_chunks=tuple(chunks)), format_count_with_noun(
+        lost, "repeated knowledge chunk"
+    )
 
 
 def keep_top_chunks(most: int) -> Reduction:
@@ -89,7 +93,7 @@ def keep_top_chunks(most: int) -> Reduction:
         best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
         chunks = tuple(chunk for chunk in content.rag_chunks if chunk in best)[:most]
         lost = len(content.rag_chunks) - len(chunks)
-        return replace(content, rag_chunks=chunks), count_in_words(lost, "knowledge chunk")
+        return replace(content, rag_chunks=chunks), format_count_with_noun(lost, "knowledge chunk")
 
     return step
 
@@ -112,7 +116,7 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
         beside = BesideSummary([turn.turn for turn in recent], told)
         summary = tools.summarise_turns(before, [turn.turn for turn in older], min(tokens, half), beside)
         how = "but for a summary" if summary.text else "without a summary"
-        lost = f"{count_in_words(len(older), 'older turn')} {how}" if older else "some of the summary"
+        lost = f"{format_count_with_noun(len(older), 'older turn')} {how}" if older else "some of the summary"
         made = _replace_history(content, tools, summary=summary.text, recent=recent)
         problem = summary.problem or history.problem
         return replace(made, history=replace(made.history, problem=problem)), lost
@@ -200,7 +204,7 @@ class DynamicCompressor:
             return Compressed(content, tokens)
         tools = ReductionTools(self.summarizer, self.tokenizer)
         lost: list[str] = []
-        for step in (tidy_turns, drop_repeated_chunks):
+        for step in (remove_whitespace_from_turns, drop_repeated_chunks):
             content, words = step(content, tools)
             lost += [words] if words else []
             tokens = prompt_tokens(content, self.tokenizer)

@@ -54,7 +54,7 @@ class Image:
         return self.url or f"data:{self.media_type};base64,{self.data}"
 
 
-def read_image(part: Part) -> Image | None:
+def find_image_in_part(part: Part) -> Image | None:
     """The image of a part; None if it has none."""
     if part.get("type") not in _IMAGE_TYPES:
         return None
@@ -78,7 +78,7 @@ def part_text(part: Part) -> str:
     """The text of a part; for anything but text, a mark such as `[image]` or `[file]`."""
     if part.get("type") in _TEXT_TYPES and isinstance(part.get("text"), str):
         return str(part["text"])
-    image = read_image(part)
+    image = find_image_in_part(part)
     if image is not None:
         size = f", {image.size[0]} × {image.size[1]}" if image.size else ""
         return f"[image{size}]"
@@ -106,22 +106,22 @@ def has_more_than_text(parts: Iterable[Part]) -> bool:
 
 def openai_parts(turn: Turn, text: str) -> list[dict[str, Any]]:
     """The content of a turn for OpenAI's chat API; `text` is its text as the prompt words it."""
-    return [_openai_part(part) for part in _parts_with_text(turn, text)]
+    return [_openai_part(part) for part in _merge_prompt_text_into_parts(turn, text)]
 
 
 def anthropic_parts(turn: Turn, text: str) -> list[dict[str, Any]]:
     """The content of a turn for Anthropic's API; `text` is its text as the prompt words it."""
-    return [_anthropic_part(part) for part in _parts_with_text(turn, text)]
+    return [_anthropic_part(part) for part in _merge_prompt_text_into_parts(turn, text)]
 
 
-def _parts_with_text(turn: Turn, text: str) -> list[Part]:
+def _merge_prompt_text_into_parts(turn: Turn, text: str) -> list[Part]:
     """The turn's parts after the lead of the text, if it ends with all they say; else text and images."""
     told = parts_text(turn.parts).strip()
     if told and text.endswith(told):
         return _prepend_text(text.removesuffix(told), turn.parts)
     if told and text.endswith(after_label := indent_after_label(told)):
         return _prepend_text(text.removesuffix(after_label), [*_indent_texts_after_label(turn.parts)])
-    images = [part for part in turn.parts if read_image(part) is not None]
+    images = [part for part in turn.parts if find_image_in_part(part) is not None]
     return [*([{"type": "text", "text": text}] if text.strip() else []), *images]
 
 
@@ -146,7 +146,7 @@ def _prepend_text(lead: str, parts: Sequence[Part]) -> list[Part]:
 
 
 def _openai_part(part: Part) -> dict[str, Any]:
-    image = read_image(part)
+    image = find_image_in_part(part)
     if image is not None:
         detail = {"detail": image.detail} if image.detail else {}
         return {"type": "image_url", "image_url": {"url": image.address, **detail}}
@@ -156,7 +156,7 @@ def _openai_part(part: Part) -> dict[str, Any]:
 
 
 def _anthropic_part(part: Part) -> dict[str, Any]:
-    image = read_image(part)
+    image = find_image_in_part(part)
     if image is not None:
         if image.url:
             return {"type": "image", "source": {"type": "url", "url": image.url}}
@@ -172,7 +172,7 @@ def _anthropic_part(part: Part) -> dict[str, Any]:
 
 def count_image_tokens(parts: Sequence[Part]) -> int:
     """The tokens of the images among some parts, without those of their marks."""
-    images = (read_image(part) for part in parts) if parts else ()
+    images = (find_image_in_part(part) for part in parts) if parts else ()
     return sum(estimate_image_tokens(image) for image in images if image is not None)
 
 

@@ -60,7 +60,7 @@ def fits_within(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
     return len(text) <= tokens * MAX_CHARACTERS_A_TOKEN and tokenizer.count(text) <= tokens
 
 
-def words_asked_for(query: str) -> frozenset[str]:
+def extract_search_words(query: str) -> frozenset[str]:
     """The words of a query that are worth searching for: no stopwords, no single characters."""
     return frozenset(word for word in split_words(query) if len(word) > 1 and word not in STOPWORDS)
 
@@ -130,7 +130,10 @@ def _keep_ends_and_spans(text: str, kept: int, spans: Sequence[Span]) -> str:
             quoted.append((start, end))
             room -= end - start + _MARK_CHARACTERS
     ends = kept - sum(end - start + _MARK_CHARACTERS for start, end in quoted)
-    head, tail = _nearest_word_end(text, (ends + 1) // 2), _nearest_word_start(text, len(text) - ends // 2)
+    head, tail = (
+        _last_word_end_up_to(text, (ends + 1) // 2),
+        _first_word_start_from(text, len(text) - ends // 2),
+    )
     return _join_spans(text, [(0, head), *sorted(quoted), (tail, len(text))])
 
 
@@ -145,25 +148,25 @@ def _join_spans(text: str, spans: Sequence[Span]) -> str:
     return made
 
 
-def _nearest_word_end(text: str, at: int) -> int:
+def _last_word_end_up_to(text: str, at: int) -> int:
     """The last end of a word up to `at`, if one is near; else a place that splits no character."""
     near = range(at, max(0, at - _NEAR_A_WORD), -1)
     at = next((place for place in near if text[place].isspace()), at)
-    while at and _continues_character(text[at : at + 2].lstrip()):
+    while at and _starts_with_combining_mark(text[at : at + 2].lstrip()):
         at -= 1
     return at
 
 
-def _nearest_word_start(text: str, at: int) -> int:
+def _first_word_start_from(text: str, at: int) -> int:
     """The first start of a word from `at` on, if one is near; else a place that splits no character."""
     near = range(at, min(len(text), at + _NEAR_A_WORD))
     at = next((place for place in near if text[place - 1].isspace()), at)
-    while _continues_character(text[at : at + 1]):
+    while _starts_with_combining_mark(text[at : at + 1]):
         at += 1
     return at
 
 
-def _continues_character(text: str) -> bool:
+def _starts_with_combining_mark(text: str) -> bool:
     """Whether a text begins with a mark of the character before it: an accent or a skin tone."""
     first = text[:1]
     return bool(first) and (unicodedata.category(first)[0] == "M" or "\U0001f3fb" <= first <= "\U0001f3ff")

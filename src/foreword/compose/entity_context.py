@@ -1,10 +1,10 @@
 """The entities that a question is about, worded within a number of tokens.
 
 `format` words the entities that the question means, ranked by confidence, and those that the conversation is
-about, ranked by salience with a lower weight. `format_what_holds` words only those that the question means,
-and of their details only those that the turns in view do not show. Entities below the minimum relevance are
-left out. An entity that does not fit with all its details is worded by name and type alone; if that does not
-fit either, the next is tried.
+about, ranked by salience with a lower weight. `format_entities_with_unseen_details` words only those that the
+question means, and of their details only those that the turns in view do not show. Entities below the minimum
+relevance are left out. An entity that does not fit with all its details is worded by name and type alone; if
+that does not fit either, the next is tried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.quoting import escape_heading_line
+from foreword.compose.quoting import escape_headings_on_one_line
 from foreword.options import check_fraction, check_whole_number
 from foreword.text.words import fold_case
 
@@ -98,7 +98,7 @@ class EntityContextFormatter:
             max_tokens,
         )
 
-    def format_what_holds(
+    def format_entities_with_unseen_details(
         self,
         dialogue_state: DialogueState,
         resolved_entities: Sequence[ResolvedEntity],
@@ -156,7 +156,7 @@ class EntityContextFormatter:
         related = related if self.config.include_relationships else ()
         if not (attributes or related or (is_described and entity.last_mention not in in_view)):
             return None
-        mention = escape_heading_line(meant.mention) if is_described else ""
+        mention = escape_headings_on_one_line(meant.mention) if is_described else ""
         return self._build_entity_context(entity, meant.confidence, mention, "", attributes, related)
 
     def _relevant_entities(
@@ -177,7 +177,9 @@ class EntityContextFormatter:
     def _format_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         """An entity with its aliases, attributes and relationships."""
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
-        aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]
+        aliases = [
+            alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_headings_on_one_line(name))
+        ]
         description = f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else ""
         return self._build_entity_context(
             entity, relevance, "", description, self._choose_attributes(entity), related
@@ -193,11 +195,11 @@ class EntityContextFormatter:
         related: Sequence[EntityRelationship],
     ) -> EntityContext:
         """An entity with its lines; `mention` is the question's name for it, if that differs."""
-        name, template = escape_heading_line(entity.canonical_name), self.config.template
+        name, template = escape_headings_on_one_line(entity.canonical_name), self.config.template
         lines = [description] if description else []
         lines += [f"{key}: {value}" for key, value in attributes]
         if related:
-            named = (escape_heading_line(f"{each.relation} {each.target_name}") for each in related)
+            named = (escape_headings_on_one_line(f"{each.relation} {each.target_name}") for each in related)
             lines.append(template.related + ", ".join(named))
         called = f"{mention}: {name}" if mention else name
         first = f"{template.bullet}{called} ({entity.entity_type})"
@@ -219,7 +221,7 @@ class EntityContextFormatter:
         first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
         names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
         return tuple(
-            (escape_heading_line(name), escape_heading_line(entity.attributes[name]))
+            (escape_headings_on_one_line(name), escape_headings_on_one_line(entity.attributes[name]))
             for name in names[: self.config.attributes_per_entity]
         )
 

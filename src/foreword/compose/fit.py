@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, mark_portions_within_share
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, may_include_each_portion
 from foreword.compose.templates import format_memory, join_memories
 from foreword.types import ContextLine, DroppedResult
 
@@ -57,10 +57,10 @@ def fit_memories(
             dropped.append(
                 DroppedResult(result, "over budget", f"needs {cost}, {max(0, budget - used)} left")
             )
-    return _fit_exactly(chosen, dropped, template, budget, tokenizer)
+    return _join_lines_within_exact_budget(chosen, dropped, template, budget, tokenizer)
 
 
-def _fit_exactly(
+def _join_lines_within_exact_budget(
     chosen: list[ContextLine],
     dropped: list[DroppedResult],
     template: ContextTemplate,
@@ -70,7 +70,7 @@ def _fit_exactly(
     """The chosen lines as one text within the budget by its exact count; others are dropped from the end."""
     exempt = find_ids_exempt_from_share([candidate.result for candidate in chosen])
     while True:
-        chosen, over = split_off_foreign_over_share(chosen, exempt)
+        chosen, over = split_off_excess_foreign_lines(chosen, exempt)
         dropped += [DroppedResult(candidate.result, "over limit", OVER_SHARE) for candidate in over]
         text = join_memories([candidate.text for candidate in chosen], template)
         tokens = tokenizer.count(text)
@@ -80,11 +80,11 @@ def _fit_exactly(
         dropped.insert(0, DroppedResult(last.result, "over budget", f"{tokens - budget} too many together"))
 
 
-def split_off_foreign_over_share(
+def split_off_excess_foreign_lines(
     chosen: Sequence[ContextLine], exempt: frozenset[str]
 ) -> tuple[list[ContextLine], list[ContextLine]]:
     """Split lines into those that are kept and foreign ones that would exceed their share."""
     portions = [Portion(line.tokens, line.result.memory.source, line.id in exempt) for line in chosen]
-    allowed = mark_portions_within_share(portions)
+    allowed = may_include_each_portion(portions)
     kept = [line for line, fits in zip(chosen, allowed, strict=True) if fits]
     return kept, [line for line, fits in zip(chosen, allowed, strict=True) if not fits]

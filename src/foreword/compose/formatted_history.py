@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from foreword.compose.quoting import escape_headings
 from foreword.compose.turns import count_image_tokens_of_turns, turn_identity
 from foreword.errors import ValidationError
-from foreword.text.clean import indent_lines
+from foreword.text.clean import indent_lines_after_first
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -53,7 +53,7 @@ class FormattedHistory:
     opening: Hashable = None
 
     @property
-    def is_from_the_beginning(self) -> bool:
+    def has_recent_turns_from_start(self) -> bool:
         """Whether the recent turns begin with the first turn of the conversation."""
         return bool(self.recent_turns) and turn_identity(self.recent_turns[0].turn) == self.opening
 
@@ -82,14 +82,18 @@ def history_text(
     template: HistoryTemplate,
 ) -> str:
     """The parts that are not empty, under their headings, with blank lines between them."""
-    parts = [template.summary.replace("{}", indent_lines(escape_headings(summary), 2))] if summary else []
+    parts = (
+        [template.summary.replace("{}", indent_lines_after_first(escape_headings(summary), 2))]
+        if summary
+        else []
+    )
     for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
         if turns:
-            parts.append("\n".join((heading, *_lines_by_day(turns))))
+            parts.append("\n".join((heading, *_lines_with_day_headings(turns))))
     return "\n\n".join(parts)
 
 
-def _lines_by_day(turns: Sequence[FormattedTurn]) -> Iterator[str]:
+def _lines_with_day_headings(turns: Sequence[FormattedTurn]) -> Iterator[str]:
     """The lines of turns, with a heading before the first turn of each day."""
     day = ""
     for turn in turns:

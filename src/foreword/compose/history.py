@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
+from foreword.compose.cutting import MIN_CUT_TOKENS, extract_search_words, shorten_text
 from foreword.compose.formatted_history import (
     DEFAULT_TEMPLATE,
     FormattedHistory,
@@ -30,7 +30,7 @@ from foreword.compose.turns import (
     is_reply_to_user,
     is_unshortened,
     question_and_answer,
-    sort_by_time,
+    sort_by_conversation_order,
     turn_blocks_from_end,
     turn_identity,
 )
@@ -118,9 +118,9 @@ class HistoryFormatter:
         which takes longest, is not made; tokens are only reserved for it, to show how many are left for other
         parts.
         """
-        draft = self._compose_draft(dialogue_state.turns, max_tokens, recalled, words_asked_for(query))
+        draft = self._compose_draft(dialogue_state.turns, max_tokens, recalled, extract_search_words(query))
         if with_summary:
-            return self._add_summary(draft, recalled, max_tokens)
+            return self._finish_history_with_summary(draft, recalled, max_tokens)
         return replace(draft.formatted, reserved=draft.reserved)
 
     def _compose_draft(
@@ -133,16 +133,16 @@ class HistoryFormatter:
         max_summary = self.config.max_summary_tokens
         room = max_tokens - self._heading_tokens(self.config.template.recent)
         draft = _HistoryDraft(turns, room, asked_words)
-        if self._take_whole_conversation(draft, recalled):
-            self._shrink_to_exact_count(draft, max_tokens)
+        if self._add_whole_conversation_if_fits(draft, recalled):
+            self._drop_turns_until_within_limit(draft, max_tokens)
             return draft
         draft.longest = max(
             min(_MIN_LONG_TURN, int(max_tokens * _MAX_LONG_TURN_SHARE)), int(max_tokens * _LONG_TURN_SHARE)
         )
         for_recalled = int(max_tokens * self.config.recalled_share)
-        self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
-        self._take_recalled_turns(draft, recalled, for_recalled)
-        self._take_recent_leaving_summary_room(
+        self._add_last_exchange_to_draft(draft, draft.left - (for_recalled // 2 if recalled else 0))
+        self._add_recalled_turns_that_fit(draft, recalled, for_recalled)
+        self._add_turns_leaving_summary_room(
             draft, min(max_summary, int(max_tokens * self.config.summary_share))
         )
         self._reserve_summary_tokens(draft, max_summary)
@@ -154,17 +154,17 @@ class HistoryFormatter:
 
         Costs are estimated with a little to spare for every line, so the exact count shows tokens left over.
         """
-        self._shrink_to_exact_count(draft, max_tokens)
+        self._drop_turns_until_within_limit(draft, max_tokens)
         for _ in range(_MAX_FILLS):
             draft.left = max_tokens - draft.tokens
             chosen = len(draft.recalled)
             if draft.left < _MIN_FILL:
                 break
             if self.config.recalled_share:
-                self._take_recalled_turns(draft, recalled, draft.left)
-            if len(draft.recalled) == chosen and not self._take_more_recent_turns(draft):
+                self._add_recalled_turns_that_fit(draft, recalled, draft.left)
+            if len(draft.recalled) == chosen and not self._extend_recent_turns_backwards(draft):
                 break
-            self._shrink_to_exact_count(draft, max_tokens)
+            self._drop_turns_until_within_limit(draft, max_tokens)
         self._lengthen_shortened_turns(draft, max_tokens)
 
     def _lengthen_shortened_turns(self, draft: _HistoryDraft, max_tokens: int) -> None:
@@ -177,7 +177,7 @@ class HistoryFormatter:
             before = draft.formatted
             longer = [self._lengthen(draft, line, spare // len(shortened)) for line in shortened]
             draft.replace_lines(shortened, longer)
-            self._make_text(draft)
+            self._build_draft_history(draft)
             if not before.token_count < draft.formatted.token_count <= max_tokens - draft.reserved:
                 draft.replace_lines(longer, shortened)
                 draft.formatted = before
@@ -189,7 +189,7 @@ class HistoryFormatter:
         longer = self._wording.shorten(line.turn, style, line.tokens + more, draft.asked_words)
         return replace(longer, rank=line.rank) if longer and longer.tokens > line.tokens else line
 
-    def _add_summary(
+    def _finish_history_with_summary(
         self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int
     ) -> FormattedHistory:
         """The history with its summary; tokens left over go to more turns.
@@ -199,22 +199,22 @@ class HistoryFormatter:
         if not draft.reserved:
             return draft.formatted
         self._summarise_earlier(draft, draft.reserved - self._heading_tokens(self.config.template.summary))
-        draft.reserved, beside = 0, draft.turns_beside_summary()
+        draft.reserved, beside = 0, draft.find_turns_outside_summary()
         self._fill_remaining_tokens(draft, recalled, max_tokens)
-        if draft.summary and draft.turns_beside_summary() != beside:
+        if draft.summary and draft.find_turns_outside_summary() != beside:
             self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
-            self._shrink_to_exact_count(draft, max_tokens)
+            self._drop_turns_until_within_limit(draft, max_tokens)
             self._lengthen_shortened_turns(draft, max_tokens)
         return draft.formatted
 
-    def _take_more_recent_turns(self, draft: _HistoryDraft) -> bool:
+    def _extend_recent_turns_backwards(self, draft: _HistoryDraft) -> bool:
         """Add earlier blocks to the recent turns of the draft; return whether there were any."""
         blocks = self._earlier_blocks(draft, draft.left) if draft.recent else []
         for start, worded in blocks:
             draft.add_earlier_block(start, worded)
         return bool(blocks)
 
-    def _take_whole_conversation(self, draft: _HistoryDraft, recalled: Sequence[Turn]) -> bool:
+    def _add_whole_conversation_if_fits(self, draft: _HistoryDraft, recalled: Sequence[Turn]) -> bool:
         """Take all turns if they fit and all recalled turns are among them; return whether they do."""
         blocks = self._earlier_blocks(draft, draft.left)
         start = blocks[-1][0] if blocks else len(draft.turns)
@@ -228,12 +228,12 @@ class HistoryFormatter:
         draft.exchange = len(draft.recent)
         return True
 
-    def _take_last_exchange(self, draft: _HistoryDraft, room: int) -> None:
+    def _add_last_exchange_to_draft(self, draft: _HistoryDraft, room: int) -> None:
         """Take the newest turns back to the user's last turn; shorten the newest if it is too long."""
         for start, block in turn_blocks_from_end(draft.turns):
-            if self._is_beyond_recent_limit(draft, start):
+            if self._is_older_than_recent_limit(draft, start):
                 break
-            room -= self._new_day_tokens(block, draft.recent_days())
+            room -= self._count_added_heading_tokens(block, draft.recent_days())
             worded = self._format_whole_block(block, room)
             if worded is None and not draft.recent:
                 worded = self._format_shortened_block(draft, block, room)
@@ -245,7 +245,9 @@ class HistoryFormatter:
                 break
         draft.exchange = len(draft.recent)
 
-    def _take_recalled_turns(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
+    def _add_recalled_turns_that_fit(
+        self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int
+    ) -> None:
         """Take as many recalled turns as fit, best first, each question with its answer.
 
         If not even the best one fits, it is shortened.
@@ -258,14 +260,14 @@ class HistoryFormatter:
                 break
             if turn_identity(turn) not in known:
                 unit = [one for one in draft.with_question_or_answer(turn) if turn_identity(one) not in known]
-                worded = self._format_recalled(draft, unit, turn, left, days)
+                worded = self._format_recalled_with_counterpart(draft, unit, turn, left, days)
                 left -= self._recalled_cost(draft, worded, days)
                 known |= {turn_identity(line.turn) for line in worded}
                 days |= {line.day for line in worded}
                 draft.recalled += [replace(line, rank=rank) for line in worded]
         draft.left -= room - left
 
-    def _format_recalled(
+    def _format_recalled_with_counterpart(
         self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int, days: Collection[str]
     ) -> list[FormattedTurn]:
         """A recalled turn with its question or answer; alone, if both do not fit; else empty.
@@ -302,12 +304,12 @@ class HistoryFormatter:
         new_days = {line.day for line in worded} - {"", *days}
         return heading + _token_sum(worded) + sum(map(self._heading_tokens, new_days))
 
-    def _is_beyond_recent_limit(self, draft: _HistoryDraft, start: int) -> bool:
+    def _is_older_than_recent_limit(self, draft: _HistoryDraft, start: int) -> bool:
         """Whether a turn comes before the last `verbatim_turns` turns, if there is such a limit."""
         most = self.config.verbatim_turns
         return most is not None and len(draft.turns) - start > most
 
-    def _take_recent_leaving_summary_room(self, draft: _HistoryDraft, summary: int) -> None:
+    def _add_turns_leaving_summary_room(self, draft: _HistoryDraft, summary: int) -> None:
         """Take all earlier turns if they fit; else fewer, to leave tokens for a summary."""
         if not draft.recent:
             return
@@ -325,11 +327,11 @@ class HistoryFormatter:
         recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
         days = draft.recent_days()
         for start, block in turn_blocks_from_end(draft.turns, draft.first):
-            if self._is_beyond_recent_limit(draft, start):
+            if self._is_older_than_recent_limit(draft, start):
                 break
             for turn in block:
                 room += recalled.get(turn_identity(turn), 0)  # it is no longer recalled
-            room -= self._new_day_tokens(block, days)
+            room -= self._count_added_heading_tokens(block, days)
             worded = self._format_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
                 worded = self._format_shortened_block(draft, block, room)
@@ -351,12 +353,12 @@ class HistoryFormatter:
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
         """Summarise the turns before the recent ones in at most `room` tokens."""
-        earlier, beside = draft.turns[: draft.first], draft.turns_beside_summary()
+        earlier, beside = draft.turns[: draft.first], draft.find_turns_outside_summary()
         summary = summarise(self._summarizer, earlier, room, beside) if earlier else Summary()
         draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
         draft.problem = summary.problem
 
-    def _new_day_tokens(self, block: Sequence[Turn], days: Collection[str]) -> int:
+    def _count_added_heading_tokens(self, block: Sequence[Turn], days: Collection[str]) -> int:
         """The tokens of the headings that recent turns need in addition to those of `days`."""
         if not self._recent_style.day:
             return 0
@@ -385,18 +387,18 @@ class HistoryFormatter:
         worded = [line for line in shortened if line]
         return worded if len(worded) == len(block) else None
 
-    def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:
+    def _drop_turns_until_within_limit(self, draft: _HistoryDraft, max_tokens: int) -> None:
         """Make the text of the draft, and drop the least needed turns while its exact count is too high."""
         while True:
-            self._make_text(draft)
+            self._build_draft_history(draft)
             if draft.tokens <= max_tokens or not (draft.formatted.text or draft.reserved):
                 return
             draft.drop_least_needed()
 
-    def _make_text(self, draft: _HistoryDraft) -> None:
+    def _build_draft_history(self, draft: _HistoryDraft) -> None:
         """Make the history of the draft from its turns and its summary."""
         recent = [turn for block in reversed(draft.recent) for turn in block]
-        recalled = sort_by_time(draft.recalled, draft.turns)
+        recalled = sort_by_conversation_order(draft.recalled, draft.turns)
         parts = (draft.summary, recalled, recent)
         draft.formatted = make_history(
             *parts, self._tokenizer, self.config.template, draft.problem, draft.opening
@@ -451,7 +453,7 @@ class _HistoryDraft:
         """The days of the recent turns, which have their headings."""
         return {worded.day for block in self.recent for worded in block}
 
-    def turns_beside_summary(self) -> BesideSummary:
+    def find_turns_outside_summary(self) -> BesideSummary:
         """The turns after those that are summarised, and the texts of the turns that are told."""
         told = [*self.recalled, *(worded for block in self.recent for worded in block)]
         return BesideSummary(tuple(self.turns[self.first :]), tuple(worded.content for worded in told))

@@ -13,12 +13,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionCategory, select_within_budget
-from foreword.compose.share import Portion, mark_portions_within_share
+from foreword.compose.share import Portion, may_include_each_portion
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry, wrap_in_frame
 from foreword.text.numbers import number_with_noun
-from foreword.text.provenance import is_foreign, quote_entry, source_attribution
+from foreword.text.provenance import is_from_third_party, quote_entry, source_attribution
 from foreword.text.sentences import sentence_spans
 from foreword.types import Source
 
@@ -127,7 +127,7 @@ class ContextFormatter:
     def format_divergence_alert(alert: Alert, source: Source = Source()) -> str:  # noqa: B008  (frozen)
         """One line about a shift of activity; `source` is that of the memory it is about."""
         plain = f'"{_escaped_summary(alert.summary, _ALERT_WORDS)}"'
-        said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_foreign(source) else plain
+        said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_from_third_party(source) else plain
         where = f"Recent activity in {escape_entry(alert.space)}{_attribution_before_colon(source)}"
         return f"{where}: {said} ({_describe_similarity(alert)})"
 
@@ -137,7 +137,7 @@ class ContextFormatter:
         if max_words < 1:
             raise FormattingError(f"a summary has at least one word, not {max_words}")
         text = join_lines(remove_invisible(content))
-        end = _end_of_words(text, max_words)
+        end = _find_end_of_first_words(text, max_words)
         if end == len(text):
             return text
         ends = [stop for _, stop in sentence_spans(text[: end + _CHARACTERS_AFTER]) if stop <= end]
@@ -156,14 +156,14 @@ class ContextFormatter:
             # The place of a repository's file already names whose words these are.
             return "\n".join((f"- {place}{'' if candidate.source.trust == 'repository' else after}", *lines))
         if candidate.category is InjectionCategory.SINGLE_SPACE_MATCH:
-            text = _attributed_words(candidate, SUMMARY_MAX_WORDS)
+            text = _first_words_with_author(candidate, SUMMARY_MAX_WORDS)
             return f"- {text} ({when[0].lower()}{when[1:]}){marks}"
         last = candidate.category is InjectionCategory.RECENT_SESSION
         text = _first_words_and_history(candidate, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
         return f"- **{when}**{marks}{after}: {text}"
 
     @classmethod
-    def told_words(cls, candidate: InjectionCandidate, *, brief: bool = False) -> str:
+    def words_shown_in_line(cls, candidate: InjectionCandidate, *, brief: bool = False) -> str:
         """The words of one memory as its line, or a brief, tells them: the first ones, without marks."""
         if candidate.in_lines:
             return candidate.content
@@ -194,7 +194,9 @@ class ContextFormatter:
         kept_topics, text = list(topics), ""
         over: list[InjectionCandidate] = []
         while kept_alerts or kept or kept_topics:
-            over += [one for one, fits in zip(kept, _allowed_by_share(kept), strict=True) if not fits]
+            over += [
+                one for one, fits in zip(kept, _may_include_each_candidate(kept), strict=True) if not fits
+            ]
             kept = _exclude(kept, over)
             text = self.format_full_context(kept, kept_alerts, sources=sources, topics=kept_topics)
             if self.tokenizer.count(wrap_in_frame(text)) <= budget.total:
@@ -213,7 +215,11 @@ class ContextFormatter:
         while True:
             chosen = self._choose_for_brief(_exclude(candidates, over), budget)
             counted = [replace(one, token_count=self.tokenizer.count(self.brief(one))) for one in chosen]
-            beyond = [one for one, fits in zip(chosen, _allowed_by_share(counted), strict=True) if not fits]
+            beyond = [
+                one
+                for one, fits in zip(chosen, _may_include_each_candidate(counted), strict=True)
+                if not fits
+            ]
             if not beyond:
                 break
             over += beyond
@@ -238,7 +244,7 @@ class ContextFormatter:
 
     def brief(self, candidate: InjectionCandidate) -> str:
         """The author of one memory and its first words."""
-        return _attributed_words(candidate, BRIEF_MAX_WORDS)
+        return _first_words_with_author(candidate, BRIEF_MAX_WORDS)
 
     def _category_lines(
         self, candidates: Sequence[InjectionCandidate], category: InjectionCategory
@@ -257,7 +263,9 @@ class ContextFormatter:
             for alert in alerts
             for source in [sources.get(alert.memory_id, Source())]
             for said in [
-                (_quoted_summary if is_foreign(source) else _escaped_summary)(alert.summary, _ALERT_WORDS)
+                (_quoted_summary if is_from_third_party(source) else _escaped_summary)(
+                    alert.summary, _ALERT_WORDS
+                )
             ]
         ]
         return [first, *lines] if lines else []
@@ -309,9 +317,9 @@ def _describe_days_ago(days: int) -> str:
     return f"{number_with_noun(days, 'day')} ago"
 
 
-def _allowed_by_share(candidates: Sequence[InjectionCandidate]) -> list[bool]:
+def _may_include_each_candidate(candidates: Sequence[InjectionCandidate]) -> list[bool]:
     """For each candidate, whether it may be included without foreign words exceeding their share."""
-    return mark_portions_within_share(
+    return may_include_each_portion(
         [Portion(one.token_count, one.source, one.is_exempt) for one in candidates]
     )
 
@@ -329,10 +337,10 @@ def _attribution_before_colon(source: Source, author: str = "") -> str:
     words = author or source_attribution(source)
     if not words:
         return ""
-    return f", {words}" if is_foreign(source) else f" ({words})"
+    return f", {words}" if is_from_third_party(source) else f" ({words})"
 
 
-def _attributed_words(candidate: InjectionCandidate, max_words: int) -> str:
+def _first_words_with_author(candidate: InjectionCandidate, max_words: int) -> str:
     """The first words of a candidate, after the name of their author."""
     author, text = (
         candidate.author or source_attribution(candidate.source),
@@ -351,7 +359,7 @@ def _first_words_and_history(candidate: InjectionCandidate, max_words: int) -> s
 
 
 def _is_quoted(candidate: InjectionCandidate) -> bool:
-    return is_foreign(candidate.source) and not candidate.in_lines
+    return is_from_third_party(candidate.source) and not candidate.in_lines
 
 
 def _escaped_summary(content: str, max_words: int) -> str:
@@ -362,7 +370,7 @@ def _quoted_summary(content: str, max_words: int) -> str:
     return quote_entry(ContextFormatter.summarize_memory(content, max_words))
 
 
-def _end_of_words(text: str, max_words: int) -> int:
+def _find_end_of_first_words(text: str, max_words: int) -> int:
     """The place where the first `max_words` words of a one-line text end."""
     start, left = 0, max_words
     while True:

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.compose.quoting import escape_headings, escape_headings_on_one_line
 from foreword.text.clean import join_lines
 from foreword.text.provenance import source_attribution
 from foreword.text.sentences import split_sentences
@@ -61,9 +61,9 @@ class KnowledgeChunk:
 
 def format_chunk(content: str, source: DocumentSource) -> str:
     """The content between two rules, under a line that names its source."""
-    header = f"Source: {escape_heading_line(source.title)}"
+    header = f"Source: {escape_headings_on_one_line(source.title)}"
     if source.place:
-        header += f", {escape_heading_line(source.place)}"
+        header += f", {escape_headings_on_one_line(source.place)}"
     if source.url:
         header += f", {_page_host(source.url)}"
     if source.date is not None:

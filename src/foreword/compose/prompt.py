@@ -122,9 +122,9 @@ def openai_messages(content: ContextContent) -> list[Message]:
     messages: list[Message] = []
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
-    labelled: Labelled = {"user"} if _names_users(content) else set()
+    labelled: Labelled = {"user"} if _is_any_user_named(content) else set()
     messages += _openai_turn_messages(content.history.recent_turns, labelled)
-    question = _query_after_context(content, labelled)
+    question = _context_followed_by_query(content, labelled)
     asked = openai_parts(content.asked, question) if content.asked and content.asked.parts else question
     return [*messages, {"role": "user", "content": asked}, *_openai_turn_messages(content.since, labelled)]
 
@@ -136,7 +136,7 @@ def _openai_turn_messages(turns: Sequence[FormattedTurn], labelled: Labelled) ->
         words = openai_parts(turn.turn, turn.text) if turn.turn else turn.text
         message: Message = {"role": turn.role, "content": words or None}
         if turn.calls:
-            message["tool_calls"] = [_openai_call(call) for call, _ in turn.calls]
+            message["tool_calls"] = [_format_openai_tool_call(call) for call, _ in turn.calls]
         messages.append(message)
         messages += [
             {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in turn.calls
@@ -154,9 +154,9 @@ def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
     messages: list[tuple[str, list[Message]]] = []
     _append_anthropic_turns(messages, content.history.recent_turns, labelled)
     if messages and messages[0][0] == "assistant":
-        first = _ASSISTANT_BEGINS if content.history.is_from_the_beginning else _EARLIER_LEFT_OUT
+        first = _ASSISTANT_BEGINS if content.history.has_recent_turns_from_start else _EARLIER_LEFT_OUT
         messages.insert(0, ("user", _text_as_content_blocks(first)))
-    question = _query_after_context(content, labelled)
+    question = _context_followed_by_query(content, labelled)
     asked = anthropic_parts(content.asked, question) if content.asked and content.asked.parts else []
     _append_blocks(messages, "user", asked or [{"type": "text", "text": question}])
     _append_anthropic_turns(messages, content.since, labelled)
@@ -164,7 +164,7 @@ def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
     return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in messages]
 
 
-def _names_users(content: ContextContent) -> bool:
+def _is_any_user_named(content: ContextContent) -> bool:
     """Whether anybody who speaks as the user is named, so that the turns must say who speaks."""
     turns = (*content.history.recent_turns, *content.since)
     said = [turn.turn for turn in turns] + ([content.asked] if content.asked else [])
@@ -173,7 +173,7 @@ def _names_users(content: ContextContent) -> bool:
 
 def _is_label_needed(content: ContextContent) -> bool:
     """Whether messages of the user must say who speaks: one has a name, is the system, or may pass for it."""
-    if _names_users(content) or _SYSTEM_LINE.search(content.query):
+    if _is_any_user_named(content) or _SYSTEM_LINE.search(content.query):
         return True
     turns = (*content.history.recent_turns, *content.since)
     return any(
@@ -248,12 +248,12 @@ def _merge_stamps(day: str, time: str) -> str:
     return f"{day.removesuffix(']')} {time.removeprefix('[')}" if day else time
 
 
-def _openai_call(call: ToolCall) -> Message:
+def _format_openai_tool_call(call: ToolCall) -> Message:
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _query_after_context(content: ContextContent, labelled: Labelled) -> str:
+def _context_followed_by_query(content: ContextContent, labelled: Labelled) -> str:
     """The query after the context that was found for it; the query alone, as it came, if none was.
 
     Alone, it begins with its speaker where other turns of the user do.

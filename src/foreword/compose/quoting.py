@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from foreword.text.clean import indent_lines, join_lines, remove_invisible, remove_surrogates
+from foreword.text.clean import indent_lines_after_first, join_lines, remove_invisible, remove_surrogates
 from foreword.text.frame import escape_entry
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
@@ -25,7 +25,7 @@ _LANGUAGE = re.compile(r"[^\w+#.-]")
 _LONGEST_LANGUAGE = 24
 
 
-def escape_prose(text: str, *, after_label: bool = False) -> str:
+def escape_markdown_in_prose(text: str, *, after_label: bool = False) -> str:
     """Lines of text, none blank, none with a meaning in Markdown.
 
     With `after_label`, the first line follows a label, so nothing in it has to be escaped.
@@ -42,10 +42,10 @@ def escape_prose(text: str, *, after_label: bool = False) -> str:
 
 def quote_block(text: str) -> str:
     """The same lines as a block quotation in Markdown."""
-    return "\n".join(f"> {line}" for line in escape_prose(text).split("\n"))
+    return "\n".join(f"> {line}" for line in escape_markdown_in_prose(text).split("\n"))
 
 
-def escape_line(text: str, most: int = 0) -> str:
+def escape_to_one_line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than that many characters."""
     inside = _escape_unless_harmless(text)
     return cut_line(inside, most) if most else inside
@@ -115,7 +115,7 @@ def escape_headings(text: str) -> str:
     return _escape_found_headings(_without_invisible(text))
 
 
-def escape_heading_line(text: str) -> str:
+def escape_headings_on_one_line(text: str) -> str:
     """The same as one line."""
     return _escape_found_headings(join_lines(_without_invisible(text)))
 
@@ -132,7 +132,7 @@ def indent_after_label(text: str) -> str:
     """The words of a turn as they stand after its speaker's label: no further line begins where labels do."""
     if _OTHER_BREAKS.search(text):
         text = "\n".join(text.splitlines())
-    return indent_lines(text, _INDENT)
+    return indent_lines_after_first(text, _INDENT)
 
 
 def _escape_found_headings(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from foreword.text.provenance import is_foreign
+from foreword.text.provenance import is_from_third_party
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _is_repository_code(item: Item) -> bool:
     return item.kind == "code" and item.source.trust == "repository"
 
 
-def mark_portions_within_share(portions: Sequence[Portion]) -> list[bool]:
+def may_include_each_portion(portions: Sequence[Portion]) -> list[bool]:
     """For each portion, whether it may be included; earlier portions are preferred.
 
     An exempt portion of a tool or a page is included, and uses up tokens of the others' share.
@@ -93,4 +93,4 @@ def mark_portions_within_share(portions: Sequence[Portion]) -> list[bool]:
 
 def _counts_against_share(one: Portion) -> bool:
     """Whether a portion is foreign and was not asked for."""
-    return is_foreign(one.source) and not one.is_exempt
+    return is_from_third_party(one.source) and not one.is_exempt

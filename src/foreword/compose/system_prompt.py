@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.compose.quoting import escape_headings, escape_headings_on_one_line
 from foreword.errors import ValidationError
 from foreword.text.sentences import sentence_spans
 
@@ -179,7 +179,7 @@ class SystemPromptBuilder:
         manner = escape_headings(str(self.agent_personality)).strip()
         wanted = self.user_preferences
         written = wanted.custom_instructions if wanted else ()
-        own = [line for words in written if (line := escape_heading_line(words))]
+        own = [line for words in written if (line := escape_headings_on_one_line(words))]
         sentences = wanted.sentences() if wanted else []
         lost: list[str] = []
         kept_base = self._sentences_that_fit(base, max_tokens)

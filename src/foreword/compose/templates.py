@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.text.clean import indent_lines, join_lines, remove_invisible
+from foreword.text.clean import indent_lines_after_first, join_lines, remove_invisible
 from foreword.text.frame import escape_entry
-from foreword.text.provenance import attribution, is_foreign, quote_entry, quote_lines
-from foreword.text.statements import describe_older_and_later
+from foreword.text.provenance import attribution, is_from_third_party, quote_entry, quote_lines
+from foreword.text.statements import describe_replaced_and_contradicting_statements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ def format_memory(result: SearchResult, template: ContextTemplate, *, include_me
     """One memory in the template's format; with its metadata, if asked for and not in the format."""
     one_line = "\n" not in template.separator and "\n" not in template.memory_format
     values = _variable_values(result, one_line=one_line)
-    values["content"] = _fit_lines_to_format(values["content"], template, one_line=one_line)
+    values["content"] = _join_or_indent_lines(values["content"], template, one_line=one_line)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
@@ -117,14 +117,14 @@ def _describe_link(link: RelationLink | None) -> str:
         return ""
     name = escape_entry(link.relationship.type)[:_MAX_TYPE_CHARACTERS]
     words = _RELATION_WORDS.get(name, name.replace("_", " "))
-    author = attribution(link.origin) if is_foreign(link.origin.source) else ""
+    author = attribution(link.origin) if is_from_third_party(link.origin.source) else ""
     origin = f"{author}: " * bool(author) + _quote_beginning(link.origin.text)
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
 
 
 def _describe_replaced(result: SearchResult) -> str:
     """The statements that the memory replaced, on the same line and escaped; "" if there are none."""
-    told = describe_older_and_later(result.history, result.later)
+    told = describe_replaced_and_contradicting_statements(result.history, result.later)
     return f" {escape_entry(told)}" if told else ""
 
 
@@ -142,7 +142,7 @@ def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
     Text from the repository keeps its lines, unless the template puts memories on one line.
     """
     text = excerpt or memory.text
-    if not is_foreign(memory.source):
+    if not is_from_third_party(memory.source):
         return remove_invisible(text).strip()
     in_repository = memory.source.trust == "repository"
     if memory.kind == "code" and excerpt:  # worded already, line by line, as data, under its place
@@ -153,7 +153,7 @@ def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
     return f"{attribution(memory)}: {quote_lines(text) if keeps_lines else quote_entry(text)}"
 
 
-def _fit_lines_to_format(content: str, template: ContextTemplate, *, one_line: bool) -> str:
+def _join_or_indent_lines(content: str, template: ContextTemplate, *, one_line: bool) -> str:
     """Join or indent the lines of a text, as the format for a memory leaves room for one line or many.
 
     It becomes one line if memories share a line. Otherwise its further lines are indented, so that none of
@@ -163,4 +163,8 @@ def _fit_lines_to_format(content: str, template: ContextTemplate, *, one_line: b
         return join_lines(content)
     line = next(line for line in template.memory_format.split("\n") if "{{" in line and "content" in line)
     before = line.split("{{", 1)[0] if line.count("{{") == 1 else line
-    return content if _VARIABLE.fullmatch(line.strip()) else indent_lines(content, 2 if before else 0)
+    return (
+        content
+        if _VARIABLE.fullmatch(line.strip())
+        else indent_lines_after_first(content, 2 if before else 0)
+    )

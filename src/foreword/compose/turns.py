@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import count_image_tokens, parts_to_send
 from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
-from foreword.compose.quoting import escape_heading_line, escape_headings, indent_after_label
+from foreword.compose.quoting import escape_headings, escape_headings_on_one_line, indent_after_label
 from foreword.text.clean import join_lines, remove_invisible, remove_surrogates
 from foreword.text.question import asks_or_requests
 from foreword.types import ROLES
@@ -206,7 +206,7 @@ def shorten_formatted_turn(
     return replace(turn, content=content, formatted=formatted, tokens=tokenizer.count(formatted))
 
 
-def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
+def remove_needless_whitespace(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
     """The turn without needless white space: blank lines, and runs of blanks inside and after lines."""
     formatted = "\n".join(_GAP.sub(" ", line.rstrip()) for line in turn.formatted.split("\n") if line.strip())
     return replace(turn, formatted=formatted, tokens=tokenizer.count(formatted))
@@ -234,11 +234,13 @@ def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     """The turn at a place, with the answer to its question or the question that it answers."""
     turn = turns[place]
     if turn.role == "user" and _asks_something(turn.text):
-        answer = next(_spoken_turns(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
+        answer = next(
+            _turns_of_people_and_assistants(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None
+        )
         return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
     if turn.role == "assistant":
         before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
-        question = next(_spoken_turns(reversed(before)), None)
+        question = next(_turns_of_people_and_assistants(reversed(before)), None)
         if question is not None and question.role == "user" and _asks_something(question.text):
             return [question, turn]
     return [turn]
@@ -247,7 +249,7 @@ def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
 def is_reply_to_user(turns: Sequence[Turn], place: int) -> bool:
     """Whether the turn at a place is an assistant's, and replies to the user's turn just before it."""
     before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
-    asked = next(_spoken_turns(reversed(before)), None)
+    asked = next(_turns_of_people_and_assistants(reversed(before)), None)
     return turns[place].role == "assistant" and asked is not None and asked.role == "user"
 
 
@@ -257,12 +259,12 @@ def _asks_something(text: str) -> bool:
     return asks_or_requests(text)
 
 
-def _spoken_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
+def _turns_of_people_and_assistants(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The turns of people and assistants that have words: no tool's, and none that only calls a tool."""
     return (turn for turn in turns if turn.role != "tool" and turn.text.strip())
 
 
-def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
+def sort_by_conversation_order(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
     """The turns in the order of the conversation; those that are not in it by their time."""
     if len(worded) < 2:
         return list(worded)
@@ -282,7 +284,7 @@ def speaker_label(turn: Turn) -> str:
 
     People choose their names: "System" or "Boss: I agree. Ann" must not pass for somebody else's turn.
     """
-    label = join_lines(escape_heading_line(turn.speaker).replace(":", " "))
+    label = join_lines(escape_headings_on_one_line(turn.speaker).replace(":", " "))
     is_other_role = label.lower() in ROLES and label.lower() != turn.role
     return f"{label} ({turn.role})" if is_other_role else label or turn.role.capitalize()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.compose.quoting import escape_heading_line
+from foreword.compose.quoting import escape_headings_on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class UserLine:
         """The line as a prompt has it."""
         earlier = "".join(f"; before, {day}: {text}" for day, text in self.before)
         said = " ".join(filter(None, (self.author, self.text, self.history)))
-        return _BULLET + escape_heading_line(f"{said} ({self.day}{earlier})")
+        return _BULLET + escape_headings_on_one_line(f"{said} ({self.day}{earlier})")
 
 
 @dataclass(frozen=True, slots=True)

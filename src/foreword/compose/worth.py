@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
+from foreword.compose.cutting import MIN_CUT_TOKENS, extract_search_words, shorten_text
 from foreword.compose.entity_context import drop_entity_details
 from foreword.compose.formatted_history import FormattedHistory, make_history
 from foreword.compose.knowledge_chunk import knowledge_chunk
@@ -232,7 +232,7 @@ class _PromptReduction:
 
     def _shorten_part(self, part: DroppablePart, room: int) -> int:
         """Shorten a part to `room` tokens; return what it then costs, or 0 if that cannot be done."""
-        asked = words_asked_for(self.content.query)
+        asked = extract_search_words(self.content.query)
         if part.kind == "chunk":
             chunk = self.content.rag_chunks[part.places[0]]
             around = chunk.token_count - self.tokenizer.count(chunk.content)
@@ -297,14 +297,14 @@ class _PromptReduction:
         told = "but for a summary" if self.summary and self.summary.text else "without a summary"
         for kind, name in _NAMES.items():
             if counts[kind]:
-                yield count_in_words(counts[kind], name) + (f" {told}" if kind == "recent" else "")
+                yield format_count_with_noun(counts[kind], name) + (f" {told}" if kind == "recent" else "")
         detailed = self._dropped_places("details") - self._dropped_places("entity")
         if detailed:
-            yield f"the details of {count_in_words(len(detailed), 'entity')}"
+            yield f"the details of {format_count_with_noun(len(detailed), 'entity')}"
         if counts["summary"]:
             yield "the summary"
         if self.shortened:
-            yield f"the middle of {count_in_words(len(self.shortened), 'long part')}"
+            yield f"the middle of {format_count_with_noun(len(self.shortened), 'long part')}"
 
     def _kept_parts(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
         """The parts of a kind that are not dropped, shortened where they were."""
@@ -319,7 +319,7 @@ class _PromptReduction:
         return prompt_tokens(self.build_content(), self.tokenizer)
 
 
-def count_in_words(count: int, thing: str) -> str:
+def format_count_with_noun(count: int, thing: str) -> str:
     """A number with its noun, such as "2 entities"; empty for 0."""
     first, _, rest = thing.partition(" of ")
     plural = f"{first[:-1]}ies" if first.endswith("y") else f"{first}s"

@@ -109,7 +109,9 @@ def main(arguments: list[str]) -> None:
     parts: list[bytes] = []
     try:
         hook = HookEvent(arguments, find_process_start())
-        ask_service(hook, read_event(parts, hook.seconds_left), lambda answer: _write_answer(hook, answer))
+        ask_service(
+            hook, read_event_from_stdin(parts, hook.seconds_left), lambda answer: _write_answer(hook, answer)
+        )
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
@@ -138,7 +140,7 @@ def find_process_start() -> float:
     return now - min(spent, 60.0)
 
 
-def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = None) -> bytes:
+def read_event_from_stdin(parts: list[bytes], seconds_left: Callable[[], float] | None = None) -> bytes:
     """Read stdin to its end; NoAnswer if that takes too long or the event is too long.
 
     `parts` collects what was read. An event that is too long is read all the same, so that the pipe is empty,
@@ -303,10 +305,10 @@ def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: in
         os.close(writing)
 
     try:
-        payload = read_event(parts)
+        payload = read_event_from_stdin(parts)
     except NoAnswer as error:
         payload, why = b"".join(parts), str(error)
-    _import_fallback().handle_unanswered_event(hook, payload, why, report)
+    _import_fallback().spool_event_and_start_service(hook, payload, why, report)
 
 
 def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> None:

@@ -15,7 +15,7 @@ from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget
 from foreword.log import get_logger
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.text.frame import remove_frames, wrap_in_frame
-from foreword.text.question import put_question_first
+from foreword.text.question import shorten_with_question_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ DEFAULT_DEADLINE_MS = 400.0
 
 def extract_question(text: str) -> str:
     """The question to search memory for, from a message of the user; empty if the message is not worth it."""
-    question = put_question_first(remove_frames(text))
+    question = shorten_with_question_first(remove_frames(text))
     return "" if junk_reason(question) else question
 
 

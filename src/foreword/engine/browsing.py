@@ -81,7 +81,7 @@ class ForgetProof:
     left: tuple[str, ...] = ()
 
     @property
-    def is_clean(self) -> bool:
+    def is_nothing_left(self) -> bool:
         """Whether nothing is left."""
         return not self.left
 

@@ -25,7 +25,7 @@ from foreword.engine.defaults import (
     default_token_space,
     make_dense_space,
 )
-from foreword.engine.embedder import Embedder, Progress, no_progress
+from foreword.engine.embedder import Embedder, Progress, ignore_progress
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes
 from foreword.log import get_logger
@@ -47,7 +47,7 @@ from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace,
 from foreword.spaces.bundled import BundledReranker
 from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
-from foreword.text.question import put_question_first
+from foreword.text.question import shorten_with_question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.text.words import content_words
 from foreword.types import Filters, Item, Query, Relation, SearchResult, Source, content_hash
@@ -198,7 +198,7 @@ class ContextEngine:
         for start in range(0, len(counted), _BATCH):
             batch, settled = plan_supersessions(self.store, workspace, counted[start : start + _BATCH])
             last = start + _BATCH >= len(counted)
-            more = self._put_hash_for_newest(workspace, batch[-1], changes) if last else []
+            more = self._replace_newest_placeholder_with_hash(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
@@ -264,7 +264,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items that answer a question, best first."""
         chosen = merge_options(SearchOptions, options, changes)
-        return self._search(self._begin_text_query(query, workspace, chosen), chosen)
+        return self._search(self._build_text_query(query, workspace, chosen), chosen)
 
     def search_by_vector(
         self,
@@ -275,7 +275,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items nearest to a vector of this engine's encoder."""
         chosen = merge_options(SearchOptions, options, changes)
-        return self._search(self._begin_vector_query(vector, workspace, chosen), chosen)
+        return self._search(self._build_vector_query(vector, workspace, chosen), chosen)
 
     # Building a context
 
@@ -296,7 +296,7 @@ class ContextEngine:
             raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
         try:
             chosen = merge_options(ContextOptions, options, changes)
-            return self._build_context(self._begin_text_query(query, workspace, chosen), chosen)
+            return self._build_context(self._build_text_query(query, workspace, chosen), chosen)
         except ForewordError as error:
             if on_error != "empty":
                 raise
@@ -314,7 +314,7 @@ class ContextEngine:
     ) -> ContextResult:
         """The same as `build_context`, for a vector of this engine's encoder instead of a question."""
         chosen = merge_options(ContextOptions, options, changes)
-        return self._build_context(self._begin_vector_query(vector, workspace, chosen), chosen)
+        return self._build_context(self._build_vector_query(vector, workspace, chosen), chosen)
 
     def preview_context(
         self,
@@ -324,18 +324,18 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextPreview:
         """What `build_context` would give, with its scores; nothing is recorded."""
-        from foreword.recipes.chat import preview_result
+        from foreword.recipes.chat import context_preview_with_numbers
 
         chosen = merge_options(ContextOptions, options, changes)
-        return preview_result(
-            self._build_context(self._begin_text_query(query, workspace, chosen), chosen, keep=False)
+        return context_preview_with_numbers(
+            self._build_context(self._build_text_query(query, workspace, chosen), chosen, keep=False)
         )
 
     def draft(
         self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
     ) -> pipeline.SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
-        return self._begin_draft(self._begin_text_query(query, workspace, options), options, recipe, budget)
+        return self._begin_draft(self._build_text_query(query, workspace, options), options, recipe, budget)
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
@@ -374,7 +374,9 @@ class ContextEngine:
 
     # Keeping house
 
-    def embed_pending(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
+    def embed_pending(
+        self, workspace: str, progress: Progress = ignore_progress, *, wait: bool = True
+    ) -> int:
         """Make the vectors that a workspace lacks, and return how many; without `wait`, in the background."""
         return self._embedder.embed_missing(workspace, progress, wait=wait) if self._embedder else 0
 
@@ -454,7 +456,9 @@ class ContextEngine:
             file_lookup=file_items.find_item_changes,
         )
 
-    def _put_hash_for_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+    def _replace_newest_placeholder_with_hash(
+        self, workspace: str, newest: Item, changes: Sequence[Amend]
+    ) -> list[Amend]:
         """The changes with `NEWEST` replaced by the item's hash; ValidationError if it supersedes itself."""
         if not changes:
             return []
@@ -474,23 +478,27 @@ class ContextEngine:
             if item is None:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
-    def _begin_text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        return self._begin_query(redact(check_text("query", text, may_be_empty=True)), workspace, options)
+    def _build_text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
+        return self._build_query_and_start_deadline(
+            redact(check_text("query", text, may_be_empty=True)), workspace, options
+        )
 
-    def _begin_vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
+    def _build_vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
-        return self._begin_query("", workspace, options, tuple(float(value) for value in vector))
+        return self._build_query_and_start_deadline(
+            "", workspace, options, tuple(float(value) for value in vector)
+        )
 
-    def _begin_query(
+    def _build_query_and_start_deadline(
         self, text: str, workspace: str, options: SearchOptions, vector: tuple[float, ...] | None = None
     ) -> Query:
         """The query, whose deadline begins now; the embedder waits for it, then looks for what is left."""
         check_workspace(workspace)
         if self._embedder:
             if options.deadline_ms is not None:
-                self._embedder.pause_for_question()
+                self._embedder.pause_embedding_for_question()
             self._embedder.embed_soon(workspace)
         expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
         return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)
@@ -511,7 +519,7 @@ class ContextEngine:
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
         from foreword.recipes import chat  # other recipes do without it, and it takes long to import
 
-        query = replace(query, text=put_question_first(query.text))
+        query = replace(query, text=shorten_with_question_first(query.text))
         template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
             template,

@@ -1,6 +1,7 @@
 """Makes the parts of an engine that its caller does not pass: the store, encoder, reader and summarizer.
 
-Most are imported inside functions, because the processes that read files need `index_terms_of_item` alone.
+Most are imported inside functions, because the processes that read files need
+`code_parts_and_mentioned_entities` alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _SUMMARY_TIMEOUT_SECONDS = 20.0
 
 
-def index_terms_of_item(item: Item) -> Views:
+def code_parts_and_mentioned_entities(item: Item) -> Views:
     """The parts of the code names in an item, and the entities that it mentions.
 
     In code, entities are found by its code names alone. The rules for prose would find little more there and
@@ -65,12 +66,14 @@ def open_store(settings: Settings, address: str) -> Store:
     if address == LOCAL:
         from foreword.store.sqlite import SqliteStore
 
-        return SqliteStore(settings.workspaces, index_terms_of_item, limits, reason, vectors=vectors)
+        return SqliteStore(
+            settings.workspaces, code_parts_and_mentioned_entities, limits, reason, vectors=vectors
+        )
     if not address.startswith(("postgres://", "postgresql://")):
         raise ValidationError(f"a store is {LOCAL!r} or an address that begins with postgres://")
     from foreword.store.postgres.store import PostgresStore
 
-    return PostgresStore(address, index_terms_of_item, limits, reason, vectors=vectors)
+    return PostgresStore(address, code_parts_and_mentioned_entities, limits, reason, vectors=vectors)
 
 
 def default_embedding_provider(settings: Settings) -> EmbeddingProvider | None:

@@ -73,7 +73,7 @@ View = tuple[str, tuple[str, ...], Callable[[Item], str]]
 """The name of a space, the kinds of item that may have a vector there, and the text to embed of an item."""
 
 
-def no_progress(_made: int) -> None:
+def ignore_progress(_made: int) -> None:
     """A `Progress` that does nothing."""
 
 
@@ -103,7 +103,7 @@ class Embedder:
         self._encode_lock = threading.Lock()
         self._last_deadline_question = -_QUIET_SECONDS
 
-    def pause_for_question(self) -> None:
+    def pause_embedding_for_question(self) -> None:
         """Let the thread wait, because a question with a deadline was asked and needs the processor."""
         self._last_deadline_question = time.monotonic()
 
@@ -116,7 +116,7 @@ class Embedder:
                 return
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._run_thread, name="foreword-embedder", daemon=True
+                    target=self._work_through_queue, name="foreword-embedder", daemon=True
                 )
                 self._thread.start()
                 # A program that ends without `close` would tear the thread down inside the encoder and abort.
@@ -138,7 +138,9 @@ class Embedder:
             self._queued_workspaces.add(workspace)
         self._queue.put((workspace, ()))
 
-    def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
+    def embed_missing(
+        self, workspace: str, progress: Progress = ignore_progress, *, wait: bool = True
+    ) -> int:
         """Make all vectors and token codes that a workspace lacks, in this thread; returns how many.
 
         Without `wait`, they are made in the background, and the number is 0.
@@ -249,7 +251,9 @@ class Embedder:
             return
         space = self._space
         try:
-            found = judge.find_replacements(workspace, space.name, space.digest, items, vectors)
+            found = judge.find_relations_to_replaced_items(
+                workspace, space.name, space.digest, items, vectors
+            )
             if found:
                 self._store.run(PutRelations(workspace, found))
         except ForewordError as error:
@@ -275,20 +279,20 @@ class Embedder:
     ) -> tuple[Item, ...]:
         return self._store.run(ListUnembedded(workspace, name, self._space.digest, most, kinds))
 
-    def _run_thread(self) -> None:
+    def _work_through_queue(self) -> None:
         """Work through the queue until it gives None; an error is logged and does not end the thread."""
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
             with self._lock:
                 self._queued_workspaces.discard(workspace)
             try:
-                self._embed_until_closed(workspace, items)
+                self._embed_items_or_all_missing(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
                 _log.warning("embedding failed", workspace=workspace, error=str(error))
                 with self._lock:  # so that the next write queues the items that were left
                     self._workspaces_seen.discard(workspace)
 
-    def _embed_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
+    def _embed_items_or_all_missing(self, workspace: str, items: Sequence[Item]) -> None:
         """Embed these items, or without any all that the workspace lacks; stops early at `close`."""
         if self._store.is_shared:
             steps = self._embed_claimed_batches(workspace)

@@ -101,7 +101,7 @@ class CandidateStory:
     parts: tuple[tuple[str, float], ...] = ()
 
     @property
-    def is_said(self) -> bool:
+    def was_injected(self) -> bool:
         """Whether it was injected."""
         return self.entry.decision == "injected"
 
@@ -233,7 +233,11 @@ def _describe_candidate(entry: Entry, receipt: Receipt, items: Mapping[str, Item
     if newer is not None and entry.decision not in ("injected", "superseded"):
         left_out = f"replaced on {_day_in_words(newer.created_at, receipt.created_at)}; besides, {left_out}"
     return CandidateStory(
-        entry, item, _describe_how_found(entry, receipt.query, item), left_out, _shares_of_spaces(entry)
+        entry,
+        item,
+        _describe_how_found(entry, receipt.query, item),
+        left_out,
+        _contribution_of_each_space(entry),
     )
 
 
@@ -276,11 +280,11 @@ def _shared_words(query: str, item: Item) -> list[str]:
     """The words of the question that an item has, in the same or another form, longest first."""
     there = dict.fromkeys(word for word in split_words(item.searchable) if len(word) >= _MIN_WORD_CHARACTERS)
     asked = [word for word in content_words(query) if len(word) >= _MIN_WORD_CHARACTERS]
-    shared = {word: None for word in asked if any(_is_same_word_form(word, other) for other in there)}
+    shared = {word: None for word in asked if any(_are_forms_of_same_word(word, other) for other in there)}
     return sorted(shared, key=len, reverse=True)[:_MAX_SHARED_WORDS]
 
 
-def _is_same_word_form(word: str, other: str) -> bool:
+def _are_forms_of_same_word(word: str, other: str) -> bool:
     """Whether two words are equal, or differ only in a short ending."""
     pairs = enumerate(zip(word, other, strict=False))
     common = next((at for at, (one, two) in pairs if one != two), min(len(word), len(other)))
@@ -288,7 +292,7 @@ def _is_same_word_form(word: str, other: str) -> bool:
     return longer - common <= _MAX_ENDING and (common == shorter or common >= _MIN_COMMON_BEGINNING)
 
 
-def _shares_of_spaces(entry: Entry) -> tuple[tuple[str, float], ...]:
+def _contribution_of_each_space(entry: Entry) -> tuple[tuple[str, float], ...]:
     """How much each space contributed, from the candidate's rank in it; the shares add up to 1.
 
     Neighbours count only where nothing else found it, as in the sentence that says how it was found.

@@ -89,7 +89,7 @@ class SourceFolder:
     mark_prefix: str
 
     @classmethod
-    def in_workspace(cls, folder: Path, workspace: str) -> SourceFolder:
+    def for_folder_in_workspace(cls, folder: Path, workspace: str) -> SourceFolder:
         """The folder with the prefixes that its files have in a workspace."""
         real = Path(os.path.realpath(folder))
         own = Path(workspace)
@@ -105,7 +105,7 @@ class SourceFolder:
         """The folder's path if it is outside of the workspace's folder, where shown paths lead to no file."""
         return "" if self.shown_prefix == self.mark_prefix else path_as_valid_text(str(self.folder))
 
-    def holds_mark(self, path: str) -> bool:
+    def is_mark_path_in_folder(self, path: str) -> bool:
         """Whether the path of a mark is that of a file in this folder."""
         return path.startswith(self.mark_prefix) and (bool(self.mark_prefix) or not path.startswith("/"))
 
@@ -139,7 +139,9 @@ class Indexer:
         With `commits=None`, commits are read if the folder has a git history; with True, GitFailed if not.
         """
         check_workspace(workspace)
-        run = _IndexingRun(self._engine, workspace, SourceFolder.in_workspace(root, workspace), progress)
+        run = _IndexingRun(
+            self._engine, workspace, SourceFolder.for_folder_in_workspace(root, workspace), progress
+        )
         if code or documents:
             run.index_files(code=code, documents=documents)
         if commits is not False:
@@ -189,7 +191,7 @@ class _IndexingRun:
             if writing is not None:
                 writing.result()
         if identity is not None and identity == self._root.device_and_inode():
-            self._remove_missing_files({self._mark_path(file) for file in found})
+            self._remove_missing_files({self._path_of_file_mark(file) for file in found})
         else:
             _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
@@ -219,12 +221,12 @@ class _IndexingRun:
             _log.warning("files are read one after another", problem=str(error))
             return None
 
-    def _mark_path(self, file: SourceFile) -> str:
+    def _path_of_file_mark(self, file: SourceFile) -> str:
         return self._root.mark_prefix + file.path
 
     def _stored_mark(self, file: SourceFile) -> FileState | None:
         """The stored mark of a file, if there is one."""
-        return self._marks.get(self._mark_path(file))
+        return self._marks.get(self._path_of_file_mark(file))
 
     def _count_if_unchanged(self, file: SourceFile) -> bool:
         """Whether a file has the same size and time as in its stored mark; if so, count it as unchanged."""
@@ -244,7 +246,7 @@ class _IndexingRun:
         """The write operation for a file: its items, or only its new mark if its bytes are the same."""
         self._skip_counts.update(read.skipped)
         mark = FileState(
-            self._mark_path(file), file.size, _wrap_file_time_to_64_bits(file.mtime_ns), read.hash
+            self._path_of_file_mark(file), file.size, _wrap_file_time_to_64_bits(file.mtime_ns), read.hash
         )
         if not read.hash:
             reason = next(iter(read.skipped), "")
@@ -268,7 +270,7 @@ class _IndexingRun:
         gone = [
             path
             for path in self._marks
-            if self._root.holds_mark(path)
+            if self._root.is_mark_path_in_folder(path)
             and path not in found_paths
             and path.rpartition("/")[2] != _HISTORY_MARK
             and is_file_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
@@ -284,7 +286,7 @@ class _IndexingRun:
         folder = self._root.folder
         try:
             newest = newest_commit_sha(folder)
-            top = SourceFolder.in_workspace(find_repository_folder(folder), self._workspace)
+            top = SourceFolder.for_folder_in_workspace(find_repository_folder(folder), self._workspace)
         except GitFailed as failed:
             if required:
                 raise

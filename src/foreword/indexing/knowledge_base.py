@@ -20,7 +20,7 @@ from foreword.compose.knowledge_chunk import HANDED_OVER, read_document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
-from foreword.options import check_text, check_time_zone, check_whole_number, check_workspace
+from foreword.options import check_aware_datetime_or_none, check_text, check_whole_number, check_workspace
 from foreword.store.base import FileState, PutFile, Scan
 from foreword.text.clean import replace_unstorable_characters
 from foreword.types import Filters, Item, Source, text_hash
@@ -240,7 +240,7 @@ def _check_document(document: Document) -> Document:
         check_text("doc_id", document.doc_id, _MAX_ID)
         if document.doc_id.startswith(_FILE):
             raise ValidationError(f"an id must not begin with {_FILE!r}: files are named so")
-    check_time_zone("date", document.date)
+    check_aware_datetime_or_none("date", document.date)
     text = replace_unstorable_characters(check_text("text", document.text))
     return replace(document, title=" ".join(document.title.split()), text=text)
 

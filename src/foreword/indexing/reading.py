@@ -23,10 +23,10 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from foreword.capture.folder.file_items import cut_file, file_stamp
+from foreword.capture.folder.file_items import cut_file, file_version_metadata
 from foreword.capture.folder.walk import read_file
 from foreword.capture.item_checks import check_item, have_no_secrets, redact_item
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -91,9 +91,9 @@ class FileReader:
         cut = cut_file(file, content.data, self.prefix + file.path, self.workspace, skipped)
         if skipped and not cut.items:
             return FileRead("", skipped=skipped)
-        stamp = file_stamp(file, content.hash, self.root)
+        stamp = file_version_metadata(file, content.hash, self.root)
         items = self.check_and_redact_items(cut.items, skipped, stamp, verbatim=cut.verbatim)
-        return FileRead(content.hash, items, tuple(map(index_terms_of_item, items)), skipped)
+        return FileRead(content.hash, items, tuple(map(code_parts_and_mentioned_entities, items)), skipped)
 
     def check_and_redact_items(
         self,
@@ -162,13 +162,13 @@ class ReaderPool:
         ahead = _REQUESTS_AHEAD * self._idle.qsize()
         files = iter(requests)
         while batch := list(islice(files, _FILES_PER_REQUEST)):
-            waiting.append(self._threads.submit(self._read_batch_in_process, batch))
+            waiting.append(self._threads.submit(self._read_batch_in_child_process, batch))
             if len(waiting) > ahead:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
 
-    def _read_batch_in_process(self, batch: list[Request]) -> list[FileRead]:
+    def _read_batch_in_child_process(self, batch: list[Request]) -> list[FileRead]:
         """The contents of these files; one that makes its reader crash is left out as unreadable."""
         process = self._idle.get()
         try:
@@ -183,7 +183,7 @@ class ReaderPool:
             self._idle.put(process)
         if len(batch) == 1:
             return [FileRead("", skipped={"unreadable": 1})]
-        return [read for request in batch for read in self._read_batch_in_process([request])]
+        return [read for request in batch for read in self._read_batch_in_child_process([request])]
 
 
 class _ReaderProcess:

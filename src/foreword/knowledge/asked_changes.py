@@ -40,7 +40,7 @@ def asks_for_change(text: str) -> bool:
     """Whether a turn asks for something settled to be changed, and names what it should become."""
     if len(text) > _MAX_REQUEST_CHARACTERS:
         return False
-    plain, values = plain_line(text), _values_of_request(text)
+    plain, values = plain_line(text), _values_wanted_by_request(text)
     # "What about Rome?" may ask for anything, "what about Tuesday?" hardly
     is_proposal = any(value.kind != "name" for value in values) and matches_cue("proposes", plain)
     return bool(values) and (matches_cue("asks_for_change", plain) or is_proposal)
@@ -62,7 +62,7 @@ def find_agreeing_sentence(text: str, request: str) -> str:
         return ""
     if matches_cue("offers", plain_line(text)):
         return ""
-    wanted = [value for value in _values_of_request(request) if value.kind != "name"]
+    wanted = [value for value in _values_wanted_by_request(request) if value.kind != "name"]
     repeats = any(value.is_same(named) for value in wanted for named in read_values(text))
     is_agreed = matches_cue("agrees", plain) or repeats
     return plain[:_MAX_ANSWER_CHARACTERS] if is_agreed else ""
@@ -70,7 +70,7 @@ def find_agreeing_sentence(text: str, request: str) -> str:
 
 def apply_requested_change(request: Item, answer: str, facts: Sequence[UserFact]) -> UserFact | None:
     """The fact as a request changed it, with what was answered; None if the request is about no fact."""
-    older = _find_changed_fact(request, facts)
+    older = _find_fact_to_change(request, facts)
     if older is None:
         return None
     text = f'{" ".join(request.text.split())} (answered: "{answer}")'
@@ -85,9 +85,9 @@ def apply_requested_change(request: Item, answer: str, facts: Sequence[UserFact]
     )
 
 
-def _find_changed_fact(request: Item, facts: Sequence[UserFact]) -> UserFact | None:
+def _find_fact_to_change(request: Item, facts: Sequence[UserFact]) -> UserFact | None:
     """The latest fact with another value of the request's sort: one that it names, or one of its talk."""
-    wanted = _values_of_request(request.text)
+    wanted = _values_wanted_by_request(request.text)
     before = [
         one for one in facts if one.said_at <= request.created_at and _has_value_to_replace(one.text, wanted)
     ]
@@ -106,7 +106,7 @@ def _has_value_to_replace(text: str, wanted: frozenset[Value]) -> bool:
     return any(closeness_of_fit(value, old) for value in wanted for old in there)
 
 
-def _values_of_request(text: str) -> frozenset[Value]:
+def _values_wanted_by_request(text: str) -> frozenset[Value]:
     """The values that a request names, without those that it wants to be replaced.
 
     The first word of a sentence is capitalised whatever it is, so it is no name.

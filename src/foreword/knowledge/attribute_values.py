@@ -76,7 +76,7 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
     ):
         value = str(item.metadata.get("value") or item.text)
         return _build_attribute_value(subject, attribute, value, item.about)
-    sentence, is_revoked = _read_plain_sentence(item.text)
+    sentence, is_revoked = _extract_plain_sentence_and_revocation(item.text)
     parts = _match_sentence_forms(sentence) if sentence else None
     if parts is None:
         return None
@@ -87,7 +87,7 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
 
 def read_stated_attribute(sentence: str) -> StatedAttribute | None:
     """What a plain sentence states of a subject; None for other sentences."""
-    plain, is_revoked = _read_plain_sentence(sentence)
+    plain, is_revoked = _extract_plain_sentence_and_revocation(sentence)
     return _match_sentence_forms(plain) if plain and not is_revoked else None
 
 
@@ -120,7 +120,7 @@ _LOWER_CASE_DOUBT = frozenset(("may", "will"))  # May is a month, Will is a name
 _TOKEN = re.compile(r"[\w'.-]*[\w']")
 
 
-def _read_plain_sentence(text: str) -> tuple[str, bool]:
+def _extract_plain_sentence_and_revocation(text: str) -> tuple[str, bool]:
     """The plain sentence that a text consists of, and whether it revokes a value; "" for other texts.
 
     The sentence comes without its introduction and its reason.
@@ -133,13 +133,13 @@ def _read_plain_sentence(text: str) -> tuple[str, bool]:
     sentence = " ".join(text.replace("\u2019", "'").split()).rstrip(".! ")
     introduction = _INTRODUCTION.match(sentence)
     sentence = _REASON.sub("", sentence[introduction.end() if introduction else 0 :])
-    sentence, is_revoked = _drop_no_longer(sentence)
+    sentence, is_revoked = _remove_no_longer_phrase(sentence)
     tokens = _TOKEN.findall(sentence)
     doubtful = _LOWER_CASE_DOUBT.intersection(tokens) or _DOUBT_WORDS.intersection(map(str.lower, tokens))
     return ("" if doubtful else sentence), is_revoked
 
 
-def _drop_no_longer(sentence: str) -> tuple[str, bool]:
+def _remove_no_longer_phrase(sentence: str) -> tuple[str, bool]:
     """A sentence without its `no longer` or `not … any more`, and whether it had one."""
     if match := _NOT_ANY_MORE.fullmatch(sentence):
         return match[1] + match[2], True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from foreword.capture.runs.changes import FILE_PATTERN, files_named_in, is_removal
+from foreword.capture.runs.changes import FILE_PATTERN, files_named_in, removes_files
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _mentions_code_name(change: SeenChange, name: str) -> bool:
 
 def _command_fits_action(command: str, files: list[str], action: str, hypothesis: str) -> bool:
     """Whether a command names one of these files, or shares a word with what is to be done and believed."""
-    if is_removal(command) and not _SPEAKS_OF_REMOVING.search(action):
+    if removes_files(command) and not _SPEAKS_OF_REMOVING.search(action):
         return False
     if any(_path_ends_with(word, file) for file in files for word in files_named_in(command)):
         return True

@@ -56,7 +56,9 @@ def read_test_result(turn: Item) -> TestResult | None:
     failed = bool(_BAD_TEST_RESULT.search(results[-1]))
     counts = ", ".join(match.group().lower() for match in _COUNTS.finditer(results[-1]))
     summary = counts or ("failed" if failed else "passed")
-    return TestResult(_test_runner_in_command(command), f"{_shorten_command(command)}: {summary}", failed)
+    return TestResult(
+        _test_runner_in_command(command), f"{_main_step_of_command(command)}: {summary}", failed
+    )
 
 
 def read_commit_messages(turn: Item) -> list[str]:
@@ -71,9 +73,9 @@ def read_commit_messages(turn: Item) -> list[str]:
 def _test_runner_in_command(command: str) -> str:
     """The name of the test runner in a command, by which a later run replaces an earlier one."""
     known = _TEST_RUNNER.search(command)
-    return known.group() if known else " ".join(_shorten_command(command).split()[:2])
+    return known.group() if known else " ".join(_main_step_of_command(command).split()[:2])
 
 
-def _shorten_command(command: str) -> str:
+def _main_step_of_command(command: str) -> str:
     """The step of a command that runs tests, or does its work, in at most eight words."""
     return " ".join(find_main_step(command, _TEST_RUNNER).split()[:8])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.progress_cues import cue_pattern, is_question, task_words
-from foreword.knowledge.settled import settled_kind_of_statement
+from foreword.knowledge.settled import find_what_statement_settles
 from foreword.knowledge.stated_values import CLOSELY, closeness_of_fit, read_values
 from foreword.text.clean import plain_line
 from foreword.text.sentences import split_sentences
@@ -84,7 +84,7 @@ def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
     line = _line_of_possible_correction(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
     if not line:
         return []
-    near = [one for one in earlier[:MAX_TURNS_BACK] if _states_something(one)]
+    near = [one for one in earlier[:MAX_TURNS_BACK] if _is_current_statement(one)]
     if not near:
         return []
     is_answer = is_bare_question(earlier[0].text)
@@ -131,10 +131,10 @@ def is_revocation(text: str) -> bool:
 def _names_replacement(clause: str) -> bool:
     """Whether a clause beside a revocation names something in place of what is taken back."""
     is_value = len(clause.split()) <= _MAX_WORDS_LEFT and not cue_pattern("fillers").search(clause)
-    return is_value or bool(settled_kind_of_statement(clause))
+    return is_value or bool(find_what_statement_settles(clause))
 
 
-def _states_something(item: Item) -> bool:
+def _is_current_statement(item: Item) -> bool:
     """Whether an item is a turn or a memory that is not superseded and makes a statement."""
     if item.kind not in ("turn", "memory") or is_tool_output(item) or item.superseded_by:
         return False
@@ -174,7 +174,7 @@ def _find_corrected_by_value(
     change = _find_change(line, new, candidates if marked else near[:1])
     if change is None:
         return []
-    alike = [one for one in near if one is change.item or _has_replaced_values(one, change)]
+    alike = [one for one in near if one is change.item or _has_values_change_takes_away(one, change)]
     return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
 
 
@@ -215,14 +215,14 @@ def _find_change(line: str, new: frozenset[Value], candidates: Sequence[Item]) -
     for item in candidates:
         is_named = not words.isdisjoint(task_words(item.text))
         fitting = frozenset(value for value in new if is_named or not value.is_part)
-        change = _read_change(item, fitting, denied)
+        change = _find_values_replaced_by_new(item, fitting, denied)
         # A whole sentence ("actually I live in Berlin") says itself what it is about.
         if change is not None and (is_named or is_short or change.fit == CLOSELY):
             found.append(change._replace(fit=change.fit + is_named))
     return max(found, key=lambda one: one.fit, default=None)
 
 
-def _read_change(item: Item, new: frozenset[Value], denied: frozenset[str]) -> _Change | None:
+def _find_values_replaced_by_new(item: Item, new: frozenset[Value], denied: frozenset[str]) -> _Change | None:
     """Which values of an item the new ones take the place of; None if there are none."""
     old = read_values(item.text)
     gone_if_denied = frozenset(value for value in old if not denied.isdisjoint(value.words))
@@ -237,7 +237,7 @@ def _read_change(item: Item, new: frozenset[Value], denied: frozenset[str]) -> _
     return _Change(item, frozenset(go for go, _ in changed), frozenset(come for _, come in changed), best)
 
 
-def _has_replaced_values(item: Item, change: _Change) -> bool:
+def _has_values_change_takes_away(item: Item, change: _Change) -> bool:
     """Whether an item has all the values that a change takes away, and none that it brings."""
     values = read_values(item.text)
     has_gone = all(any(gone.is_same(value) for value in values) for gone in change.gone)
@@ -294,21 +294,21 @@ def _find_corrected_without_value(
     takes_back = bool(cue_pattern("corrects").search(line)) or (
         not is_answer and _begins_with_revocation(line)
     )
-    unknown_value = not takes_back and not is_answer and _names_bare_value(line)
+    unknown_value = not takes_back and not is_answer and _is_contradiction_with_bare_value(line)
     if not (takes_back or unknown_value):
         return []
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
     revoked = _words_of_what_is_taken_back(line)
     recent = [one for one in recent if not revoked or _says_most_of(one, revoked)]
     own = next((one for one in recent if one.source.trust == item.source.trust), next(iter(recent), None))
-    if own is None or not _may_name_value_of(own, line):
+    if own is None or not _may_name_value_being_corrected(own, line):
         return []
     words = task_words(own.text)
     echoes = [one for one in recent if one is not own and share_most_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
-def _may_name_value_of(item: Item, line: str) -> bool:
+def _may_name_value_being_corrected(item: Item, line: str) -> bool:
     """Whether an item may name, in words of its own, a value of the kind that a correction names.
 
     "A few" may become 5, but nothing other than a phone number becomes one; and where an item has numbers
@@ -347,7 +347,7 @@ def _words_of_what_is_taken_back(line: str) -> frozenset[str]:
     return task_words(" ".join(words)) - task_words(_POINTING_NOUNS)
 
 
-def _names_bare_value(line: str) -> bool:
+def _is_contradiction_with_bare_value(line: str) -> bool:
     """Whether nothing but a word or two follows a word that plainly contradicts: "no, lyon"."""
     match = cue_pattern("contradicts").match(line)
     if match is None or not cue_pattern("contradicts").match(_WEAK_MARKS.sub("", line, count=1)):

@@ -18,7 +18,7 @@ from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_re
 from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
 from foreword.knowledge.parts import changes_only_part
 from foreword.knowledge.progress_cues import cue_pattern, is_question, task_words
-from foreword.knowledge.settled import settled_kind_of_statement
+from foreword.knowledge.settled import find_what_statement_settles
 from foreword.store.base import ListRecent
 from foreword.text.clean import plain_line
 from foreword.text.provenance import is_at_least_as_trusted
@@ -85,7 +85,11 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
         kept = chains.setdefault(last, [])
         kept += [one for one in older if one not in kept]
     decisions = [
-        Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _kind_of_replaced(older, found))
+        Decision(
+            by_id[last],
+            words_that_settle_something(by_id[last]),
+            found.get(last) or _kind_of_replaced(older, found),
+        )
         for last, older in chains.items()
         if last not in changes.revoked and _still_holds(by_id[last])
         if last in found or not is_revocation(by_id[last].text)
@@ -98,7 +102,7 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
         )
         for one in decisions
     ]
-    return sorted(_drop_agents_is_repeat_of(decisions), key=lambda one: one.item.created_at, reverse=True)
+    return sorted(_drop_agent_repeats_of_user(decisions), key=lambda one: one.item.created_at, reverse=True)
 
 
 def read_settled_kind(item: Item) -> Settled:
@@ -114,18 +118,18 @@ def read_settled_kind(item: Item) -> Settled:
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _first_settled_kind(text: str, *, by_agent: bool) -> Settled:
     """The kind of the first statement in a text that settles something; "" if none does."""
-    kinds = (settled_kind_of_statement(one, by_agent=by_agent) for one in split_statements(text))
+    kinds = (find_what_statement_settles(one, by_agent=by_agent) for one in split_statements(text))
     return next((kind for kind in kinds if kind), "")
 
 
-def settled_text(item: Item) -> str:
+def words_that_settle_something(item: Item) -> str:
     """The words of a decision: a short item whole, of a long one the statements that settle something."""
     if len(item.text) <= MAX_STATEMENT_CHARACTERS:
         return item.text.strip()
     by_agent = item.source.trust != "user"
     statements = split_statements(item.text[:_MAX_CHARACTERS])
     return (
-        "\n".join(one for one in statements if settled_kind_of_statement(one, by_agent=by_agent))
+        "\n".join(one for one in statements if find_what_statement_settles(one, by_agent=by_agent))
         or item.text.strip()
     )
 
@@ -144,7 +148,7 @@ def _sort_newest_first(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(sorted(items, key=lambda item: item.created_at, reverse=True))
 
 
-def _drop_agents_is_repeat_of(decisions: Sequence[Decision]) -> list[Decision]:
+def _drop_agent_repeats_of_user(decisions: Sequence[Decision]) -> list[Decision]:
     """The decisions without those in which an agent repeats what the user said in the same session."""
     own = [one for one in decisions if one.item.source.trust == "user" and one.item.session]
     return [
@@ -178,7 +182,9 @@ class _Changes:
     def read(cls, store: Store, workspace: str, items: Sequence[Item], found: dict[str, Settled]) -> _Changes:
         """The changes that relations, metadata and later items state; `items` are oldest first."""
         changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
-        changes._read_relations(store, workspace, [item for item in items if item.id in found])
+        changes._note_replaced_and_disputed_decisions(
+            store, workspace, [item for item in items if item.id in found]
+        )
         changes._find_later_corrections(items, found)
         missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
         changes.others |= (
@@ -188,7 +194,9 @@ class _Changes:
         changes.successors = {old: new for old, new in changes.successors.items() if new in known}
         return changes
 
-    def _read_relations(self, store: Store, workspace: str, settled: Sequence[Item]) -> None:
+    def _note_replaced_and_disputed_decisions(
+        self, store: Store, workspace: str, settled: Sequence[Item]
+    ) -> None:
         """Read from relations which decisions were replaced or are disputed."""
         related = store.expand(workspace, [item.id for item in settled], 1) if settled else {}
         for older in settled:
@@ -247,7 +255,7 @@ def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
     if item.source.trust != "user" or is_tool_output(item):
         return []
     words = _revoking_words(item.text[:_MAX_CHARACTERS])
-    return [name for name, own in standing.items() if _name_enough_of_decision(words, own)] if words else []
+    return [name for name, own in standing.items() if _do_words_name_decision(words, own)] if words else []
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
@@ -262,7 +270,7 @@ def _revoking_words(text: str) -> frozenset[str]:
     return task_words(" ".join(sentences)) if sentences else frozenset()
 
 
-def _name_enough_of_decision(words: frozenset[str], decision_words: frozenset[str]) -> bool:
+def _do_words_name_decision(words: frozenset[str], decision_words: frozenset[str]) -> bool:
     """Whether revoking words name enough of a decision's own words."""
     shared = len(words & decision_words)
     fewest = min(len(decision_words), len(words))

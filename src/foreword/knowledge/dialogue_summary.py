@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, may_be_correction
-from foreword.knowledge.leaning import is_about_unnamed_person, leans_on_previous
-from foreword.knowledge.left_behind import is_left_behind, read_left_behind
+from foreword.knowledge.leaning import depends_on_previous_sentence, is_about_unnamed_person
+from foreword.knowledge.left_behind import find_things_said_left_behind, is_topic_later_left_behind
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
     choose_sentences,
@@ -95,7 +95,7 @@ class ExtractiveSummarizer:
             conversation = self._update_weights(spoken, since)
             sources = _ConversationSentences(conversation, since, self._find_replacing)
             for text in beside.told:
-                sources.mark_told(text)
+                sources.record_text_as_shown(text)
             return _SummaryDraft(sources, self._tokenizer, max_tokens).write_best_sentences()
 
     def _update_weights(self, spoken: list[Turn], since: list[Turn]) -> ConversationWeights:
@@ -158,10 +158,12 @@ class _ConversationSentences:
         self._replacing: dict[str, Replacement] = {}
         self._looked_up: set[str] = set()
         self._candidates: list[str] = []
-        self._changes = [at for at, turn in enumerate(self._all_turns) if read_left_behind(turn.text)]
+        self._changes = [
+            at for at, turn in enumerate(self._all_turns) if find_things_said_left_behind(turn.text)
+        ]
         self._told: set[str] = set()
 
-    def note_candidates(self, weighed: Iterable[Weighed]) -> None:
+    def plan_turn_lookups_for_sentences(self, weighed: Iterable[Weighed]) -> None:
         """Note which sentences will be asked about, so that their turns are looked up together."""
         heaviest = sorted(weighed, key=lambda pair: pair[1])
         places = (place for one, _ in heaviest for place in (one.turn - 1, one.turn) if place >= 0)
@@ -181,39 +183,42 @@ class _ConversationSentences:
 
     def is_told(self, sentence: Sentence) -> bool:
         """Whether the prompt, or the summary so far, has a sentence in the same words."""
-        return _plain_words(sentence.text) in self._told
+        return _normalize_text_for_comparison(sentence.text) in self._told
 
-    def is_text_told(self, text: str) -> bool:
+    def is_text_already_shown(self, text: str) -> bool:
         """Whether the prompt, or the summary so far, has all the sentences of a text."""
         return all(map(self.is_told, self.conversation.read_sentences(text)))
 
-    def mark_told(self, text: str) -> None:
+    def record_text_as_shown(self, text: str) -> None:
         """Note that the prompt, or the summary so far, has the sentences of a text."""
-        self._told |= {_plain_words(sentence.text) for sentence in self.conversation.read_sentences(text)}
+        self._told |= {
+            _normalize_text_for_comparison(sentence.text)
+            for sentence in self.conversation.read_sentences(text)
+        }
 
-    def mark_quoted(self, sentence: Sentence) -> None:
+    def record_sentence_and_replacement_shown(self, sentence: Sentence) -> None:
         """Note that the summary has a sentence, and with it what was said in its place."""
-        self._told.add(_plain_words(sentence.text))
+        self._told.add(_normalize_text_for_comparison(sentence.text))
         newer = self.find_replacement(sentence)
         if newer is not None:
-            self.mark_told(newer.text)
+            self.record_text_as_shown(newer.text)
 
     def position_in_conversation(self, sentence: Sentence) -> tuple[int, int]:
         """The place of a sentence in the conversation: its turn, and its number there."""
         return sentence.turn, self.conversation.sentences_of_turn(sentence.turn).index(sentence)
 
-    def sentences_needed_before(self, sentence: Sentence) -> list[Sentence]:
+    def preceding_sentences_it_needs(self, sentence: Sentence) -> list[Sentence]:
         """The sentences just before one without which it would mean something else, in their order."""
         needed: list[Sentence] = []
         current: Sentence | None = sentence
         while current is not None and len(needed) <= _MAX_LEANED_ON:
-            current = self._sentence_needed_before(current)
+            current = self._preceding_sentence_it_needs(current)
             needed += [current] if current is not None else []
         return needed[::-1]
 
-    def _sentence_needed_before(self, sentence: Sentence) -> Sentence | None:
+    def _preceding_sentence_it_needs(self, sentence: Sentence) -> Sentence | None:
         """The sentence that one leans on; None if it stands by itself, or nothing was said before it."""
-        if not leans_on_previous(sentence.text):
+        if not depends_on_previous_sentence(sentence.text):
             return None
         turn, number = self.position_in_conversation(sentence)
         if number:
@@ -245,7 +250,7 @@ class _ConversationSentences:
         speaker = self.turns[sentence.turn].speaker
         for at in reversed(self._changes[bisect_right(self._changes, sentence.turn) :]):
             later = self._all_turns[at]
-            if later.speaker == speaker and is_left_behind(sentence.text, later.text):
+            if later.speaker == speaker and is_topic_later_left_behind(sentence.text, later.text):
                 return Replacement(later.text)
         return None
 
@@ -280,7 +285,7 @@ class _ConversationSentences:
         return self._stored_replacement(sentence.turn - 1) is not None
 
 
-def _plain_words(text: str) -> str:
+def _normalize_text_for_comparison(text: str) -> str:
     """The words of a text without case, punctuation and white space, to compare sentences by."""
     return " ".join(split_words(text))
 
@@ -309,13 +314,13 @@ class _SummaryDraft:
     def write_best_sentences(self) -> str:
         """The best sentences, as many as fit; if none fits, the beginning of the best one."""
         weighed, important = self._conversation.weigh(), self._conversation.important_sentences()
-        self._sources.note_candidates((*weighed, *important))
+        self._sources.plan_turn_lookups_for_sentences((*weighed, *important))
         chosen = self._choose_by_rank(weighed, important)
         while chosen and self._tokenizer.count(self._format_lines(chosen)) > self._max_tokens:
             chosen.pop()  # tokens do not add up exactly
         if chosen:
             return self._format_lines(chosen)
-        alone = (pair for pair in weighed if pair[0].content_words and self._may_be_cut(pair[0]))
+        alone = (pair for pair in weighed if pair[0].content_words and self._may_show_only_beginning(pair[0]))
         best = max(alone, key=lambda pair: pair[1], default=None)
         return self._shorten_to_beginning(best[0]) if best else ""
 
@@ -323,30 +328,34 @@ class _SummaryDraft:
         """The important sentences within their share of tokens, then the heaviest, then any that fit."""
         kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
         self._room -= kept_back
-        chosen = self._choose_more([], important)
+        chosen = self._choose_sentences_with_new_content([], important)
         self._room += kept_back
-        chosen += self._choose_more(chosen, weighed)
-        chosen += self._choose_more(chosen, important)
+        chosen += self._choose_sentences_with_new_content(chosen, weighed)
+        chosen += self._choose_sentences_with_new_content(chosen, important)
         if self._room >= _MIN_TOKENS:
             unusual = self._conversation.unusual_sentences()
-            self._sources.note_candidates(unusual)
-            chosen += self._choose_more(chosen, unusual)
+            self._sources.plan_turn_lookups_for_sentences(unusual)
+            chosen += self._choose_sentences_with_new_content(chosen, unusual)
         return chosen
 
-    def _choose_more(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
+    def _choose_sentences_with_new_content(
+        self, chosen: list[Sentence], weighed: list[Weighed]
+    ) -> list[Sentence]:
         """The best sentences that fit and say something the chosen ones do not."""
         if self._room < _MIN_TOKENS:
             return []
         self._misfits = 0
         return choose_sentences(
-            drop_sentences_covered_by(weighed, chosen), self._take_if_fits, self._needs_no_more_sentences
+            drop_sentences_covered_by(weighed, chosen),
+            self._add_sentence_if_it_fits,
+            self._needs_no_more_sentences,
         )
 
     def _needs_no_more_sentences(self) -> bool:
         """Whether the summary has no room left, or too many sentences did not fit into what is left."""
         return self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS
 
-    def _take_if_fits(self, sentence: Sentence) -> bool:
+    def _add_sentence_if_it_fits(self, sentence: Sentence) -> bool:
         """Whether a sentence fits into the tokens that are left; if so, they are taken for it.
 
         It is taken with those that it leans on. One that must not be told is not taken.
@@ -364,12 +373,12 @@ class _SummaryDraft:
         self._room -= cost
         self._text_by_sentence |= texts
         for one in texts:
-            self._sources.mark_quoted(one)
+            self._sources.record_sentence_and_replacement_shown(one)
         return True
 
     def _quote_with_needed_sentences(self, sentence: Sentence) -> dict[Sentence, str] | None:
         """A sentence and those it leans on that are not chosen yet; None if one must not be told."""
-        before = self._sources.sentences_needed_before(sentence)
+        before = self._sources.preceding_sentences_it_needs(sentence)
         if len(before) > _MAX_LEANED_ON:
             return None
         texts: dict[Sentence, str] = {}
@@ -387,7 +396,7 @@ class _SummaryDraft:
         newer = self._sources.find_replacement(sentence)
         if newer is None:
             return None if self._sources.repeats_replaced_turn(sentence) else text
-        if self._sources.is_text_told(newer.text) and not may_be_correction(newer.text):
+        if self._sources.is_text_already_shown(newer.text) and not may_be_correction(newer.text):
             return None
         return f"{text} ({'corrected' if newer.is_sure else 'later'}: {newer.text})"
 
@@ -409,11 +418,13 @@ class _SummaryDraft:
     def _group_into_runs(self, chosen: list[Sentence]) -> list[list[Sentence]]:
         """The chosen sentences in their order, each in one run with those that it leans on."""
         every = {
-            one for sentence in chosen for one in (*self._sources.sentences_needed_before(sentence), sentence)
+            one
+            for sentence in chosen
+            for one in (*self._sources.preceding_sentences_it_needs(sentence), sentence)
         }
         runs: list[list[Sentence]] = []
         for sentence in sorted(every, key=self._sources.position_in_conversation):
-            if runs and self._sources.sentences_needed_before(sentence)[-1:] == runs[-1][-1:]:
+            if runs and self._sources.preceding_sentences_it_needs(sentence)[-1:] == runs[-1][-1:]:
                 runs[-1].append(sentence)
             else:
                 runs.append([sentence])
@@ -426,11 +437,13 @@ class _SummaryDraft:
         by_agent = self._turns[sentence.turn].role == "assistant"
         return _DECIDED if is_decision(sentence.text, by_agent=by_agent) else ""
 
-    def _may_be_cut(self, sentence: Sentence) -> bool:
+    def _may_show_only_beginning(self, sentence: Sentence) -> bool:
         """Whether a sentence may be told by its beginning: it stands alone, holds, and is not told yet."""
         sources = self._sources
         is_valid = sources.find_replacement(sentence) is None and not sources.repeats_replaced_turn(sentence)
-        return is_valid and not sources.is_told(sentence) and not sources.sentences_needed_before(sentence)
+        return (
+            is_valid and not sources.is_told(sentence) and not sources.preceding_sentences_it_needs(sentence)
+        )
 
     def _shorten_to_beginning(self, sentence: Sentence) -> str:
         """The beginning of a sentence that fits, with an ellipsis; empty if it has fewer than two words."""

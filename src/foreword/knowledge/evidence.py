@@ -62,7 +62,7 @@ class EvidenceStanding:
     changed_since_run: bool = False
 
     @property
-    def is_untried(self) -> bool:
+    def has_untried_change(self) -> bool:
         """Whether there is a change that no run has tried yet."""
         newest = max((change.at for change in self.changes), default=None)
         return newest is not None and (self.last_run is None or newest > self.last_run.at)
@@ -126,27 +126,29 @@ class _GitBranches:
                 self._here = step.what
                 self._seen.add(step.what)
             case "revert":
-                return self._revert_last_commit(changes)
+                return self._changes_after_reverting_commit(changes)
             case "switch":
-                return self._switch_to(self._before if step.what == "-" else step.what, changes)
+                return self._changes_present_on_branch(
+                    self._before if step.what == "-" else step.what, changes
+                )
             case "merge":
-                return [*changes, *self._take_left_behind(step.what)]
+                return [*changes, *self._pop_changes_left_on_branch(step.what)]
         return changes
 
-    def _revert_last_commit(self, changes: list[Evidence]) -> list[Evidence]:
+    def _changes_after_reverting_commit(self, changes: list[Evidence]) -> list[Evidence]:
         """None of the changes; or with them those that the last commit, itself a revert, had taken back."""
         back, self._reverted = self._reverted, [] if self._reverted else changes
         return [*changes, *back] if back else []
 
-    def _switch_to(self, branch: str, changes: list[Evidence]) -> list[Evidence]:
+    def _changes_present_on_branch(self, branch: str, changes: list[Evidence]) -> list[Evidence]:
         """Those of the changes, and of those left behind, that are there on another branch."""
-        found = self._take_left_behind(branch)
+        found = self._pop_changes_left_on_branch(branch)
         self._left[self._here] = [change for change in changes if change in self._committed]
         self._before, self._here = self._here, branch
         self._seen.add(branch)
         return [change for change in changes if change not in self._committed] + found
 
-    def _take_left_behind(self, branch: str) -> list[Evidence]:
+    def _pop_changes_left_on_branch(self, branch: str) -> list[Evidence]:
         """The changes that were left behind on a branch, which are no longer."""
         return self._left.pop(branch if branch in self._seen else "", [])
 

@@ -173,10 +173,10 @@ class Experiences:
         )
         new = replace(new, tier=outcome_tier(new))
         if not auto_captured:
-            _require_explanation(new)
+            _require_explanation_if_falsified(new)
         return self._store_new_version(workspace, item, old, new)
 
-    def resolve_from_run(
+    def confirm_experience_by_run(
         self,
         workspace: str,
         experience_id: str,
@@ -238,7 +238,7 @@ class Experiences:
         elif old.session is not None and (other := self.active(workspace, old.session)) is not None:
             raise ValidationError(f"the experience {other.id!r} of its session is open; resolve it first")
         new = replace(new, tier=outcome_tier(new))
-        _require_explanation(new)
+        _require_explanation_if_falsified(new)
         return self._store_new_version(workspace, item, old, new)
 
     def add_evidence(
@@ -398,10 +398,12 @@ class Experiences:
         # Each version is newer than the one before it.
         at = max(at or self._engine.clock(), item.created_at + _INSTANT)
         version = replace(_build_experience_item(new, workspace, at, item.source), id=token_hex(8))
-        version = replace(version, metadata={**version.metadata, **_linked_versions_metadata(item, item.id)})
+        version = replace(
+            version, metadata={**version.metadata, **_metadata_for_joint_deletion(item, item.id)}
+        )
         linked = {
             **item.metadata,
-            **_linked_versions_metadata(item, *item.metadata.get("turns", ()), version.id),
+            **_metadata_for_joint_deletion(item, *item.metadata.get("turns", ()), version.id),
         }
         change = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
         return _require_experience_in_item(self._engine.remember_all([version], workspace, [change])[0])
@@ -441,7 +443,7 @@ def _build_experience_item(experience: Experience, workspace: str, at: datetime,
     )
 
 
-def _linked_versions_metadata(item: Item, *ids: str) -> dict[str, list[str]]:
+def _metadata_for_joint_deletion(item: Item, *ids: str) -> dict[str, list[str]]:
     """The metadata that makes the store delete a version together with these others."""
     return {"derived_from": [item.source.name], "turns": [*ids]}
 
@@ -460,7 +462,7 @@ def _begin_iteration(old: Experience, new: Experience, at: datetime) -> Experien
     )
 
 
-def _require_explanation(experience: Experience) -> None:
+def _require_explanation_if_falsified(experience: Experience) -> None:
     """Raise ValidationError if an experience is falsified and does not say what surprised, and why."""
     if experience.status == "falsified" and experience.lacks:
         raise ValidationError(

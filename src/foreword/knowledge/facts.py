@@ -219,13 +219,13 @@ def _keep_one_value_per_attribute(facts: Sequence[Fact]) -> list[Fact]:
         same = [older for older in kept if older.attribute == fact.attribute != ""]
         if same and fact.attribute in _ONE_VALUE:
             kept = [older for older in kept if older not in same]
-            kept += _merge_values(same, fact)
+            kept += _replace_older_facts_with_newer(same, fact)
         elif not any(_is_repeated_by(older, fact) for older in kept):
             kept.append(fact)
     return kept
 
 
-def _merge_values(older: Sequence[Fact], newer: Fact) -> list[Fact]:
+def _replace_older_facts_with_newer(older: Sequence[Fact], newer: Fact) -> list[Fact]:
     """The newer fact with those that it replaced as its history.
 
     The older facts that it may not replace stay; if it may replace none, they have it beside them.

@@ -62,13 +62,13 @@ def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
     units = scale_to_unit_length(_subtract_mean(vectors))
     reduced = _reduce_dimensions(units)
     labels = _label_most_distinct_groups(reduced)
-    alike, usual, deviation = units @ units.T, *_usual_likeness(units)
+    alike, usual, deviation = units @ units.T, *_mean_and_deviation_of_cosines(units)
     found = []
     for label in dict.fromkeys(labels):
         places = np.flatnonzero(np.asarray(labels) == label)
         if len(places) < MIN_CLUSTER_SIZE:
             continue
-        cohesion = _likeness_inside(alike[np.ix_(places, places)]) - usual
+        cohesion = _mean_cosine_within_group(alike[np.ix_(places, places)]) - usual
         if cohesion * np.sqrt(len(places)) >= _MIN_COHESION * deviation:
             middle = scale_to_unit_length(reduced[places].sum(axis=0)[None])[0]
             sure = np.clip(reduced[places] @ middle, 0.0, 1.0)
@@ -123,7 +123,7 @@ def _import_clustering() -> tuple[Any, Any]:
     return hierarchy, silhouette_score
 
 
-def _usual_likeness(units: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_deviation_of_cosines(units: NDArray[np.float64]) -> tuple[float, float]:
     """The mean cosine of any two of these vectors, and its standard deviation."""
     import numpy as np
 
@@ -131,7 +131,7 @@ def _usual_likeness(units: NDArray[np.float64]) -> tuple[float, float]:
     return float(pairs.mean()), float(pairs.std())
 
 
-def _likeness_inside(alike: NDArray[np.float64]) -> float:
+def _mean_cosine_within_group(alike: NDArray[np.float64]) -> float:
     """The mean cosine of two different members, from the matrix of their cosines."""
     import numpy as np
 

@@ -77,7 +77,7 @@ _BEGINS_SENTENCE = re.compile(
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def leans_on_previous(text: str) -> bool:
+def depends_on_previous_sentence(text: str) -> bool:
     """Whether a sentence means somebody or something that only the one before it names."""
     opened = _FILLERS.match(text)
     rest = text[opened.end() :] if opened else text

@@ -43,7 +43,7 @@ class LeftBehind(NamedTuple):
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def read_left_behind(text: str) -> tuple[LeftBehind, ...]:
+def find_things_said_left_behind(text: str) -> tuple[LeftBehind, ...]:
     """The things that a text says were left behind."""
     if len(text) > _MAX_CHARACTERS or is_question(text):
         return ()
@@ -58,12 +58,12 @@ def read_left_behind(text: str) -> tuple[LeftBehind, ...]:
     )
 
 
-def is_left_behind(text: str, newer: str) -> bool:
+def is_topic_later_left_behind(text: str, newer: str) -> bool:
     """Whether a later text says that what a text is about was left behind.
 
     A day or a number is about many things, so the two must then share another word.
     """
-    gone = read_left_behind(newer)
+    gone = find_things_said_left_behind(newer)
     if not gone:
         return False
     words, others = _singular_content_words(text), _singular_content_words(newer)

@@ -19,7 +19,7 @@ from foreword.knowledge.progress_cues import (
     cue_pattern,
     is_question,
     lists_what_is_open,
-    open_list_head_pattern,
+    open_tasks_heading_pattern,
     task_words,
     task_words_without_stopwords,
 )
@@ -97,7 +97,9 @@ class OpenEnd:
     @property
     def labelled_text(self) -> str:
         """The text with "Open: " before it, unless it begins with such a word itself."""
-        return self.text if open_list_head_pattern().match(plain_line(self.text)) else f"Open: {self.text}"
+        return (
+            self.text if open_tasks_heading_pattern().match(plain_line(self.text)) else f"Open: {self.text}"
+        )
 
     @property
     def words(self) -> frozenset[str]:
@@ -237,16 +239,16 @@ def _tasks_in_sentence(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
     """
     text = plain_line(sentence)
     if is_list:
-        text = text[match.end() :] if (match := open_list_head_pattern().search(text)) else text
+        text = text[match.end() :] if (match := open_tasks_heading_pattern().search(text)) else text
         pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
         return pieces or _whole_sentence_as_task(sentence)
     clauses = _PART.split(text)
     first = next((at for at, clause in enumerate(clauses) if _find_open_cue(clause)), 0)
-    tasks = [words for clause in clauses[first:] if (words := _task_in_clause(clause))]
+    tasks = [words for clause in clauses[first:] if (words := _task_words_of_clause(clause))]
     return tasks or _whole_sentence_as_task(sentence)
 
 
-def _task_in_clause(clause: str) -> frozenset[str]:
+def _task_words_of_clause(clause: str) -> frozenset[str]:
     """The words of a clause's task, without its condition unless little else is said; empty if too few."""
     unconditional = task_words(_CONDITION.split(clause)[0])
     words = unconditional if len(unconditional) >= _MIN_WORDS else task_words(clause)

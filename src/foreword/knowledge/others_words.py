@@ -32,10 +32,10 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n|\Z")
 
 def hide_others_words(text: str) -> str:
     """The text with blanks in place of all words that are not its speaker's own; as long as the text."""
-    return _hide_texts_to_work_on(_hide_reported_speech(_QUOTATION.sub(_hide_quotation, text)))
+    return _hide_texts_to_work_on(_hide_reported_speech(_QUOTATION.sub(_hide_quotation_of_others, text)))
 
 
-def _hide_quotation(match: re.Match[str]) -> str:
+def _hide_quotation_of_others(match: re.Match[str]) -> str:
     """Blanks between the marks of a quotation; unchanged if it is a name or the speaker's own words."""
     inner = match.group()[1:-1]
     before = match.string[max(0, match.start() - _CHARACTERS_BEFORE) : match.start()]
@@ -54,12 +54,12 @@ def _hide_reported_speech(text: str) -> str:
         if matches_cue("said_by", plain_line(sentence)):
             text = text[:start] + _blanks_of_same_length(sentence) + text[end:]
         elif report := find_cue("says", sentence):
-            stop = _end_of_report(text, start + report.end())
+            stop = _end_of_reported_speech(text, start + report.end())
             text = text[:start] + _blanks_of_same_length(text[start:stop]) + text[stop:]
     return text
 
 
-def _end_of_report(text: str, start: int) -> int:
+def _end_of_reported_speech(text: str, start: int) -> int:
     """Where a report that begins at `start` ends: with its first sentence, or with its paragraph.
 
     After "I", every following "I" may be the same person's.

@@ -116,13 +116,13 @@ def _states_fact(clause: str, *, needs_value: bool) -> bool:
     if len(task_words(clause)) < _MIN_WORDS:
         return False
     if needs_value:
-        return _has_value(clause)
+        return _contains_number_date_or_name(clause)
     values = values_by_kind(clause)
     begins_with_name = fold_case(said).startswith(tuple(values.get("name", ())))
     return begins_with_name or not values.keys() <= {"name"} or bool(_STATES.search(clause))
 
 
-def _has_value(text: str) -> bool:
+def _contains_number_date_or_name(text: str) -> bool:
     """Whether a text has a number, a time, a day, a month, an identifier, or a name after its first word."""
     values = values_by_kind(text)
     names = values_by_kind(text.strip().partition(" ")[2]).get("name")

@@ -117,13 +117,13 @@ def find_precedents(
         result.memory.id: result.score
         for result in experiences.search_axis(workspace, lines, "full", limit=_CANDIDATES)
     }
-    unrelated_score = _unrelated_score(engine)
+    unrelated_score = _score_of_unrelated_texts(engine)
     asked = _stems_of_content_words(words)
     fits = {
         name: _fit_score(
             by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated_score
         )
-        + _WORDS_BONUS * _share_of_words(asked, result)
+        + _WORDS_BONUS * _share_of_question_words_found(asked, result)
         for name, result in found.items()
     }
     # Only what was compared by its parts can be ranked among each other: a part fits less than a whole.
@@ -147,7 +147,7 @@ def _text_fit_scores(engine: Engine, words: str, results: Sequence[SearchResult]
     except EmbeddingError as error:
         _log.warning("precedents are compared as a whole only", problem=str(error))
         return {}
-    unrelated_score, fits = _unrelated_score(engine), {}
+    unrelated_score, fits = _score_of_unrelated_texts(engine), {}
     for name, texts in parts.items():
         near = sorted((cosine_similarity(asked, vectors[text]) for text in texts), reverse=True)[:_BEST_PARTS]
         if near:
@@ -186,7 +186,7 @@ def _embed_cached(encoder: VectorSpace, texts: Sequence[str]) -> list[tuple[floa
     return [known[key] for key in keys]
 
 
-def _unrelated_score(engine: Engine) -> float:
+def _score_of_unrelated_texts(engine: Engine) -> float:
     """The score of unrelated texts: the encoder's, or 0 where words alone are compared."""
     if engine.kit.encoder is None:
         return 0.0
@@ -200,7 +200,7 @@ def _fit_score(by_words: float, by_lines: float, unrelated_score: float) -> floa
     return (score - unrelated_score) / (1 - unrelated_score)
 
 
-def _share_of_words(question_stems: set[str], result: SearchResult) -> float:
+def _share_of_question_words_found(question_stems: set[str], result: SearchResult) -> float:
     """The share of the question's stems that an experience has."""
     return len(question_stems & _stems_of_content_words(item_text_on_axis("full", result.memory))) / max(
         _MIN_WORDS, len(question_stems)

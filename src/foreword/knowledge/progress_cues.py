@@ -44,7 +44,7 @@ def cues(name: str) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def open_list_head_pattern() -> re.Pattern[str]:
+def open_tasks_heading_pattern() -> re.Pattern[str]:
     """The expression for the head of a list of what is open: words and a colon that begin a clause."""
     heads, tasks, details = ("|".join(_expressions_of_list(name)) for name in ("heads", "tasks", "details"))
     begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
@@ -60,10 +60,10 @@ def is_question(sentence: str) -> bool:
 def lists_what_is_open(sentence: str) -> bool:
     """Whether a sentence lists what is open, or names all that is left."""
     said = plain_line(sentence)
-    return bool(open_list_head_pattern().search(said) or cue_pattern("rest").search(said))
+    return bool(open_tasks_heading_pattern().search(said) or cue_pattern("rest").search(said))
 
 
-def is_done(sentence: str) -> bool:
+def says_something_is_done(sentence: str) -> bool:
     """Whether a sentence says that something is done."""
     return bool(cue_pattern("done").search(plain_line(sentence)))
 
@@ -80,7 +80,7 @@ def task_words(text: str) -> frozenset[str]:
     words = [
         word
         for word in content_words(text)
-        if word not in _empty_words() and (len(word) > 1 or word.isdigit())
+        if word not in _words_irrelevant_to_tasks() and (len(word) > 1 or word.isdigit())
     ]
     return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
 
@@ -90,10 +90,10 @@ def task_words_without_stopwords(text: str) -> frozenset[str]:
     return task_words(" ".join(word for word in split_words(text) if word not in STOPWORDS))
 
 
-def translate_times(text: str) -> str:
+def translate_past_time_words(text: str) -> str:
     """The text with past times of other languages ("gestern") in English, for the grammar of dates."""
     times = _read_english_of_time_words()
-    return _any_time_pattern().sub(lambda match: times[match.group().lower()], text)
+    return _foreign_time_words_pattern().sub(lambda match: times[match.group().lower()], text)
 
 
 @cache
@@ -107,7 +107,7 @@ def _read_english_of_time_words() -> dict[str, str]:
 
 
 @cache
-def _any_time_pattern() -> re.Pattern[str]:
+def _foreign_time_words_pattern() -> re.Pattern[str]:
     longest_first = sorted(_read_english_of_time_words(), key=len, reverse=True)
     return _compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
@@ -117,9 +117,9 @@ def _compile(expression: str) -> re.Pattern[str]:
 
 
 @cache
-def _empty_words() -> frozenset[str]:
+def _words_irrelevant_to_tasks() -> frozenset[str]:
     """The words that say nothing about a task, in all languages."""
-    lists = [fold_case(one) for one in _list_texts("empty")]
+    lists = [fold_case(one) for one in _texts_in_every_language("empty")]
     return frozenset(word for one in lists for word in one.split())
 
 
@@ -128,7 +128,7 @@ def _expressions_of_list(name: str) -> list[str]:
     return [entry for language in _read_table().values() for entry in language.get(name, ())]
 
 
-def _list_texts(name: str) -> list[str]:
+def _texts_in_every_language(name: str) -> list[str]:
     """The texts under a name, one for each language that has it."""
     return [str(language[name]) for language in _read_table().values() if name in language]
 

@@ -14,7 +14,7 @@ from foreword.knowledge.progress_cues import (
     cues,
     task_words,
     task_words_without_stopwords,
-    translate_times,
+    translate_past_time_words,
 )
 from foreword.text.clean import plain_line
 from foreword.text.dates import find_dates, find_time_asked_about
@@ -77,7 +77,7 @@ def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
 
 def _read_subject(text: str, now: datetime) -> frozenset[str]:
     """The words of a prompt without those that ask for the course of the work, dates and courtesies."""
-    line = translate_times(plain_line(text[:_MAX_CHARACTERS]))
+    line = translate_past_time_words(plain_line(text[:_MAX_CHARACTERS]))
     for pattern in (_COURTESY, *(cue_pattern(name) for name in ("recall", "did", "left", "where"))):
         line = pattern.sub(" ", line)
     return task_words_without_stopwords(_drop_dates(line, now))
@@ -87,7 +87,7 @@ def _read_question_about_past(line: str, now: datetime) -> ProgressQuestion | No
     """A question about what was done or decided at a time that has begun; None for other sentences."""
     if not (cue_pattern("did").search(line) or cue_pattern("where").search(line)):
         return None
-    english = translate_times(line)
+    english = translate_past_time_words(line)
     span = find_time_asked_about(english, now)
     if span is None or span.since > now:
         return None
@@ -105,7 +105,7 @@ def _read_question_about_remaining_work(line: str, now: datetime) -> ProgressQue
     match = cue_pattern("left").search(line)
     if match is None:
         return None
-    english = translate_times(line[match.end() :])
+    english = translate_past_time_words(line[match.end() :])
     topic = _TOPIC.match(_drop_dates(english, now))
     words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
     span = find_time_asked_about(english, now) if topic or find_dates(english, now) else None

@@ -102,7 +102,7 @@ class EntityRegistry:
 
     # Turns in
 
-    def observe(
+    def register_mentioned_entities(
         self, turn: Turn, index: int, mentions: Iterable[MentionLike] | None = None
     ) -> tuple[Entity, ...]:
         """Register the entities that a turn mentions and return each once; `index` counts turns from 0.
@@ -237,7 +237,7 @@ class EntityRegistry:
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
         """The active entities, the most salient first, at most `limit`."""
-        active = self._iterate_active_records()
+        active = self._iterate_salient_records()
         best = heapq.nsmallest(max(0, limit), active, key=self._salience_sort_key)
         return [record.to_entity() for record in best]
 
@@ -256,7 +256,7 @@ class EntityRegistry:
 
     def active_count(self) -> int:
         """How many entities are active."""
-        return sum(1 for _ in self._iterate_active_records())
+        return sum(1 for _ in self._iterate_salient_records())
 
     def entities(self) -> list[Entity]:
         """All entities, the one mentioned longest ago first."""
@@ -306,7 +306,7 @@ class EntityRegistry:
 
     # Salience
 
-    def _iterate_active_records(self) -> Iterator[EntityRecord]:
+    def _iterate_salient_records(self) -> Iterator[EntityRecord]:
         """The records above the floor, latest first; it stops where even full salience would have faded."""
         for record in reversed(self._book.records.values()):
             if self._decay ** (self._now - record.last) < self._floor:

@@ -147,7 +147,7 @@ class RemoteDialogueSummarizer:
         known = self._known_summary(spoken)
         new = spoken[len(known.turns) :]
         if new:
-            self._ask_in_background(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
+            self._request_summary_in_background(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
         if not known.text:
             return self._fallback.summarize_beside(turns, max_tokens, beside)
         summary = cut_to_tokens(known.text, max_tokens, self._tokenizer).rstrip()
@@ -163,16 +163,18 @@ class RemoteDialogueSummarizer:
             known = self._summaries.get(_conversation_key(spoken), _ModelSummary())
         return known if known.turns == tuple(spoken[: len(known.turns)]) else _ModelSummary()
 
-    def _ask_in_background(self, spoken: Sequence[Turn], known: _ModelSummary, words: int) -> None:
+    def _request_summary_in_background(
+        self, spoken: Sequence[Turn], known: _ModelSummary, words: int
+    ) -> None:
         """Ask the model to summarise the new turns, unless it is doing so or rests after a failure."""
         key = _conversation_key(spoken)
         with self._lock:
             if key in self._pending_keys or self._clock() < self._rests_until:
                 return
             self._pending_keys.add(key)
-        self._run(lambda: self._ask_model(key, tuple(spoken), known, words))
+        self._run(lambda: self._update_summary_with_model(key, tuple(spoken), known, words))
 
-    def _ask_model(
+    def _update_summary_with_model(
         self, key: tuple[str, str, str], spoken: tuple[Turn, ...], known: _ModelSummary, words: int
     ) -> None:
         """Ask the model to update its summary, and store it; after a failure, let the model rest."""

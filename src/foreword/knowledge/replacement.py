@@ -107,7 +107,7 @@ class ReplacementJudge:
         self._store = store
         self._reader = reader
 
-    def find_replacements(
+    def find_relations_to_replaced_items(
         self, workspace: str, space: str, digest: str, items: Sequence[Item], vectors: Sequence[Vector]
     ) -> tuple[Relation, ...]:
         """The relations from these items to the earlier ones that they replace.
@@ -117,13 +117,13 @@ class ReplacementJudge:
         values = {vector.item_id: vector.values for vector in vectors}
         new = [item for item in items if item.id in values and _can_replace_or_be_replaced(item)]
         new.sort(key=lambda item: item.created_at)
-        read = self._chances_by_reader(workspace, space, digest, new, values) if self._reader else {}
-        corrected = self._chances_by_correction(workspace, new)
+        read = self._chances_judged_by_reader(workspace, space, digest, new, values) if self._reader else {}
+        corrected = self._chances_from_bare_corrections(workspace, new)
         chances = {ends: max(read.get(ends, 0.0), corrected.get(ends, 0.0)) for ends in {**read, **corrected}}
         known = self._get_items_of_pairs(workspace, new, chances)
-        chances |= self._chances_by_inference(workspace, known, chances)
+        chances |= self._chances_inferred_from_replacements(workspace, known, chances)
         return tuple(
-            _make_relation(known[newer], known[older], chance)
+            _build_replacement_relation(known[newer], known[older], chance)
             for (newer, older), chance in chances.items()
             if newer in known and older in known
         )
@@ -137,7 +137,7 @@ class ReplacementJudge:
         stored = self._store.get(workspace, *missing) if missing else ()
         return items | {item.id: item for item in stored if item is not None}
 
-    def _chances_by_inference(
+    def _chances_inferred_from_replacements(
         self, workspace: str, items: dict[str, Item], chances: Mapping[tuple[str, str], float]
     ) -> dict[tuple[str, str], float]:
         """What follows from sure replacements for what replaced or repeats the same; adds to `items`."""
@@ -149,7 +149,7 @@ class ReplacementJudge:
         if not sure:
             return {}
         before = dict(sure)
-        for one in _list_replacements(self._store, workspace, {older for _, older in sure}):
+        for one in _list_items_that_replaced_these(self._store, workspace, {older for _, older in sure}):
             items.setdefault(one.memory.id, one.memory)
             before.setdefault((one.memory.id, one.relationship.to_id), one.relationship.confidence)
         inferred = _infer_replaced_repetitions(items, chances, sure)
@@ -164,7 +164,7 @@ class ReplacementJudge:
                     inferred[ends] = max(min(chance, surety), chances.get(ends, 0.0))
         return inferred
 
-    def _chances_by_reader(
+    def _chances_judged_by_reader(
         self,
         workspace: str,
         space: str,
@@ -186,9 +186,13 @@ class ReplacementJudge:
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         # The line before may distract: what names another value is also read without it.
-        pairs += [replace(pair, before=None) for pair in pairs if pair.before and _changes_own_value(pair)]
+        pairs += [
+            replace(pair, before=None) for pair in pairs if pair.before and _changes_value_of_same_user(pair)
+        ]
         reader = self._reader
-        chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
+        chances = (
+            reader.replacement_chances([_word_pair_for_reader(pair) for pair in pairs]) if reader else []
+        )
         surest: dict[tuple[str, str], float] = {}
         for pair, chance in zip(pairs, chances, strict=True):
             if chance >= _min_chance_to_replace(pair.newer, pair.older):
@@ -196,7 +200,9 @@ class ReplacementJudge:
                 surest[ends] = max(chance, surest.get(ends, 0.0))
         return surest
 
-    def _chances_by_correction(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
+    def _chances_from_bare_corrections(
+        self, workspace: str, new: Sequence[Item]
+    ) -> dict[tuple[str, str], float]:
         """The probability that bare corrections among these items correct others, by the ids of the two."""
         return {
             (item.id, one.item.id): one.chance
@@ -263,7 +269,9 @@ def _min_chance_to_replace(newer: Item, older: Item) -> float:
     if _may_restate(newer, older) or _commits_share_no_file(newer, older):
         return _MIN_CHANCE_OF_RESTATEMENT
     new, old = newer.text, older.text
-    is_talk = (_is_talkative(old) and _is_talkative(new)) or (_is_long(new) and _is_personal(old))
+    is_talk = (_is_talkative(old) and _is_talkative(new)) or (
+        _is_long(new) and _is_personal_without_numbers(old)
+    )
     is_courtesy = any(cue_pattern("courtesies").match(text) for text in (new, old))
     if not (is_talk or is_courtesy or _cannot_become_untrue(old)):
         return MIN_CHANCE
@@ -296,7 +304,7 @@ def _only_reports_work(newer: Item, older: Item) -> bool:
     return not _changes_value(newer.text, older.text, _MEASURED + _SCHEDULED)
 
 
-def _changes_own_value(pair: _Pair) -> bool:
+def _changes_value_of_same_user(pair: _Pair) -> bool:
     """Whether the newer statement names another number, time, day or identifier, and no other user's."""
     if _are_of_different_users(pair.newer, pair.older):
         return False
@@ -329,7 +337,7 @@ def _is_long(text: str) -> bool:
     return len(text.split()) > _MAX_TERSE_WORDS
 
 
-def _is_personal(text: str) -> bool:
+def _is_personal_without_numbers(text: str) -> bool:
     """Whether a text is about its speaker and names no number, time, day or month."""
     return bool(cue_pattern("speakers").search(plain_line(text))) and not _has_number_or_time(text)
 
@@ -361,7 +369,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def _describe_pair(pair: _Pair) -> tuple[str, str]:
+def _word_pair_for_reader(pair: _Pair) -> tuple[str, str]:
     """The newer and the older statement, worded as those that the reader was taught with."""
     now = pair.newer.created_at
     newer = describe_statement(_as_turn(pair.newer), pair.newer.text[:_MAX_CHARACTERS], now)
@@ -378,7 +386,7 @@ def _as_turn(item: Item) -> Item:
     return replace(item, kind="turn") if item.kind == "memory" else item
 
 
-def _list_replacements(store: Store, workspace: str, ids: Iterable[str]) -> list[RelatedMemory]:
+def _list_items_that_replaced_these(store: Store, workspace: str, ids: Iterable[str]) -> list[RelatedMemory]:
     """The items that surely replaced, or changed a part of, the items with these ids."""
     related = store.expand(workspace, list(ids), 1)
     return [
@@ -401,7 +409,7 @@ def _infer_replaced_repetitions(
         for (newer, repeated) in chances.keys() - sure.keys()
         for (other, stated), chance in sure.items()
         if other == newer and {repeated, stated} <= items.keys()
-        if _is_repetition(items[repeated], items[stated])
+        if _is_confirmation_by_agent(items[repeated], items[stated])
         if not changes_only_part(items[newer], items[stated])
     }
 
@@ -441,7 +449,7 @@ def _both_change_same_value(newer: Item, earlier: Item, replaced: Item) -> bool:
     )
 
 
-def _is_repetition(item: Item, stated: Item) -> bool:
+def _is_confirmation_by_agent(item: Item, stated: Item) -> bool:
     """Whether an agent's turn confirms a statement of its session, naming values of it and no others."""
     if item.source.trust != "agent" or not item.session or item.session != stated.session:
         return False
@@ -453,7 +461,7 @@ def _all_values(text: str) -> frozenset[str]:
     return frozenset(value for values in values_by_kind(text).values() for value in values)
 
 
-def _make_relation(newer: Item, older: Item, chance: float) -> Relation:
+def _build_replacement_relation(newer: Item, older: Item, chance: float) -> Relation:
     """The relation between two items of which the newer one makes the older untrue, or a part of it."""
     kind = AMENDS if changes_only_part(newer, older) else REPLACES
     return Relation(newer.id, older.id, kind, round(chance, 3), newer.created_at)

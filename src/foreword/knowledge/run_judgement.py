@@ -72,7 +72,7 @@ class SeenFailures:
         self._seen_by_session: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def seen_in(self, workspace: str, session: str) -> frozenset[str]:
+    def failures_seen_in_session(self, workspace: str, session: str) -> frozenset[str]:
         """The failures that a session has seen so far."""
         with self._lock:
             return self._seen_by_session.get((workspace, session), frozenset())

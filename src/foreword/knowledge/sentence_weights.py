@@ -141,7 +141,7 @@ _CONCLUSION = re.compile(
 )
 
 
-def weigh_sentences(sentences: Sequence[Sentence]) -> dict[Sentence, float]:
+def find_weightiest_sentences(sentences: Sequence[Sentence]) -> dict[Sentence, float]:
     """The sentences that say most about the conversation, in its order, with their weights.
 
     All are weighed by words and places; only the best are also weighed by their shape, which costs more.
@@ -371,16 +371,16 @@ class ConversationWeights:
         """
         if len(question.content_words) < _MIN_CONTENT_WORDS:
             return False
-        if question.turn >= self._first_open_turn():
+        if question.turn >= self._first_turn_with_open_questions():
             return True
         return asks_for_fact(question) and self._is_left_open(question)
 
     def weigh(self) -> list[Weighed]:
         """The sentences that say most about the conversation, in its order, with their weights."""
         self._weigh_stale_sentences()
-        first_open = self._first_open_turn()
+        first_open = self._first_turn_with_open_questions()
         return [
-            (self._sentences[at], self._weights[at] + self._weigh_closely(at, first_open))
+            (self._sentences[at], self._weights[at] + self._weigh_shape_and_openness(at, first_open))
             for at in self._notable_sentences()
         ]
 
@@ -402,7 +402,7 @@ class ConversationWeights:
             return []
         self._weigh_stale_sentences()
         least = heapq.nsmallest(_MAX_UNUSUAL, range(len(self._sentences)), key=self._weights.__getitem__)
-        found = ((self._sentences[at], self._shape_weight(at)) for at in sorted(least))
+        found = ((self._sentences[at], self._cached_shape_weight(at)) for at in sorted(least))
         return [(one, weight) for one, weight in found if weight >= 0.0 and not one.is_question]
 
     def _weigh_stale_sentences(self) -> None:
@@ -419,12 +419,12 @@ class ConversationWeights:
         last = (self._sentences_with[word][-1] for word in question.content_words)
         if not all(self._sentences[at].turn == question.turn for at in last):
             return False
-        reply = self._reply_to(question)
+        reply = self._find_reply_to_question(question)
         return reply is None or not answers_question(
             question.text, self._statements_of_turn(reply), by_assistant=reply.role == "assistant"
         )
 
-    def _reply_to(self, question: Sentence) -> Turn | None:
+    def _find_reply_to_question(self, question: Sentence) -> Turn | None:
         """The next turn of another speaker after a question, among the next few turns."""
         later = self.turns[question.turn + 1 : question.turn + 1 + _MAX_TURNS_TO_REPLY]
         speaker = self.turns[question.turn].speaker
@@ -453,7 +453,7 @@ class ConversationWeights:
             self._stale.add(at)
             for word in sentence.content_words:
                 self._sentences_with[word].append(at)
-        self._count_words_of_turn(self._words_of_last_turn(), 1)
+        self._adjust_turn_counts_of_words(self._words_of_last_turn(), 1)
 
     def _remove_last_turn(self) -> None:
         """Remove the last turn's sentences, and mark those whose weights it changes as stale."""
@@ -463,7 +463,7 @@ class ConversationWeights:
             places = self._sentences_with[word]
             while places and places[-1] >= first:
                 places.pop()
-        self._count_words_of_turn(lost, -1)
+        self._adjust_turn_counts_of_words(lost, -1)
         for at in range(first, len(self._sentences)):
             self._stale.discard(at)
             self._shapes.pop(at, None)
@@ -475,7 +475,7 @@ class ConversationWeights:
         last = self._sentences[self._first_sentences[-1] :]
         return {word for sentence in last for word in sentence.content_words}
 
-    def _count_words_of_turn(self, changed: set[str], change: int) -> None:
+    def _adjust_turn_counts_of_words(self, changed: set[str], change: int) -> None:
         """Count one turn more or less for these words, and mark the sentences that this changes as stale."""
         for word in changed:
             before = self._turn_counts[word]
@@ -504,14 +504,16 @@ class ConversationWeights:
             return len(self._sentences)
         return self._first_sentences[turn] if turn > 0 else 0
 
-    def _weigh_closely(self, at: int, first_open: int) -> float:
+    def _weigh_shape_and_openness(self, at: int, first_open: int) -> float:
         """The weight that a sentence's shape, its speech act and, for a question, its being open add."""
         sentence = self._sentences[at]
         if not sentence.is_question:
-            return self._shape_weight(at)
-        return self._shape_weight(at) + (_ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION)
+            return self._cached_shape_weight(at)
+        return self._cached_shape_weight(at) + (
+            _ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION
+        )
 
-    def _shape_weight(self, at: int) -> float:
+    def _cached_shape_weight(self, at: int) -> float:
         """The weight of a sentence's shape and speech act, worked out once."""
         if at not in self._shapes:
             sentence = self._sentences[at]
@@ -521,7 +523,7 @@ class ConversationWeights:
             self._shapes[at] = _weigh_shape(sentence) + (_ACT_WEIGHTS.get(act, 0.0) if act else 0.0)
         return self._shapes[at]
 
-    def _first_open_turn(self) -> int:
+    def _first_turn_with_open_questions(self) -> int:
         """The first turn whose questions are open: no other speaker has made a statement since."""
         answering = {turn.speaker for turn in self._since if self._statements_of_turn(turn)}
         for turn in range(len(self.turns) - 1, -1, -1):

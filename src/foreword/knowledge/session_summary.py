@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Protocol
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
 from foreword.knowledge.dialogue_summary import drop_openers, join_by_speaker
 from foreword.knowledge.open_ends import find_open_ends, leaves_something_open
-from foreword.knowledge.progress_cues import is_done, is_question
-from foreword.knowledge.sentence_weights import choose_sentences, read_sentences_of_turns, weigh_sentences
+from foreword.knowledge.progress_cues import is_question, says_something_is_done
+from foreword.knowledge.sentence_weights import (
+    choose_sentences,
+    find_weightiest_sentences,
+    read_sentences_of_turns,
+)
 from foreword.knowledge.settled import is_decision
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.text.shorten import keep_first_words
@@ -120,7 +124,7 @@ def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_word
         return True
 
     sentences = read_sentences_of_turns({index: turns[index].text for index in quotable})
-    chosen = choose_sentences(weigh_sentences(sentences).items(), take_if_fits)
+    chosen = choose_sentences(find_weightiest_sentences(sentences).items(), take_if_fits)
     chosen.sort(key=lambda sentence: sentence.position)
     lines = join_by_speaker((_speaker_name(turns[one.turn]), wording[one]) for one in chosen)
     return SessionSummary(
@@ -169,7 +173,7 @@ def _summarise_agent_work(
     sentences = read_sentences_of_turns(
         {index: turns[index].text for index in quotable if not is_tool_output(turns[index])}
     )
-    weights = weigh_sentences(sentences)
+    weights = find_weightiest_sentences(sentences)
     open_turns = {id(end.item) for end in find_open_ends(turns)}
     still_open = {index for index in quotable if id(turns[index]) in open_turns}
     lines = [
@@ -246,7 +250,7 @@ def _choose_agent_heading(text: str, *, left_open: bool, is_unanswered: bool) ->
         return _OPEN
     if is_decision(text, by_agent=True):
         return _DECIDED
-    return _DONE if is_done(text) else _NOTED
+    return _DONE if says_something_is_done(text) else _NOTED
 
 
 def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_SummaryLine]:

@@ -50,12 +50,12 @@ class Weights(NamedTuple):
 
 
 def is_decision(sentence: str, *, by_agent: bool = False) -> bool:
-    """Whether a sentence settles something; see `settled_kind_of_statement`."""
-    return bool(settled_kind_of_statement(sentence, by_agent=by_agent))
+    """Whether a sentence settles something; see `find_what_statement_settles`."""
+    return bool(find_what_statement_settles(sentence, by_agent=by_agent))
 
 
 @lru_cache(maxsize=_MAX_CACHED_STATEMENTS)
-def settled_kind_of_statement(statement: str, *, by_agent: bool = False) -> Settled:
+def find_what_statement_settles(statement: str, *, by_agent: bool = False) -> Settled:
     """What a statement settles, by the cues in its sentences, else by the weights of its words."""
     sentences = [sentence for sentence in split_sentences(statement) if _may_settle(sentence)]
     for sentence in sentences:

@@ -151,7 +151,7 @@ def closeness_of_fit(new: Value, old: Value) -> int:
     """How closely a new value fits in the place of an old one; 0 if it does not."""
     kinds = {new.kind, old.kind}
     if kinds == {"number"}:
-        return _fit_of_numbers(new, old)
+        return _closeness_of_numbers(new, old)
     if kinds == {"name"}:
         return LOOSELY if set(new.words).isdisjoint(old.words) else CLOSELY
     if len(kinds) == 1:
@@ -168,7 +168,7 @@ def closeness_of_fit(new: Value, old: Value) -> int:
     return LOOSELY if kinds in ({"ordinal", "date"}, {"code", "identifier"}, {"day", "date"}) else 0
 
 
-def _fit_of_numbers(new: Value, old: Value) -> int:
+def _closeness_of_numbers(new: Value, old: Value) -> int:
     """How closely two numbers fit: by what they measure or count, and by how large they are."""
     units = {value.unit for value in (new, old) if value.unit}
     if len(units) > 1 and not units.isdisjoint(_DIMENSIONS):

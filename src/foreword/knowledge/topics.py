@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.knowledge.sentence_weights import SMALL_TALK
 from foreword.knowledge.word_lists import word_list
-from foreword.text.provenance import is_foreign
+from foreword.text.provenance import is_from_third_party
 from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Term:
         return min(self.spellings, key=lambda spelling: (-self.spellings[spelling], spelling))
 
     @property
-    def name_words(self) -> set[str]:
+    def folded_words_of_name(self) -> set[str]:
         """The words of its name, folded."""
         return set(fold_case(self.name).split())
 
@@ -99,7 +99,7 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     terms that the user or the agent uses, too: otherwise a page or a README could name a topic.
     """
     items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
-    spoken = {place for place, item in enumerate(items) if not is_foreign(item.source)}
+    spoken = {place for place, item in enumerate(items) if not is_from_third_party(item.source)}
     terms = {
         key: term
         for key, term in _collect_terms_by_key(items, now).items()
@@ -227,9 +227,9 @@ def _choose_distinct_terms(ranked: list[_Term], max_terms: int) -> Iterable[_Ter
 
 def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
     """The longer term that nearly all of a term's items share; the term itself when there is none."""
-    words = term.name_words
+    words = term.folded_words_of_name
     for other in sorted(ranked, key=lambda other: -other.size):
-        longer = other.size > term.size and words < other.name_words
+        longer = other.size > term.size and words < other.folded_words_of_name
         if longer and len(other.places) >= 0.75 * len(term.places):
             return other
     return term
@@ -237,7 +237,7 @@ def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
 
 def _is_same_topic(term: _Term, other: _Term) -> bool:
     """Whether two terms share a word of their names, or short ones mostly stand in the same items."""
-    if not term.name_words.isdisjoint(other.name_words):
+    if not term.folded_words_of_name.isdisjoint(other.folded_words_of_name):
         return True
     shared = len(set(term.places) & set(other.places))
     small = min(len(term.places), len(other.places))

@@ -141,10 +141,10 @@ def read_user_facts(item: Item) -> list[UserFact]:
     """
     facts: list[UserFact] = []
     can_go_on = has_request = False
-    for sentence, own in _own_sentences(item.text):
+    for sentence, own in _sentences_with_own_words(item.text):
         found = _read_fact_in_sentence(own)
         if can_go_on and _tells_more_of_person(facts[-1], own, found):
-            facts[-1] = _continue_fact(facts[-1], sentence, own)
+            facts[-1] = _append_sentence_to_fact(facts[-1], sentence, own)
             continue
         if found is not None and found.kind.is_rule and has_request and _is_wish_for_previous_request(own):
             found = None
@@ -156,7 +156,7 @@ def read_user_facts(item: Item) -> list[UserFact]:
     return facts
 
 
-def _own_sentences(text: str) -> list[tuple[str, str]]:
+def _sentences_with_own_words(text: str) -> list[tuple[str, str]]:
     """The sentences of a turn, each as it was said and without others' words; none of a pasted text."""
     if len(text) > _MAX_CHARACTERS_READ:
         return []
@@ -229,7 +229,7 @@ def _leading_name(plain: str) -> str:
     return first if first[0].isupper() and first.isalpha() and first.lower() not in STOPWORDS else ""
 
 
-def _continue_fact(fact: UserFact, sentence: str, own: str) -> UserFact:
+def _append_sentence_to_fact(fact: UserFact, sentence: str, own: str) -> UserFact:
     """The fact with a sentence that goes on about its person; always told if that sentence has to be."""
     person = _PERSON.search(plain_line(fact.text))
     named = _PRONOUN.sub(person.group(), plain_line(own), count=1) if person else ""
@@ -339,7 +339,9 @@ def _verbs_of_question(query: str) -> frozenset[str]:
 
 def speaks_of_self(text: str) -> bool:
     """Whether a text states a fact about its speaker."""
-    return any(_read_fact_in_sentence(own) for _, own in _own_sentences(text[:_MAX_CHARACTERS_READ]))
+    return any(
+        _read_fact_in_sentence(own) for _, own in _sentences_with_own_words(text[:_MAX_CHARACTERS_READ])
+    )
 
 
 @cache

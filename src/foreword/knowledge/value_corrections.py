@@ -108,7 +108,7 @@ def read_corrections(text: str, mentions: Sequence[MentionLike]) -> Iterator[Cor
     starts += [(match.end(), match["old"], True, True) for match in _NOT_OLD_BUT.finditer(text)]
     starts += [(match.end(), "", True, False) for match in _PLAIN_START.finditer(text)]
     for at, old, is_sure, is_marked in starts:
-        for start, end, kind, number in _values_at(text, at, mentions):
+        for start, end, kind, number in _iterate_possible_values_at(text, at, mentions):
             tail = _TAIL.match(text, end)
             old_value = (old or (tail["old"] if tail else "") or "").strip()
             if tail is None or start in seen or not (is_marked or old_value or tail["mark"]):
@@ -130,7 +130,7 @@ def is_correction(text: str) -> bool:
     )
 
 
-def _values_at(
+def _iterate_possible_values_at(
     text: str, at: int, mentions: Sequence[MentionLike]
 ) -> Iterator[tuple[int, int, str, int | None]]:
     """The possible values at a place: start, end, kind, and the number of the mention, if it is one."""

@@ -56,7 +56,7 @@ def code_role(item: Item) -> CodeRole:
     return "signature" if unit in ("function", "method") and _has_no_body(item) else "work"
 
 
-def find_code_not_asked_for(question: str, items: Sequence[Item]) -> dict[str, CodeRole]:
+def find_unrequested_code_without_work(question: str, items: Sequence[Item]) -> dict[str, CodeRole]:
     """The items that do no work and are not asked for, as ids with roles; empty if all are such."""
     folded = question.casefold()
     asked = {role for role, pattern in _ASKS_FOR.items() if pattern.search(folded)}

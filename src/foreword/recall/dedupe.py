@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from foreword.recall.same import join_comparable_texts, prepare_for_comparison, says_all_of
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS
-from foreword.text.words import letter_pairs
+from foreword.text.words import letter_pairs_of_unspaced_script
 from foreword.types import TRUSTS, DroppedResult, Item, Note
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResul
         if containing is not None and not _is_shown_instead_of(result, containing):
             dropped.append(DroppedResult(result, "duplicate", containing.memory.id))
             continue
-        outdone = [containing] if containing else _find_outdone_by(result, kept)
+        outdone = [containing] if containing else _find_replaceable_better_results(result, kept)
         dropped += [DroppedResult(one, "duplicate", result.memory.id) for one in outdone]
         place = kept.index(outdone[0]) if outdone else len(kept)
         kept.insert(place, result)
@@ -130,7 +130,7 @@ def _word_beginnings(text: str) -> frozenset[str]:
     Texts that say the same share most of them.
     """
     beginnings = frozenset(word[:4] for word in text.casefold().split() if len(word) > _MAX_SHORT_WORD)
-    return beginnings | letter_pairs(text)
+    return beginnings | letter_pairs_of_unspaced_script(text)
 
 
 def _comparable_shown_text(result: SearchResult) -> ComparableText:
@@ -151,7 +151,9 @@ def _is_shown_instead_of(result: SearchResult, better: SearchResult) -> bool:
     return _trust_and_time(result) > _trust_and_time(better)
 
 
-def _find_outdone_by(result: SearchResult, better: Sequence[SearchResult]) -> list[SearchResult]:
+def _find_replaceable_better_results(
+    result: SearchResult, better: Sequence[SearchResult]
+) -> list[SearchResult]:
     """The better results that a result can replace: it says all they say, and is short and trusted enough."""
     if len(_shown_text(result)) > MAX_STATEMENT_CHARACTERS:
         return []

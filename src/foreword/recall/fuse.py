@@ -156,7 +156,9 @@ def _probabilities(
 ) -> dict[str, float]:
     """The probability of each item that it is relevant."""
     kinds = {item.kind for item in found.items.values()}
-    bonuses = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
+    bonuses = {
+        kind: _bonus_for_known_question_words(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds
+    }
     return {
         item: blends.get(stored.kind, DEFAULT_BLEND).probability(values[item], bonuses[stored.kind])
         for item, stored in found.items.items()
@@ -171,7 +173,7 @@ def _sort_items(found: Findings, probabilities: Mapping[str, float]) -> list[Ite
     )
 
 
-def add_to_blends(
+def reorder_hits_with_added_scores(
     hits: Sequence[SearchResult],
     found: Findings,
     added: Mapping[str, Mapping[str, float]],
@@ -182,7 +184,8 @@ def add_to_blends(
     `added` has scores by item id: "blend" is added to the item's blend, the others are put beside it.
     """
     bonuses = {
-        kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds_of_hits(hits)
+        kind: _bonus_for_known_question_words(found, blends.get(kind, DEFAULT_BLEND))
+        for kind in _kinds_of_hits(hits)
     }
     raised = []
     for hit in hits:
@@ -209,15 +212,15 @@ def weight_of_name_spaces(found: Findings, blend: Blend) -> float:
     return sum(float(getattr(blend, space)) for space in _NAME_SPACES if found.lists.get(space))
 
 
-def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
+def known_shares_of_question(found: Findings, blend: Blend) -> tuple[float, float]:
     """The shares of the question's words, and of the things it names, that the workspace knows."""
     named = _best_score_in_space(found, "entities") if "entities" in found.lists else blend.nameless
     return _best_score_in_space(found, "lexical"), named
 
 
-def _known_question_bonus(found: Findings, blend: Blend) -> float:
+def _bonus_for_known_question_words(found: Findings, blend: Blend) -> float:
     """What is added, before the curve, for the share of the question that the workspace knows."""
-    words, names = known_question_shares(found, blend)
+    words, names = known_shares_of_question(found, blend)
     return blend.known * words + blend.named * names - blend.slope * weight_of_name_spaces(found, blend)
 
 

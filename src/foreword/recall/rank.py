@@ -89,7 +89,7 @@ class MemoryRanker:
         return sorted(ranked, key=lambda result: -(result.rank or 0.0))
 
     @staticmethod
-    def diverse(
+    def by_relevance_and_variety(
         results: Sequence[SearchResult], balance: float = MMR_LAMBDA, best: float = 1.0
     ) -> list[SearchResult]:
         """Maximal marginal relevance: each next is relevant and unlike those before it."""
@@ -117,7 +117,9 @@ def build_rankers(now: datetime) -> dict[str, RankingFunction]:
         "similarity": MemoryRanker.by_similarity,
         "recency": MemoryRanker.by_recency,
         "confidence": MemoryRanker.by_confidence,
-        "mmr": lambda results: MemoryRanker.diverse(results, best=_best_score_or_one(results)),
+        "mmr": lambda results: MemoryRanker.by_relevance_and_variety(
+            results, best=_best_score_or_one(results)
+        ),
     }
 
 

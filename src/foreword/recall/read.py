@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
 from foreword.text.translate import to_english
-from foreword.text.words import content_words, is_in_latin_letters, letter_groups
+from foreword.text.words import content_words, is_in_latin_letters, non_latin_letter_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,7 +86,7 @@ def judge_results_with_reader(
     passages = _choose_passages(results, asked, most)
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
     if not is_in_latin_letters(to_english(query.text)):
-        logits = _logits_by_shared_letters(letter_groups(query.text), texts)
+        logits = _logits_by_shared_letters(non_latin_letter_groups(query.text), texts)
     else:
         logits = reader.scores(_keep_both_ends(query.text), texts, _reading_deadline(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
@@ -101,7 +101,7 @@ def _logits_by_shared_letters(asked: frozenset[str], texts: Sequence[str]) -> li
     """Stand-ins for the reader's logits, by how many of a question's groups of letters each text shares."""
     most_asked = max(1, min(len(asked), _MAX_GROUPS_ASKED))
     least_share = _MIN_SHARED / max(_MIN_SHARED, most_asked)
-    shares = (len(asked & letter_groups(text)) / most_asked for text in texts)
+    shares = (len(asked & non_latin_letter_groups(text)) / most_asked for text in texts)
     return [
         min(_LOGIT_OF_SAME_WORDS, _LOGIT_WITHOUT_GROUPS + _LOGITS_PER_SHARE * share)
         if share >= least_share

@@ -100,7 +100,7 @@ def _normalise_for_comparison(text: str) -> str:
     return folded.rstrip(" .!") or folded
 
 
-def does_one_say_all_of_other(one: str, other: str) -> bool:
+def does_either_text_cover_other(one: str, other: str) -> bool:
     """Whether one of two texts says everything that the other says."""
     texts = prepare_for_comparison(one), prepare_for_comparison(other)
     return says_all_of(*texts) or says_all_of(*reversed(texts))
@@ -117,7 +117,8 @@ def says_all_of(whole: ComparableText, part: ComparableText) -> bool:
     if len(part.words) < _MIN_CONTAINED_WORDS and len(whole.sentences) > len(part.sentences):
         return False
     return all(
-        any(_sentences_agree(sentence, mine) for mine in whole.sentences) for sentence in part.sentences
+        any(_sentences_say_the_same(sentence, mine) for mine in whole.sentences)
+        for sentence in part.sentences
     )
 
 
@@ -136,7 +137,7 @@ def _has_only_plain_words_more(words: tuple[FactWord, ...], fewer: tuple[FactWor
     return expected is None
 
 
-def _sentences_agree(one: Sentence, other: Sentence) -> bool:
+def _sentences_say_the_same(one: Sentence, other: Sentence) -> bool:
     """Whether two sentences say the same."""
     if one.key != other.key or not _have_same_names(one.words, other.words):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.recall.fuse import DEFAULT_BLEND, add_to_blends
+from foreword.recall.fuse import DEFAULT_BLEND, reorder_hits_with_added_scores
 from foreword.store.base import GetTokenCodes
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def can_match_tokens(kinds: Sequence[str], blends: Mapping[str, Blend]) -> bool:
     return any(blends.get(kind, DEFAULT_BLEND).token_match for kind in kinds or blends)
 
 
-def match_tokens(
+def reorder_hits_by_token_match(
     hits: Sequence[SearchResult],
     found: Findings,
     query: Query,
@@ -61,4 +61,4 @@ def match_tokens(
             fit = known.get(item, unlikely)
             score = {space.name: fit} if item in known else {}
             added[item] = {"blend": weights[item] * (fit - _USUAL_FIT), **score}
-    return add_to_blends(hits, found, added, blends)
+    return reorder_hits_with_added_scores(hits, found, added, blends)

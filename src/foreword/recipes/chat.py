@@ -17,7 +17,7 @@ from foreword.pipeline import (
     drop_repeats,
     drop_superseded,
     make_optional,
-    search_stages_above,
+    search_stages_with_floor,
 )
 from foreword.recall.related import (
     drop_excerpts_of_short_memories,
@@ -63,7 +63,7 @@ class ContextPreview(ContextResult):
     budget_used: float = 0.0
 
 
-def preview_result(result: ContextResult) -> ContextPreview:
+def context_preview_with_numbers(result: ContextResult) -> ContextPreview:
     """A result with the numbers behind it."""
     return ContextPreview(
         **{name: getattr(result, name) for name in ContextResult.__dataclass_fields__},
@@ -87,7 +87,7 @@ def chat_stages(
 ) -> tuple[Stage[Any], ...]:
     """The stages of the recipe `chat`, in order."""
     return (
-        *search_stages_above(floor, exclude=(set_code_aside,) if floor else ()),
+        *search_stages_with_floor(floor, exclude=(set_code_aside,) if floor else ()),
         make_optional(tell_progress),
         put_back_code_above(floor),
         make_optional(add_related),

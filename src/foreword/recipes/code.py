@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.folder.file_items import MARK
 from foreword.compose.code import MAX_LINES, format_code, format_commit, format_path_and_name
 from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, min_probability_worth_telling, relate
-from foreword.recall.code_roles import find_code_not_asked_for
+from foreword.recall.code_roles import find_unrequested_code_without_work
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def set_code_aside(draft: SearchDraft) -> SearchDraft:
     code = [result for result in draft.results if result.memory.kind == "code"]
     if not code:
         return draft
-    roles = find_code_not_asked_for(draft.query.text, [result.memory for result in code])
+    roles = find_unrequested_code_without_work(draft.query.text, [result.memory for result in code])
     aside = [lower_if_code_defines_nothing(result) for result in code if result.memory.id not in roles]
     aside.sort(key=lambda result: -result.score)
     bystanders = [result for result in code if result.memory.id in roles][:MAX_NEAR_MISSES]

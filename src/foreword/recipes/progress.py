@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.command_results import is_tool_output
 from foreword.knowledge.decisions import list_decisions
 from foreword.knowledge.open_ends import list_open_ends, read_open_end
-from foreword.knowledge.progress_cues import is_done, task_words
+from foreword.knowledge.progress_cues import says_something_is_done, task_words
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.knowledge.settled import is_decision
 from foreword.knowledge.speech_acts import asks_for_action
@@ -93,7 +93,7 @@ def _may_accompany_answers(result: SearchResult, question: ProgressQuestion) -> 
     if len(question.subject - question.topic) >= _MIN_WORDS_OF_MORE:
         return True
     if question.asked == "left":
-        return _is_about_subject(result, question) and not _is_finished(item)
+        return _is_about_subject(result, question) and not _tells_of_finished_work(item)
     return bool(question.subject) or (question.span is not None and question.span.contains(item.created_at))
 
 
@@ -107,13 +107,13 @@ def _is_about_subject(result: SearchResult, question: ProgressQuestion) -> bool:
     return "read" in result.scores or bool(task_words(result.memory.text) & question.subject)
 
 
-def _is_finished(item: Item) -> bool:
+def _tells_of_finished_work(item: Item) -> bool:
     """Whether an item tells of work that is over: a commit, a report, or a request that is not listed."""
     if item.kind not in ("turn", "memory"):
         return item.kind == "commit"
     if read_open_end(item) is not None:
         return False  # "two things left: …, and customers who cannot be deleted yet"
-    return any(is_done(one) or asks_for_action(one) for one in split_sentences(item.text))
+    return any(says_something_is_done(one) or asks_for_action(one) for one in split_sentences(item.text))
 
 
 def _put_answers_before_results(
@@ -183,7 +183,7 @@ def _answer_where_work_stopped(draft: SearchDraft, question: ProgressQuestion) -
         else _recent_items(draft, Filters(kinds=_KINDS))
     )
     others = [item for item in candidates if item.session and item.session != draft.session]
-    sessions = [item.session for item in _only_statements(others)]
+    sessions = [item.session for item in _statements_that_still_hold(others)]
     if not sessions:
         return []
     ends = [
@@ -191,7 +191,7 @@ def _answer_where_work_stopped(draft: SearchDraft, question: ProgressQuestion) -
         for end in list_open_ends(draft.kit.store, draft.query.workspace)
         if end.item.session == sessions[0]
     ]
-    last = _only_statements(_session_items(draft, sessions[0]))
+    last = _statements_that_still_hold(_session_items(draft, sessions[0]))
     results = [
         _result_for_progress_question(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]
     ]
@@ -253,7 +253,7 @@ def _answer_what_was_done(draft: SearchDraft, question: ProgressQuestion) -> lis
     span = question.span
     if span is None:
         return []
-    statements = _only_statements(
+    statements = _statements_that_still_hold(
         _recent_items(draft, Filters(kinds=_KINDS, since=span.since, until=span.until))
     )
     fits = [item for item in statements if span.contains(item.created_at) and _reports_work(item)]
@@ -266,7 +266,7 @@ def _reports_work(item: Item) -> bool:
     """Whether an item states a decision or reports that something was done."""
     by_agent = item.source.trust != "user"
     sentences = split_sentences(item.text)
-    if item.kind == "commit" or item.type == "decision" or any(map(is_done, sentences)):
+    if item.kind == "commit" or item.type == "decision" or any(map(says_something_is_done, sentences)):
         return True
     return any(is_decision(sentence, by_agent=by_agent) for sentence in sentences)
 
@@ -279,7 +279,7 @@ def _result_for_progress_question(item: Item, question: ProgressQuestion, chance
     return SearchResult(item, chance, scores={"progress": chance}, excerpt=excerpt)
 
 
-def _only_statements(items: Iterable[Item]) -> list[Item]:
+def _statements_that_still_hold(items: Iterable[Item]) -> list[Item]:
     """The items that are statements and hold: no questions, chatter, tool output or superseded items."""
     return [
         item

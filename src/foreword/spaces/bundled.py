@@ -124,14 +124,14 @@ class BundledEmbeddingProvider:
             return []
         encoder = self.load()
         # One by one: `encode_batch` would start threads of its own, and costs next to nothing here.
-        tokens = [encoder.tokenizer.encode(prepare_text_for_models(text)).ids for text in texts]
+        tokens = [encoder.tokenizer.encode(translate_and_cut_for_models(text)).ids for text in texts]
         vectors: list[list[float]] = [[]] * len(texts)
 
-        def keep_vectors(batch: Sequence[int], hidden_states: Any) -> None:  # noqa: ANN401
+        def store_first_token_vectors(batch: Sequence[int], hidden_states: Any) -> None:  # noqa: ANN401
             for position, vector in zip(batch, first_token_vectors(hidden_states), strict=True):
                 vectors[position] = vector
 
-        run_by_length(encoder, tokens, self._threads, keep_vectors)
+        run_in_batches_by_length(encoder, tokens, self._threads, store_first_token_vectors)
         return check_vectors(vectors, len(texts), self.dimensions)
 
 
@@ -225,7 +225,7 @@ class BundledReranker:
     ) -> tuple[list[int], Run]:
         """The number of tokens of each text, and a function that scores the texts at given places."""
         pairs = [
-            loaded.tokenizer.encode(prepare_text_for_models(query), prepare_text_for_models(text))
+            loaded.tokenizer.encode(translate_and_cut_for_models(query), translate_and_cut_for_models(text))
             for text in texts
         ]
 
@@ -248,13 +248,13 @@ class BundledReranker:
             lengths, run = self._prepare_scoring(loaded, query, [texts[at] for at in unscored])
             batches = [
                 _Batch(tuple(keys[unscored[at]] for at in places), partial(run, places), tokens)
-                for places, tokens in self._batches_in_time(lengths, expires)
+                for places, tokens in self._plan_batches_for_deadline(lengths, expires)
             ]
             self._score_in_threads(batches, expires)
         known = (self._score_cache.get(key) for key in keys)
         return list(takewhile(lambda score: score is not None, known))  # type: ignore[arg-type]
 
-    def _batches_in_time(
+    def _plan_batches_for_deadline(
         self, lengths: Sequence[int], expires: float | None
     ) -> list[tuple[Sequence[int], int]]:
         """The places of texts by batches, each with the number of its tokens, padding included.
@@ -264,16 +264,16 @@ class BundledReranker:
         more, the largest goes first, so that no thread is left with it when the others are done.
         """
 
-        def count_tokens(places: Sequence[int]) -> tuple[Sequence[int], int]:
+        def add_padded_token_count(places: Sequence[int]) -> tuple[Sequence[int], int]:
             return places, len(places) * max(lengths[at] for at in places)
 
         most = min(self.max_batch_texts, (len(lengths) + 1) // 2)
         by_length = group_by_length(lengths, most, BATCH_PAIR_TOKENS)
-        batches = [count_tokens(places) for places in by_length]
+        batches = [add_padded_token_count(places) for places in by_length]
         if self._has_time_for(sum(tokens for _, tokens in batches) // self._threads, expires):
             return sorted(batches, key=lambda batch: batch[1], reverse=True)
         in_order = _group_in_order(range(len(lengths)), lengths, BATCH_PAIRS, BATCH_PAIR_TOKENS)
-        return [count_tokens(places) for places in in_order]
+        return [add_padded_token_count(places) for places in in_order]
 
     def _score_in_threads(self, batches: Sequence[_Batch], expires: float | None) -> None:
         """Score batches in their order until there is no time for another."""
@@ -435,10 +435,12 @@ def run_batch(
     ids, mask = pad_rows(token_ids)
     kinds = pad_rows(type_ids)[0] if type_ids is not None else ids * 0
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
-    return run_session(loaded, inputs)[0]
+    return run_loaded_model(loaded, inputs)[0]
 
 
-def run_by_length(loaded: LoadedModel, token_ids: Sequence[Sequence[int]], threads: int, keep: Keep) -> None:
+def run_in_batches_by_length(
+    loaded: LoadedModel, token_ids: Sequence[Sequence[int]], threads: int, keep: Keep
+) -> None:
     """Run texts in batches of like length, as many batches at once as there are threads.
 
     `keep` gets the positions of a batch and its output. Many batches beside each other take half to two
@@ -467,7 +469,7 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
     return filled, mask
 
 
-def run_session(loaded: LoadedModel, inputs: Mapping[str, Any]) -> list[Any]:
+def run_loaded_model(loaded: LoadedModel, inputs: Mapping[str, Any]) -> list[Any]:
     """The outputs of a model; EmbeddingError if it fails."""
     try:
         return cast("list[Any]", loaded.session.run(None, inputs))
@@ -500,7 +502,7 @@ def _group_in_order(
         yield batch
 
 
-def prepare_text_for_models(text: str) -> str:
+def translate_and_cut_for_models(text: str) -> str:
     """The text as the bundled models, which know English, can read it.
 
     Other languages are translated word by word; lone surrogates are replaced, and what is well above 512

@@ -21,8 +21,8 @@ from foreword.spaces.bundled import (
     BundledReranker,
     group_by_length,
     pad_rows,
-    prepare_text_for_models,
-    run_session,
+    run_loaded_model,
+    translate_and_cut_for_models,
 )
 from foreword.types import text_hash
 
@@ -117,7 +117,7 @@ class BundledReader(BundledReranker):
 
 def _token_ids(loaded: LoadedModel, text: str) -> list[int]:
     """The ids of a text's tokens, with those that mark its beginning and its end."""
-    return loaded.tokenizer.encode(prepare_text_for_models(text)).ids
+    return loaded.tokenizer.encode(translate_and_cut_for_models(text)).ids
 
 
 def _run_reader(
@@ -145,7 +145,7 @@ def _run_reader(
         "most": np.array([len(others) if most is None else most], dtype=np.int64),
         "requests": np.array(requests),
     }
-    return run_session(loaded, inputs)[0]
+    return run_loaded_model(loaded, inputs)[0]
 
 
 def _probabilities_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401

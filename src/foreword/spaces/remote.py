@@ -47,7 +47,7 @@ class RemoteModel:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         _check_model_server_url(url, address, key_name)
-        _check_key(key, key_name)
+        _check_key_fits_header(key, key_name)
         if not timeout_seconds > 0:
             raise ValidationError("the timeout must be above 0")
         self._url = url.rstrip("/")
@@ -143,7 +143,7 @@ def _check_model_server_url(url: str, address: str, key_name: str) -> None:
         raise ValidationError(f"{address} must not hold a password, a query or a fragment; use {key_name}")
 
 
-def _check_key(key: str | None, key_name: str) -> None:
+def _check_key_fits_header(key: str | None, key_name: str) -> None:
     """Refuse a key that no header can carry, before an error further down would print it."""
     if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
         raise ValidationError(

@@ -31,11 +31,11 @@ def begin_in_thread(work: Callable[[], _Made], name: str) -> Future[_Made]:
     """Begin some work in a thread of its own; the future has what it makes, or its error."""
     outcome: Future[_Made] = Future()
 
-    def work_into_future() -> None:
+    def run_work_and_set_outcome() -> None:
         try:
             outcome.set_result(work())
         except Exception as error:  # noqa: BLE001  (raised where it is waited for)
             outcome.set_exception(error)
 
-    threading.Thread(target=work_into_future, name=name).start()
+    threading.Thread(target=run_work_and_set_outcome, name=name).start()
     return outcome

@@ -32,9 +32,9 @@ from foreword.spaces.bundled import (
     group_by_length,
     load_in_time,
     load_model,
-    prepare_text_for_models,
     read_model_file,
     run_batch,
+    translate_and_cut_for_models,
 )
 from foreword.spaces.threads import work_in_threads
 from foreword.types import text_hash
@@ -113,7 +113,9 @@ class TokenEncoder:
         """The encoder's own states for the tokens of items' texts, without punctuation; a matrix a text."""
         model = self.load()
         tokens = [
-            _insert_special_token(model.tokenizer.encode(prepare_text_for_models(text)).ids, _ITEM_TOKEN)
+            _insert_token_after_first(
+                model.tokenizer.encode(translate_and_cut_for_models(text)).ids, _ITEM_TOKEN
+            )
             for text in texts
         ]
         punctuation = self._punctuation
@@ -163,9 +165,9 @@ class TokenEncoder:
         """Begin to encode a question in a thread, so that `compare` finds it; loads the model if need be."""
         if question.strip() and text_hash(question) not in self._questions:
             # Its thread stays for the next question: starting one means waiting until it runs.
-            self._thread.submit(self._encode_and_ignore_failure, question)
+            self._thread.submit(self._encode_question_into_cache, question)
 
-    def _encode_and_ignore_failure(self, question: str) -> None:
+    def _encode_question_into_cache(self, question: str) -> None:
         with suppress(EmbeddingError):  # `compare` will try again, and raise it
             self._cached_question_vectors(self.load(), question)
 
@@ -189,8 +191,8 @@ class TokenEncoder:
         return vectors.result()
 
     def _encode_question(self, model: LoadedModel, question: str) -> Any:  # noqa: ANN401
-        *ids, last = model.tokenizer.encode(prepare_text_for_models(question)).ids
-        ids = _insert_special_token([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
+        *ids, last = model.tokenizer.encode(translate_and_cut_for_models(question)).ids
+        ids = _insert_token_after_first([*ids[: _MAX_QUESTION_TOKENS - 1], last], _QUESTION_TOKEN)
         return _to_unit_length(_to_unit_length(run_batch(model, [ids])[0]) @ self.projection)
 
     def _states_to_codes(self, states: Any) -> bytes:  # noqa: ANN401
@@ -237,7 +239,7 @@ def _merge_most_alike_neighbours(vectors: Any, most: int) -> Any:  # noqa: ANN40
     return np.stack(units)
 
 
-def _insert_special_token(ids: Sequence[int], token: int) -> list[int]:
+def _insert_token_after_first(ids: Sequence[int], token: int) -> list[int]:
     """The tokens of a text with a special token after the first one."""
     return [ids[0], token, *ids[1:]]
 

@@ -83,7 +83,7 @@ def make_backup(db: apsw.Connection, database: Path, label: str, *, check: bool 
                 copy.execute("VACUUM")  # pages may still have what was deleted
             if check:
                 check_soundness(copy, fresh)
-        return target if _rename_unless_something_forgotten(db, fresh, target, before) else None
+        return target if _rename_backup_unless_items_forgotten(db, fresh, target, before) else None
     except (apsw.Error, StorageError, OSError):
         # A forget removes every copy right after its commit, perhaps also this one, begun in between.
         if fresh.exists() and _read_fact(db, "forgets") == before:
@@ -107,7 +107,9 @@ def _read_fact(db: apsw.Connection, key: str) -> str:
     return str(db.execute("SELECT value FROM facts WHERE key = ?", (key,)).get or "")
 
 
-def _rename_unless_something_forgotten(db: apsw.Connection, fresh: Path, target: Path, forgets: str) -> bool:
+def _rename_backup_unless_items_forgotten(
+    db: apsw.Connection, fresh: Path, target: Path, forgets: str
+) -> bool:
     """Give a finished copy its final name, unless something was forgotten since it was begun.
 
     `forgets` is the count of forgets when the copy was begun. Returns whether the copy was renamed.

@@ -42,7 +42,7 @@ def _limit_to_deadline(operation: base.Operation[Any]) -> base.Operation[Any]:
     return replace(operation, expires=earliest_deadline(operation.expires, current_deadline()))
 
 
-def stores_words(operation: base.Operation[Any]) -> bool:
+def stores_spoken_or_written_words(operation: base.Operation[Any]) -> bool:
     """Whether an operation stores words that somebody said or wrote."""
     kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
     return isinstance(operation, kinds)
@@ -96,7 +96,7 @@ def amended_columns(op: base.Amend) -> dict[str, Any]:
     return {column: value for column, value in changes.items() if value is not None}
 
 
-def trim_receipt(receipt: Receipt, are_stored: Callable[[set[str]], bool]) -> Receipt:
+def remove_long_or_deleted_text(receipt: Receipt, are_stored: Callable[[set[str]], bool]) -> Receipt:
     """The receipt without its text if that is too long, and without view and text if an item was deleted."""
     if len(receipt.text) > MAX_TEXT_CHARACTERS:
         receipt = replace(receipt, text="")

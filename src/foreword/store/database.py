@@ -27,10 +27,10 @@ from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, St
 from foreword.log import get_logger
 from foreword.store import base, outbox, schema
 from foreword.store.backups import make_backup, make_daily_backup, remove_backups
-from foreword.store.indexes import IndexQueue, add_items_to_indexes, reindex_outdated_names
+from foreword.store.indexes import IndexQueue, add_items_to_indexes, reindex_names_after_upgrade
 from foreword.store.operations import run_operations
 from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
-from foreword.store.vectors import CodeFile, update_code_file
+from foreword.store.vectors import CodeFile, update_vector_code_file
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
 
@@ -130,9 +130,9 @@ class WorkspaceDatabase:
         if owner != workspace:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
         if not self.is_read_only:
-            reindex_outdated_names(Transaction(self, db))
+            reindex_names_after_upgrade(Transaction(self, db))
             self._erase_traces_of_deleted(db)
-        self._writer = Writer(db, self._erase_and_notify_after_commit)
+        self._writer = Writer(db, self._erase_deleted_and_notify_sender)
 
     def _migrate(self, db: apsw.Connection) -> None:
         """Bring the database up to date; raises `StoreReadOnly` if it is outdated and cannot be written."""
@@ -180,12 +180,12 @@ class WorkspaceDatabase:
             return results
         for op in ops:
             if isinstance(op, base.Search):
-                self._update_code_files(op)
+                self._update_vector_code_files(op)
             elif isinstance(op, base.GetReceipt):
                 self._await_posted_receipt()
             elif isinstance(op, base.GetShown):
-                self._await_posted_shown_writes(op.session)
-        with self._snapshot() as tx:
+                self._await_writes_on_shown_items(op.session)
+        with self._open_snapshot_transaction() as tx:
             return run_operations(tx, ops)
 
     def post(self, op: base.Write[Any]) -> None:
@@ -222,7 +222,7 @@ class WorkspaceDatabase:
         with self._borrow_connection() as db:
             return make_daily_backup(db, self.path, day, keep)
 
-    def code_file(self, space: str, digest: str, dimensions: int) -> CodeFile:
+    def get_vector_code_file(self, space: str, digest: str, dimensions: int) -> CodeFile:
         """The code file of one space and one encoder; always the same object."""
         key = (space, digest, dimensions)
         if key not in self._code_files:
@@ -248,14 +248,14 @@ class WorkspaceDatabase:
         if self._posted_receipt is not None and not self._posted_receipt.done():
             self._submit_to_writer([]).result()  # a job that is waited for ends the lingering of posted ones
 
-    def _await_posted_shown_writes(self, session: str) -> None:
+    def _await_writes_on_shown_items(self, session: str) -> None:
         """Wait until the posted writes on what a session was shown are done, and for no other write."""
         with self._posted_shown_lock:
             done = self._posted_shown.get(session)
         if done is not None:
             wait([done])
 
-    def _update_code_files(self, op: base.Search) -> None:
+    def _update_vector_code_files(self, op: base.Search) -> None:
         """Update code files before the snapshot is taken: an old snapshot would bring back deleted codes."""
         if op.expires is not None and time.monotonic() > op.expires:
             return
@@ -263,7 +263,7 @@ class WorkspaceDatabase:
             if isinstance(probe, VectorProbe):
                 try:
                     with self._borrow_connection() as db:
-                        update_code_file(Transaction(self, db), probe.space, probe.digest)
+                        update_vector_code_file(Transaction(self, db), probe.space, probe.digest)
                 except (OSError, StoreDamaged) as error:  # the search reads the missing codes from the rows
                     _log.warning("a vector file is behind", path=str(self.path), error=str(error))
 
@@ -271,7 +271,7 @@ class WorkspaceDatabase:
         """Ask for the database to be rewritten after this commit, if something was deleted from it."""
         self._wants_vacuum = True
 
-    def _erase_and_notify_after_commit(self, db: apsw.Connection) -> None:
+    def _erase_deleted_and_notify_sender(self, db: apsw.Connection) -> None:
         """After a commit, erase what was deleted, and tell the vector server's part of changes to send."""
         self._erase_traces_of_deleted(db)
         if self.vectors is not None and db.execute("SELECT 1 FROM outbox LIMIT 1").get:
@@ -291,7 +291,7 @@ class WorkspaceDatabase:
             unswept = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get
             if erased:
                 for file in CodeFile.list_in_folder(self.path.parent):
-                    file.erase_items(erased)
+                    file.erase_codes_of_items(erased)
             if db.execute("SELECT 1 FROM facts WHERE key = 'outdated copies'").get:
                 remove_backups(self.path)
                 db.execute("DELETE FROM facts WHERE key = 'outdated copies'")
@@ -317,7 +317,7 @@ class WorkspaceDatabase:
         return not busy
 
     @contextmanager
-    def _snapshot(self) -> Iterator[Transaction]:
+    def _open_snapshot_transaction(self) -> Iterator[Transaction]:
         """A transaction that reads one snapshot."""
         with self._borrow_connection() as db:
             db.execute("BEGIN")

@@ -103,7 +103,11 @@ def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Seque
     """The ids of the receipts whose question repeats a text or has all the words."""
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    return [str(name) for name, query in rows if query and question_repeats(str(query), joined, words)]
+    return [
+        str(name)
+        for name, query in rows
+        if query and question_repeats_texts_or_words(str(query), joined, words)
+    ]
 
 
 def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
@@ -119,7 +123,7 @@ def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     return list(found.values())
 
 
-def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+def question_repeats_texts_or_words(question: str, joined_texts: str, words: Sequence[str]) -> bool:
     """Whether a long line of a question (or all of a short one) is in the texts, or it has all the words."""
     lines = (join_lines(line) for line in re.split(r"\n| … ", question))
     long_lines = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]

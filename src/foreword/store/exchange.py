@@ -84,7 +84,7 @@ class ClearOutbox(Write[int]):
     changes: tuple[tuple[int, int], ...]
     points: tuple[Point, ...] = ()
 
-    def find_outdated(self, removed: set[int], points: Iterable[Point]) -> list[int]:
+    def find_items_with_changed_points(self, removed: set[int], points: Iterable[Point]) -> list[int]:
         """The items that were not among the removed ones, and whose points are others by now."""
         differing = {point.number for point in {*self.points} ^ {*points}}
         return sorted(differing & {number for number, _ in self.changes} - removed)

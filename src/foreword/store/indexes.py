@@ -127,7 +127,7 @@ def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
             tx.execute("DELETE FROM vocabulary WHERE id = ?", unused)
 
 
-def reindex_outdated_names(tx: Transaction) -> None:
+def reindex_names_after_upgrade(tx: Transaction) -> None:
     """Index names again if an older Foreword found them in another way; called when a database is opened.
 
     A migration leaves a fact behind if this is needed. The fact is deleted in the same transaction, so that
@@ -172,7 +172,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         except apsw.Error as error:
             yield Problem(index, f"the index disagrees with the rows: {error}")
     yield from _find_problems_in_small_indexes(tx, items)
-    yield from _find_problems_in_code_files(tx) if tx.vectors is None else tx.vectors.find_problems(tx)
+    yield from _find_problems_in_vector_files(tx) if tx.vectors is None else tx.vectors.find_problems(tx)
     for table, column in _REFERENCES:
         if orphans := tx.select_value(
             f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"
@@ -216,12 +216,12 @@ def _list_encoders_with_dimensions(tx: Transaction) -> list[tuple[str, str, int]
     return rows
 
 
-def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
+def _find_problems_in_vector_files(tx: Transaction) -> Iterator[Problem]:
     """Compare every code file with the rows it repeats."""
     to_erase = {number for (number,) in tx.execute("SELECT no FROM erased")}
     known = set()
     for space, digest, dimensions in _list_encoders_with_dimensions(tx):
-        file = tx.database.code_file(space, digest, dimensions)
+        file = tx.database.get_vector_code_file(space, digest, dimensions)
         known.add(file.path.name)
         if file.is_damaged:
             yield Problem(file.path.name, "the vector file cannot be used")
@@ -268,7 +268,9 @@ def rebuild_search_copy_of_vectors(tx: Transaction) -> None:
         tx.vectors.rebuild(tx)
         return
     for space, digest, dimensions in _list_encoders_with_dimensions(tx):
-        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
+        tx.database.get_vector_code_file(space, digest, dimensions).rebuild(
+            vector_rows_reader(tx, space, digest)
+        )
 
 
 def _drop_even_damaged_table(tx: Transaction, table: str) -> None:

@@ -104,10 +104,10 @@ class OpenDatabases:
             self._users[workspace] -= 1
             if not self._users[workspace]:
                 del self._users[workspace]
-        while (unused := self._take_out_surplus()) is not None:
-            self._close_database_taken_out(*unused)
+        while (unused := self._evict_surplus_database()) is not None:
+            self._close_evicted_database(*unused)
 
-    def _take_out_surplus(self) -> tuple[str, WorkspaceDatabase] | None:
+    def _evict_surplus_database(self) -> tuple[str, WorkspaceDatabase] | None:
         """If there are too many databases, take out the unused one that was used longest ago, if any.
 
         One that could only be opened to read is always too many: it may be writable the next time.
@@ -124,7 +124,7 @@ class OpenDatabases:
             self._closing.add(name)
             return name, self._by_workspace.pop(name)
 
-    def _close_database_taken_out(self, workspace: str, database: WorkspaceDatabase) -> None:
+    def _close_evicted_database(self, workspace: str, database: WorkspaceDatabase) -> None:
         """Close a database that was taken out, then let those who wait for its workspace go on."""
         try:
             with translate_errors(database.path):

@@ -20,7 +20,7 @@ from foreword.store import (
     sqlite_search,
     vectors,
 )
-from foreword.store.batches import amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, remove_long_or_deleted_text
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -202,7 +202,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
-    receipt = trim_receipt(op.receipt, lambda ids: _has_all_items(tx, ids))
+    receipt = remove_long_or_deleted_text(op.receipt, lambda ids: _has_all_items(tx, ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
     tx.execute(

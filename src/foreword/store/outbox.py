@@ -46,7 +46,9 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
         if tx.db.changes():
             removed.add(number)
     numbers = [number for number, _ in op.changes]
-    if len(removed) < len(numbers) and (outdated := op.find_outdated(removed, _read_points(tx, numbers))):
+    if len(removed) < len(numbers) and (
+        outdated := op.find_items_with_changed_points(removed, _read_points(tx, numbers))
+    ):
         add_to_outbox(tx, outdated)
     return len(removed)
 

@@ -108,7 +108,7 @@ class OutboxSender:
     def _send_whole_outbox(self, workspace: str) -> None:
         """Send a workspace's outbox in batches until it is empty."""
         outbox = self._run(ReadOutbox(workspace, BATCH))
-        if not self._has_points(outbox.tenant) and self._has_more_vectors(workspace, outbox):
+        if not self._has_points(outbox.tenant) and self._has_vectors_outside_outbox(workspace, outbox):
             self._run(RebuildVectors(workspace))
             outbox = self._run(ReadOutbox(workspace, BATCH))
         while outbox.changes:
@@ -116,6 +116,6 @@ class OutboxSender:
             self._run(ClearOutbox(workspace, outbox.changes, outbox.points))
             outbox = self._run(ReadOutbox(workspace, BATCH))
 
-    def _has_more_vectors(self, workspace: str, outbox: Outbox) -> bool:
+    def _has_vectors_outside_outbox(self, workspace: str, outbox: Outbox) -> bool:
         """Whether the rows of a workspace have vectors that are not among those to be sent."""
         return bool(sum(self._run(Count(workspace)).vectors.values()) > len(outbox.points))

@@ -109,13 +109,13 @@ class QdrantVectors(VectorPart[QdrantRows]):
     def bind_to_store(self, run: Callable[[Operation[Any]], Any]) -> None:
         """Give the function that carries out operations in the store to which this part belongs."""
         self._sender = OutboxSender(run, self._send, self._has_points, self.remove_purged_tenants)
-        if self._purged is not None and self._purged.list_for_server(self.shown_url):
+        if self._purged is not None and self._purged.list_tenants_to_delete(self.shown_url):
             self._sender.request_sending("")
 
     def remove_purged_tenants(self) -> None:
         """Delete the points of workspaces that were purged; `StoreAway` if the server does not answer."""
         if self._purged is not None:
-            for tenant in self._purged.list_for_server(self.shown_url):
+            for tenant in self._purged.list_tenants_to_delete(self.shown_url):
                 self._delete_tenant(tenant)
                 self._purged.remove(tenant)
 
@@ -159,14 +159,14 @@ class QdrantVectors(VectorPart[QdrantRows]):
             lambda: self._query_nearest(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
         may_lack = sent is None or (not sent and filters == EVERYTHING)
-        if may_lack and self._lacks_vectors(tx, probe, unsent):
+        if may_lack and self._server_lacks_vectors(tx, probe, unsent):
             self.after_commit(tx.workspace)
             raise StoreAway(f"{self.shown_url} lacks the vectors; they are being sent again")
         if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may have outdated vectors
             unsent |= tx.unsent_among(sent or [])
         return [number for number in sent or [] if number not in unsent] + passing
 
-    def _lacks_vectors(self, tx: QdrantRows, probe: VectorProbe, unsent: set[int]) -> bool:
+    def _server_lacks_vectors(self, tx: QdrantRows, probe: VectorProbe, unsent: set[int]) -> bool:
         """Whether the rows have vectors that should have been sent, but never were or are lost."""
         sent = (number for number in tx.numbers_with_vectors() if number not in unsent)
         return bool(tx.codes_of_items(probe.space, probe.digest, islice(sent, BATCH)))

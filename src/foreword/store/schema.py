@@ -102,7 +102,7 @@ _INDEX_ON_TYPE = "CREATE INDEX items_type ON items(kind, type)"
 
 # A caller that stores an item and in the same transaction names it as a successor cannot know its id if the
 # same content was stored before, but knows its hash. An empty name means: nothing supersedes the old item.
-# `indexes.reindex_outdated_names` acts on the fact.
+# `indexes.reindex_names_after_upgrade` acts on the fact.
 _TRIGGER_FOR_SUCCESSORS = """
 CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
 WHEN NEW.superseded_by = '' OR NEW.superseded_by GLOB 'b2:*'

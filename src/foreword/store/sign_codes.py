@@ -58,13 +58,13 @@ class ItemPlaces:
     def places_of_items(self, numbers: Iterable[int]) -> NDArray[np.intp]:
         """The places of the records of these items, as far as they have one; of several the last."""
         wanted = np.fromiter(numbers, np.int64)
-        order, ascending = self._places_and_numbers_in_order
+        order, ascending = self._places_sorted_by_item_number
         last = np.searchsorted(ascending, wanted, "right")
         found = last[np.searchsorted(ascending, wanted, "left") < last] - 1
         return found if order is None else order[found]
 
     @cached_property
-    def _places_and_numbers_in_order(self) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
+    def _places_sorted_by_item_number(self) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
         """The places of the records by ascending number, None if they are in that order, and the numbers."""
         numbers = self.numbers
         if bool((numbers[1:] > numbers[:-1]).all()):

@@ -67,7 +67,9 @@ class SqliteStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations on one workspace; raises `StorePaused` if they store words and must not."""
-        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.stores_spoken_or_written_words, operations)) and (
+            reason := self._reason_to_keep_nothing(workspace)
+        ):
             raise StorePaused(f"{reason}; nothing was kept")
         creates = any(map(batches.creates_workspace, operations))
         with self._borrow_database(workspace, create=creates) as database:
@@ -80,7 +82,9 @@ class SqliteStore(Store):
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it. A write that must not be stored now is ignored."""
-        if batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        if batches.stores_spoken_or_written_words(operation) and self._reason_to_keep_nothing(
+            operation.workspace
+        ):
             return
         workspace = check_workspace(operation.workspace)
         with self._borrow_database(workspace, create=batches.creates_workspace(operation)) as database:
@@ -97,7 +101,7 @@ class SqliteStore(Store):
                 names.append(WorkspaceDatabase.read_workspace_name(path, self._limits))
         return sorted(name for name in names if name is not None)
 
-    def list_databases_with_tenants(self) -> Iterator[tuple[Path, str | None]]:
+    def list_databases_and_tenant_names(self) -> Iterator[tuple[Path, str | None]]:
         """Every database, and the name of its workspace on vector servers: empty if it has none there.
 
         None if the database cannot be read.
@@ -131,14 +135,14 @@ class SqliteStore(Store):
         backups: list[Path] = []
         for workspace in self._open.names_of_open_workspaces():
             try:
-                backup = self._back_up_on_day(workspace, day, keep)
+                backup = self._back_up_once_per_day(workspace, day, keep)
             except StorageError as error:
                 _log.warning("a backup failed", workspace=workspace, error=str(error))
             else:
                 backups += [] if backup is None else [backup]
         return backups
 
-    def _back_up_on_day(self, workspace: str, day: str, keep: int) -> Path | None:
+    def _back_up_once_per_day(self, workspace: str, day: str, keep: int) -> Path | None:
         """Back one workspace up unless it has a backup of this day. Returns the file, if one was made."""
         with self._borrow_database(workspace, create=False) as database:
             if database is None:
@@ -146,7 +150,7 @@ class SqliteStore(Store):
             with translate_errors(database.path):
                 return database.back_up_daily(day, keep)
 
-    def path_of(self, workspace: str) -> Path:
+    def path_of_database(self, workspace: str) -> Path:
         """The path of a workspace's database, which need not exist; its folder has a hash of the name."""
         last = workspace.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
         readable = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")[:40] or "workspace"
@@ -155,7 +159,7 @@ class SqliteStore(Store):
 
     def check_writable(self, workspace: str) -> None:
         """Raise `StoreReadOnly` if this user may not write to a workspace's database, or not make it."""
-        path = self.path_of(workspace)
+        path = self.path_of_database(workspace)
         folder = next(folder for folder in path.parents if folder.exists())
         for place in (folder, path) if path.exists() else (folder,):
             if not os.access(place, os.W_OK):
@@ -169,7 +173,7 @@ class SqliteStore(Store):
 
     def _open_database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
         """Open a workspace's database; None if there is none and `create` is False."""
-        path = self.path_of(workspace)
+        path = self.path_of_database(workspace)
         with translate_errors(path):
             if not path.exists():
                 if not create:

@@ -184,7 +184,7 @@ class _SqliteRows(SearchRows):
         """Compare the probe's vector with the code file and the rows missing in it, or on a vector server."""
         if self._tx.vectors is not None:
             return self._tx.vectors.compare(self._tx, probe, filters)
-        file = self._tx.database.code_file(probe.space, probe.digest, len(probe.vector))
+        file = self._tx.database.get_vector_code_file(probe.space, probe.digest, len(probe.vector))
         rows_after = vector_rows_reader(self._tx, probe.space, probe.digest)
         return file.compare(probe.vector, rows_after, ItemsPassingFilters(self._tx, filters))
 

@@ -31,7 +31,7 @@ class TenantsToPurge:
             make_private_durable_folder(self._folder)
             (self._folder / tenant).write_text(server, encoding="utf-8")
 
-    def list_for_server(self, server: str) -> list[str]:
+    def list_tenants_to_delete(self, server: str) -> list[str]:
         """The tenants that a server has yet to delete."""
         if not self._folder.is_dir():
             return []

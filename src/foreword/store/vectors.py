@@ -158,12 +158,15 @@ def get_vectors_by_text_hash(tx: Transaction, op: GetVectors) -> dict[str, tuple
     }
 
 
-def update_code_file(tx: Transaction, space: str, digest: str) -> None:
+def update_vector_code_file(tx: Transaction, space: str, digest: str) -> None:
     """Add to a code file the rows that it lacks; `tx` must not be inside an older snapshot."""
     dimensions = encoder_dimensions(tx, space, digest)
     if dimensions is None:
         return
-    file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows_reader(tx, space, digest)
+    file, rows_after = (
+        tx.database.get_vector_code_file(space, digest, dimensions),
+        vector_rows_reader(tx, space, digest),
+    )
     if file.last_sequence > highest_vector_number(tx):
         file.rebuild(rows_after)
     newest = tx.select_value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
@@ -332,16 +335,16 @@ class CodeFile:
         with self._lock_exclusively():
             header = self._load_header()
             if header is None or header.needs_compaction:
-                self._write_new_file(rows_after(0))
+                self._replace_file_with_rows(rows_after(0))
             else:
                 self._append_records(header, rows_after(header.last_sequence))
 
     def rebuild(self, rows_after: RowsAfter) -> None:
         """Write the file anew from all rows."""
         with self._lock_exclusively():
-            self._write_new_file(rows_after(0))
+            self._replace_file_with_rows(rows_after(0))
 
-    def erase_items(self, numbers: Iterable[int]) -> None:
+    def erase_codes_of_items(self, numbers: Iterable[int]) -> None:
         """Overwrite the codes of these items; a file that cannot be read or is half-written is removed."""
         with self._lock_exclusively(), self._lock:
             self.path.with_suffix(".new").unlink(missing_ok=True)
@@ -361,7 +364,7 @@ class CodeFile:
     ) -> VectorComparison:
         """Compare a vector with each item that passes or, if these are very many, with the nearest."""
         with self._lock:
-            records, last_sequence, inode = self._map_records(), self._last_sequence, self._inode
+            records, last_sequence, inode = self._memory_map_records(), self._last_sequence, self._inode
             places = self._update_places(records, inode) if len(records) > _MAX_COMPARED else None
         rows = rows_after(last_sequence)
         if places is None or rows:
@@ -411,13 +414,13 @@ class CodeFile:
     def codes_by_item(self) -> dict[int, bytes]:
         """Every code by item number."""
         with self._lock:
-            records = self._map_records().copy()
+            records = self._memory_map_records().copy()
         return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _NO_ITEM}
 
     def close(self) -> None:
         """Release the file."""
         with self._lock:
-            self._unmap_to_empty_records()
+            self._empty_records_after_unmapping()
 
     def _load_header(self) -> _CodeFileHeader | None:
         """The header, or None if the file is absent or damaged."""
@@ -444,7 +447,7 @@ class CodeFile:
         file.seek(0)
         file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_sequence))
 
-    def _map_records(self) -> NDArray[np.void]:
+    def _memory_map_records(self) -> NDArray[np.void]:
         """The records as an array over the file's memory, mapped anew if the file grew or was replaced."""
         try:
             # The file is opened once for header and records: another process may replace it in between.
@@ -452,18 +455,18 @@ class CodeFile:
             with self.path.open("r+b" if is_writable else "rb") as file:
                 header, inode = self._read_valid_header(file), os.fstat(file.fileno()).st_ino
                 if header is None:
-                    return self._unmap_to_empty_records()
+                    return self._empty_records_after_unmapping()
                 if self._map is None or inode != self._inode or len(self._records) != header.records:
                     size = self._file_size_with_records(header.records)
                     access = mmap.ACCESS_WRITE if is_writable else mmap.ACCESS_READ
                     self._map = mmap.mmap(file.fileno(), size, access=access)
                     self._records = np.frombuffer(self._map, self._record, header.records, _HEADER.size)
         except FileNotFoundError:
-            return self._unmap_to_empty_records()
+            return self._empty_records_after_unmapping()
         self._inode, self._last_sequence = inode, header.last_sequence
         return self._records
 
-    def _unmap_to_empty_records(self) -> NDArray[np.void]:
+    def _empty_records_after_unmapping(self) -> NDArray[np.void]:
         """Release the file and return an empty array of records."""
         self._records, self._map, self._inode, self._last_sequence = np.zeros(0, self._record), None, 0, 0
         return self._records
@@ -480,7 +483,7 @@ class CodeFile:
 
     def _erase_records(self, item_numbers: NDArray[np.int64]) -> int:
         """Overwrite the codes of these items on the disk. Returns how many records they had."""
-        records = self._map_records()
+        records = self._memory_map_records()
         holes = is_among(records["no"], item_numbers)
         if self._map is None or not holes.any():
             return 0
@@ -504,7 +507,7 @@ class CodeFile:
             holes = header.holes + replaced
             self._write_header(file, _CodeFileHeader(header.records + len(rows), rows[-1][0], holes))
 
-    def _write_new_file(self, rows: Sequence[VectorRow]) -> None:
+    def _replace_file_with_rows(self, rows: Sequence[VectorRow]) -> None:
         """Write a new file and rename it over the old one."""
         fresh = self.path.with_suffix(".new")
         create_private_file(fresh)

@@ -43,7 +43,7 @@ def remove_misleading_characters(text: str) -> str:
     return _MISLEADING.sub("", text)
 
 
-def indent_lines(text: str, width: int) -> str:
+def indent_lines_after_first(text: str, width: int) -> str:
     """The text with every line after the first indented, so that none of them looks like a new entry."""
     return text.replace("\n", "\n" + " " * width)
 

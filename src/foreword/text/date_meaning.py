@@ -299,7 +299,7 @@ def _read_last_this_or_next(words: str, moment: Moment) -> TimeSpan | None:
     if what in WEEKDAYS:
         return _find_weekday(WEEKDAYS.index(what), step, moment.today)
     if what in UNITS or what in UNMEASURED_UNITS:
-        return _find_unit_by_step(what, step, moment.today)
+        return _find_last_or_next_unit(what, step, moment.today)
     if what in SEASONS and step < 0:
         # From January on, "last winter" is the one that began in December, even if it still lasts.
         latest = _span_of_months(moment.midnight_of(moment.today.year, SEASONS[what]), 3)
@@ -316,7 +316,7 @@ def _find_weekday(weekday: int, step: int, today: datetime) -> TimeSpan:
     return _span_of_days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
 
 
-def _find_unit_by_step(unit: str, step: int, today: datetime) -> TimeSpan | None:
+def _find_last_or_next_unit(unit: str, step: int, today: datetime) -> TimeSpan | None:
     """The last (-1), this (0) or the next (1) unit, such as a week; None for a unit without a fixed size."""
     first_of_month = today.replace(day=1)
     match unit:

@@ -39,7 +39,7 @@ _QUOTATION_MARKS = re.compile("[“”„‟«»]")
 _BEFORE_COMMAND = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|nohup)\s+)*")
 
 
-def is_foreign(source: Source) -> bool:
+def is_from_third_party(source: Source) -> bool:
     """Whether this source is neither the user nor the agent."""
     return source.trust in FOREIGN
 
@@ -79,7 +79,7 @@ def attribution(item: Item) -> str:
         case "repository":
             return _repository_attribution(item)
         case "tool":
-            name = _find_printing_command(item) or _clean_name(item.source.name.removeprefix("tool:"))
+            name = _find_command_behind_output(item) or _clean_name(item.source.name.removeprefix("tool:"))
             return f"printed by `{name}`" if name else "printed by a tool"
         case "web":
             return _web_attribution(item.source.name)
@@ -118,7 +118,7 @@ def _web_attribution(name: str) -> str:
     return f"page {plain} says" if plain not in ("", "web") else "a web page says"
 
 
-def _find_printing_command(item: Item) -> str:
+def _find_command_behind_output(item: Item) -> str:
     """The first words of the command whose output is the text of a turn; "" for other items."""
     if item.kind != "turn" or not item.text.startswith("$ "):
         return ""

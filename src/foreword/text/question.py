@@ -1,8 +1,8 @@
 """Find the sentences of a message that ask something, and separate them from pasted text.
 
 People paste logs, tracebacks and diffs before, after and around a question. A search and a model give most
-weight to the beginning of a long text, so `put_question_first` puts the question there. Pasted lines are
-recognised by their form alone; no programming language is known here.
+weight to the beginning of a long text, so `shorten_with_question_first` puts the question there. Pasted lines
+are recognised by their form alone; no programming language is known here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from foreword.text.sentences import split_sentences
-from foreword.text.shorten import keep_ends_within
+from foreword.text.shorten import replace_middle_by_ellipsis
 
 MAX_QUESTION_CHARACTERS = 2_000
 """A search is made with at most this many characters of a message; more words would blur its meaning."""
@@ -80,7 +80,7 @@ def find_asking_sentences(text: str) -> list[str]:
     ]
 
 
-def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
+def shorten_with_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
     """A long message, shortened to `max_characters`, with its question on the first line; else unchanged.
 
     If nothing is asked, the text that a person wrote beside pasted text counts as the question. Of the rest,
@@ -89,15 +89,15 @@ def put_question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS)
     text = text.strip()
     if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
         return text
-    text = keep_ends_within(text, _MAX_LOOKED_AT)
+    text = replace_middle_by_ellipsis(text, _MAX_LOOKED_AT)
     written = _blank_pasted_lines(text)
     asked = " ".join(find_asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:
-        return keep_ends_within(text, max_characters)
-    asked = keep_ends_within(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
+        return replace_middle_by_ellipsis(text, max_characters)
+    asked = replace_middle_by_ellipsis(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
     if text.startswith(asked):
-        return keep_ends_within(text, max_characters)
-    return f"{asked}\n{keep_ends_within(text, max_characters - len(asked) - 1)}"
+        return replace_middle_by_ellipsis(text, max_characters)
+    return f"{asked}\n{replace_middle_by_ellipsis(text, max_characters - len(asked) - 1)}"
 
 
 def _is_question_or_request(sentence: str) -> bool:

@@ -27,32 +27,36 @@ _PLUMBING = re.compile(
 _MAX_DEPTH = 3
 
 
-def hide_texts(command: str) -> str:
+def hide_quotations_and_heredocs(command: str) -> str:
     """A command in which each quotation and heredoc is one word that no pattern for commands matches.
 
-    `restore_texts` gives it back. What follows a heredoc on its first line stays words of the command.
+    `restore_hidden_texts` gives it back. What follows a heredoc on its first line stays words of the command.
     """
     command = _HEREDOC.sub(_hide_heredoc, command.replace("\\\n", " "))
-    return _QUOTATION.sub(lambda quotation: _hide(quotation.group()), command)
+    return _QUOTATION.sub(lambda quotation: _encode_as_hidden_characters(quotation.group()), command)
 
 
 def _hide_heredoc(heredoc: re.Match[str]) -> str:
     text = heredoc["text"]
-    return f"<<{_hide(heredoc.group())}" if text is None else f"<<{_hide(text)}{heredoc['rest']}"
+    return (
+        f"<<{_encode_as_hidden_characters(heredoc.group())}"
+        if text is None
+        else f"<<{_encode_as_hidden_characters(text)}{heredoc['rest']}"
+    )
 
 
-def _hide(text: str) -> str:
+def _encode_as_hidden_characters(text: str) -> str:
     return "".join(chr(_HIDDEN + ord(sign)) for sign in text if ord(sign) < _HIDDEN)
 
 
-def restore_texts(words: str) -> str:
+def restore_hidden_texts(words: str) -> str:
     """Words of a step, with the texts that were hidden in them, as they were written."""
     return "".join(chr(ord(sign) - _HIDDEN) if ord(sign) >= _HIDDEN else sign for sign in words)
 
 
-def restore_texts_unquoted(words: str) -> str:
+def restore_hidden_texts_unquoted(words: str) -> str:
     """Words of a step, with the texts that were hidden in them, but no quotation marks around these."""
-    shown = restore_texts(words)
+    shown = restore_hidden_texts(words)
     return _QUOTATION.sub(lambda text: text[0][1:-1] if text[0][0] in "'\"" else text[0], shown)
 
 
@@ -68,10 +72,10 @@ def find_main_step(command: str, wanted: re.Pattern[str] | None = None, depth: i
     Otherwise the last one that is more than a change of folder, an exit, a filter of another's output and the
     like; if there is none, the last of all. Pipes and redirections are cut off.
     """
-    parts = [_main_part_of_pipe(step) for step in _STEP_END.split(hide_texts(command))]
-    steps = [restore_texts(part) for part in parts if part] or [command.strip()]
+    parts = [_main_part_of_pipe(step) for step in _STEP_END.split(hide_quotations_and_heredocs(command))]
+    steps = [restore_hidden_texts(part) for part in parts if part] or [command.strip()]
     sought = [step for step in steps if wanted is not None and wanted.search(step)]
-    working = [step for step in steps if not _PLUMBING.match(hide_texts(step))]
+    working = [step for step in steps if not _PLUMBING.match(hide_quotations_and_heredocs(step))]
     step = (sought or working or steps)[-1]
     inner = find_inner_command(step)
     return find_main_step(inner, wanted, depth + 1) if inner and depth < _MAX_DEPTH else step
@@ -79,10 +83,10 @@ def find_main_step(command: str, wanted: re.Pattern[str] | None = None, depth: i
 
 def _main_part_of_pipe(step: str) -> str:
     """The first part of a pipe that is no filter, without redirections and words of the grammar."""
-    parts = [_clean_part(part) for part in _PIPE.split(step)]
+    parts = [_strip_redirections_and_keywords(part) for part in _PIPE.split(step)]
     return next((part for part in parts if part and not _PLUMBING.match(part)), parts[0])
 
 
-def _clean_part(part: str) -> str:
+def _strip_redirections_and_keywords(part: str) -> str:
     begun = _BEFORE_STEP.sub("", part, count=1)
     return " ".join(_REDIRECTION.sub(" ", begun).split()).rstrip(" )}")

@@ -28,7 +28,7 @@ def keep_first_words(text: str, max_words: int) -> str:
     return " ".join([*every[: max_words - 1], "…"]) if max_words > 0 else ""
 
 
-def keep_ends_within(text: str, max_characters: int) -> str:
+def replace_middle_by_ellipsis(text: str, max_characters: int) -> str:
     """The text, or its two ends with an ellipsis between them; never more than `max_characters`."""
     if len(text) <= max_characters:
         return text

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.text.dates import write_out_day
-from foreword.text.provenance import attribution, is_foreign, quote_entry
+from foreword.text.provenance import attribution, is_from_third_party, quote_entry
 from foreword.text.sentences import split_sentences
 from foreword.text.shorten import shorten_line
 
@@ -43,7 +43,7 @@ def split_statements(text: str) -> list[str]:
     if len(text) <= MAX_STATEMENT_CHARACTERS:
         return [text.strip()] if text.strip() else []
     statements: list[str] = []
-    for piece in _split_into_pieces(text):
+    for piece in _split_into_sentences_or_lines(text):
         full = MAX_STATEMENT_CHARACTERS * _MAX_FILLED_SHARE
         if statements and len(statements[-1]) + len(piece) < full:
             statements[-1] += f" {piece}"
@@ -87,7 +87,7 @@ def author_in_one_word(item: Item) -> str:
 _SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "tool"}
 
 
-def describe_older_and_later(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
+def describe_replaced_and_contradicting_statements(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
     """The older statements that one replaced and later ones that contradict it: "(before, 3 May 2026: …)".
 
     Older outputs of tools and web pages are left out, as they are useless once they are outdated.
@@ -109,7 +109,7 @@ def _shorten_and_quote(item: Item) -> str:
     """The text of an item, or the message of a commit, shortened; foreign words are quoted."""
     text = str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text
     words = shorten_line(text, MAX_HISTORY_CHARACTERS)
-    return quote_entry(words) if is_foreign(item.source) else words
+    return quote_entry(words) if is_from_third_party(item.source) else words
 
 
 def _describe_age(item: Item, now: datetime) -> str:
@@ -118,7 +118,7 @@ def _describe_age(item: Item, now: datetime) -> str:
     return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
 
 
-def _split_into_pieces(text: str) -> list[str]:
+def _split_into_sentences_or_lines(text: str) -> list[str]:
     """The sentences of a text; one that is too long, such as a block of code, in groups of its lines."""
     pieces: list[str] = []
     for sentence in split_sentences(text):

@@ -40,7 +40,7 @@ def fold_case(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
 
 
-def fold_case_and_spaces(text: str) -> str:
+def fold_case_accents_and_spaces(text: str) -> str:
     """The text with case and accents folded, and each run of spaces made one."""
     return " ".join(fold_case(text).split())
 
@@ -85,13 +85,13 @@ def key_by_word(words_by_key: dict[str, str]) -> dict[str, str]:
     return {word: key for key, words in words_by_key.items() for word in words.split()}
 
 
-def is_unspaced(text: str) -> bool:
+def is_in_unspaced_script(text: str) -> bool:
     """Whether a text is written in a script that has no blanks between words; Japanese does not count."""
     letters = sum(map(len, _WORD.findall(text)))
     return 2 * sum(map(len, _UNSPACED.findall(text))) > letters and not _KANA.search(text)
 
 
-def letter_pairs(text: str) -> frozenset[str]:
+def letter_pairs_of_unspaced_script(text: str) -> frozenset[str]:
     """The pairs of neighbouring letters in a script without blanks between words, used in place of words."""
     runs = _UNSPACED.findall(text)
     return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
@@ -102,12 +102,12 @@ def is_in_latin_letters(text: str) -> bool:
     return text.isascii() or 2 * len(_LATIN.findall(text)) >= len(_LETTER.findall(text))
 
 
-def letter_groups(text: str) -> frozenset[str]:
+def non_latin_letter_groups(text: str) -> frozenset[str]:
     """Groups of neighbouring letters that are not Latin: pairs in scripts without blanks, else triples."""
     words = (_NOT_OF_WORD.sub("", word) for word in fold_case(text).split())
     others = (word for word in words if not (_LATIN.search(word) or _UNSPACED.search(word)))
     triples = (word[at : at + 3] for word in others for at in range(len(word) - 2))
-    return letter_pairs(text) | frozenset(triples)
+    return letter_pairs_of_unspaced_script(text) | frozenset(triples)
 
 
 def has_words(text: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.edges.shared.vector_requests import take_vector_requests
+from foreword.edges.shared.vector_requests import pop_workspaces_requesting_vectors
 from foreword.errors import EmbeddingError
 
 CODE = "\n".join(f"def part_{n}(x):\n    '''Part {n}.'''\n    return x + {n}\n\n" for n in range(12))
@@ -74,8 +74,8 @@ def test_vectors_are_left_to_the_service_when_nobody_wants_to_wait(foreword, pro
     _, said = foreword("index", "--no-wait").out.splitlines()
     assert re.match(r"\d+ vectors to make, and no service runs: ", said)
     assert "foreword serve" in said
-    assert take_vector_requests(home) == [str(project)]
-    assert take_vector_requests(home) == []
+    assert pop_workspaces_requesting_vectors(home) == [str(project)]
+    assert pop_workspaces_requesting_vectors(home) == []
     told = foreword("index", "--no-wait", "--json").json
     assert told["vectors"] == 0
     assert told["vectors_left"] > 12

@@ -381,7 +381,7 @@ def test_a_long_text_fits_and_a_longer_one_is_refused(api):
 
 
 def test_a_damaged_database_is_a_503_that_says_what_to_do(api, engine):
-    path = engine.store.path_of("broken")
+    path = engine.store.path_of_database("broken")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"this is not a database" * 1000)
     error = _error(api.get("/v1/stats", params={"workspace": "broken"}), 503)

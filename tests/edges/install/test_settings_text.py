@@ -13,10 +13,10 @@ from foreword.edges.install.settings_text import (
     append_json_element,
     delete_json_value,
     delete_toml_table,
+    find_value_at_path,
     insert_json_value,
     read_json,
     read_toml,
-    value_at,
 )
 from foreword.errors import ValidationError
 
@@ -152,9 +152,9 @@ def test_what_has_another_shape_is_refused():
 
 
 def test_a_path_that_leads_nowhere_leads_to_nothing():
-    assert value_at({"a": [{"b": 1}]}, ("a", 0, "b")) == 1
-    assert value_at({"a": [{"b": 1}]}, ("a", 7, "b")) is None
-    assert value_at({"a": 1}, ("a", "b")) is None
+    assert find_value_at_path({"a": [{"b": 1}]}, ("a", 0, "b")) == 1
+    assert find_value_at_path({"a": [{"b": 1}]}, ("a", 7, "b")) is None
+    assert find_value_at_path({"a": 1}, ("a", "b")) is None
 
 
 # TOML

@@ -411,7 +411,7 @@ def test_a_time_that_makes_no_sense_is_refused(store, ttl):
 
 def test_whoever_renews_a_value_does_not_undo_what_another_put(store, clock):
     store.put(NOTES, "a", {"x": 1}, ttl=10)
-    read = list(GraphStoreValues(store._engine, store.workspace).iterate_values(NOTES))
+    read = list(GraphStoreValues(store._engine, store.workspace).iterate_unexpired_values(NOTES))
     store.put(NOTES, "a", {"x": 2}, ttl=10)
     store._renew_leases(store.workspace, read, refresh=True)
     assert store.get(NOTES, "a").value == {"x": 2}

@@ -262,7 +262,7 @@ def test_a_workspace_that_is_a_path_is_read_as_a_resource(engine, run_async):
 
 
 def test_a_store_that_fails_is_a_tools_error_and_no_crash(call, engine, refusal_of):
-    path = engine.store.path_of("broken")
+    path = engine.store.path_of_database("broken")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"this is not a database" * 1000)
     assert "doctor" in refusal_of(call("memory_get", workspace="broken", id="x"))

@@ -126,7 +126,7 @@ def test_a_prompt_that_a_locked_database_keeps_out_survives_the_death_of_the_ser
     hook("SessionStart", answered=True, interpreter=sys.executable)
     hook(prompt="The first prompt makes the database.", answered=True, interpreter=sys.executable)
     until(lambda: stored_texts("/nowhere"), "the first prompt was not stored")
-    path = SqliteStore(Settings(home=home).home / "workspaces").path_of("/nowhere")
+    path = SqliteStore(Settings(home=home).home / "workspaces").path_of_database("/nowhere")
     with contextlib.closing(apsw.Connection(str(path))) as other:
         other.set_busy_timeout(120_000)  # the service may still be writing its receipt
         other.execute("BEGIN IMMEDIATE")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from foreword.edges.shared import spool_files
-from foreword.edges.shared.spool_files import fill_spool_reserve, take_notice_once, write_to_spool
+from foreword.edges.shared.spool_files import fill_spool_reserve, pop_pending_notice, write_to_spool
 
 AT = "1760000000.000000"
 
@@ -41,7 +41,7 @@ def test_on_a_full_disk_events_are_kept_in_the_reserve_and_the_user_is_told_once
         with pytest.raises(OSError, match="No space") as raised:
             write_to_spool(str(home), AT, prompt("one too many"))
         assert raised.value.errno == errno.ENOSPC
-        assert [bool(take_notice_once(str(home))) for _ in range(2)] == [True, False]
+        assert [bool(pop_pending_notice(str(home))) for _ in range(2)] == [True, False]
         assert not list((home / "spool").glob(".*.tmp"))
 
 

@@ -267,4 +267,4 @@ def test_a_service_that_hangs_costs_the_time_it_was_given(tmp_path):
         link = TeamLink(f"http://127.0.0.1:{silent.getsockname()[1]}", "t")
         with pytest.raises(TeamAway):
             link.call("/v1/me", seconds=0.2)
-        assert link.is_away
+        assert link.has_recently_failed_to_answer

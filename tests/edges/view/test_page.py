@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from foreword.capture.pauses import running_pauses
 from foreword.edges.http.application import build_api
 from foreword.edges.view.application import HEADERS, PageApplication
-from foreword.edges.view.markup import isolate_quotes
+from foreword.edges.view.markup import isolate_text_direction_of_quotes
 from foreword.edges.view.visit import PageBackend
 from foreword.store.base import PutReceipt
 
@@ -285,8 +285,8 @@ def test_what_was_confirmed_is_marked(get, do, engine):
 
 
 def test_a_quotation_from_right_to_left_does_not_reorder_its_sentence():
-    assert isolate_quotes("by “שלום.”; or ‘a’") == "by “<bdi>שלום.</bdi>”; or ‘a’"
-    assert isolate_quotes("by “<b>שלום”") == "by “<bdi>&lt;b&gt;שלום</bdi>”"
+    assert isolate_text_direction_of_quotes("by “שלום.”; or ‘a’") == "by “<bdi>שלום.</bdi>”; or ‘a’"
+    assert isolate_text_direction_of_quotes("by “<b>שלום”") == "by “<bdi>&lt;b&gt;שלום</bdi>”"
 
 
 def test_an_item_has_its_history_relations_and_receipts(get, engine):

@@ -13,7 +13,7 @@ import pytest
 
 from foreword.compose.assembled import ContextItem, SourceItems
 from foreword.errors import SearchError
-from foreword.recipes.assembled.stages import AssembledDraft, gather_from
+from foreword.recipes.assembled.stages import AssembledDraft, stage_that_searches_sources
 from foreword.testing import WordTokens
 from foreword.types import Note, Query
 
@@ -37,7 +37,7 @@ async def never():
 async def gather(questions, timeout_seconds, tokenizer=None):
     query = Query("why?", "shop", datetime(2026, 5, 1, tzinfo=UTC))
     draft = AssembledDraft(query=query, tokenizer=tokenizer or WordTokens())
-    return await gather_from(questions, timeout_seconds)(draft)
+    return await stage_that_searches_sources(questions, timeout_seconds)(draft)
 
 
 async def ask_sources(**searches):

@@ -399,7 +399,7 @@ def test_a_session_begins_with_the_last_one_and_the_topics(engine, project):
     assert engine.explain("shop", begun.receipt.id).recipe == "session"
     resumed = coding.generate_session_context("s1", workspace="shop")
     assert resumed.formatted_context == ""
-    coding.clear_told("shop", "s1", engine.clock())
+    coding.delete_record_of_shown_items("shop", "s1", engine.clock())
     assert (
         coding.generate_session_context("s1", workspace="shop").formatted_context == begun.formatted_context
     )

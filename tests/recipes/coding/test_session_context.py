@@ -193,8 +193,8 @@ def test_what_was_committed_since_the_last_session_is_a_change(provider, keep, e
     end("s1")
     clock.advance(minutes=1)
     (late,) = engine.remember_all([Item("Mend the bell", "shop", kind="commit", created_at=clock())], "shop")
-    assert [item.id for item in provider.choose_changes("s2", "shop")] == [late.id]
-    assert provider.choose_changes("s1", "elsewhere") == []
+    assert [item.id for item in provider.find_commits_since_last_session("s2", "shop")] == [late.id]
+    assert provider.find_commits_since_last_session("s1", "elsewhere") == []
 
 
 # Summaries

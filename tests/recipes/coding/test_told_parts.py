@@ -83,7 +83,11 @@ def test_parts_are_of_one_context_of_one_workspace():
     parts = ToldParts()
     parts.add("shop", "monday", [("a", "one")])
     parts.add("shop", "monday", [("a", "two")])
-    assert parts.list_by_item("shop", "monday") == {"a": ("one", "two")}
-    assert parts.list_by_item("shop", "tuesday") == parts.list_by_item("depot", "monday") == {}
+    assert parts.list_shown_parts_by_item("shop", "monday") == {"a": ("one", "two")}
+    assert (
+        parts.list_shown_parts_by_item("shop", "tuesday")
+        == parts.list_shown_parts_by_item("depot", "monday")
+        == {}
+    )
     parts.clear("shop", "monday")
-    assert parts.list_by_item("shop", "monday") == {}
+    assert parts.list_shown_parts_by_item("shop", "monday") == {}

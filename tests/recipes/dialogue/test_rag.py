@@ -15,7 +15,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ContextError, ValidationError
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
-from foreword.recipes.dialogue.angles import question_angles
+from foreword.recipes.dialogue.angles import search_angles_for_question
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.testing import HashEmbeddings
 from foreword.types import ResolvedEntity, Turn
@@ -220,7 +220,7 @@ def test_of_what_is_read_from_the_heaviest_angle_little_is_read_again_from_the_o
     engine.embed_pending("shop")
     longer = [*TALK, *(replace(turn, raw_text=f"{turn.text} Again.") for turn in TALK)]
     question = "How long does that museum take?"
-    angles = sorted(question_angles(question, longer), key=lambda angle: -angle.weight)
+    angles = sorted(search_angles_for_question(question, longer), key=lambda angle: -angle.weight)
     found = RAGSystem(engine, "shop").retrieve(question, talk=longer)
     assert [asked.splitlines()[-1] for asked, _ in reader.asked] == [question] * 3
     assert reader.asked[0][0] == angles[0].text

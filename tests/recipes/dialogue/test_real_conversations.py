@@ -14,9 +14,9 @@ from foreword import Session, Turn, inject_context
 from foreword.compose.content_parts import (
     anthropic_image_tokens,
     estimate_image_tokens,
+    find_image_in_part,
     openai_image_tokens,
     parts_text,
-    read_image,
 )
 from foreword.dialogue import anthropic_turns, openai_turns, responses_turns
 from foreword.errors import QueryTooLarge, ValidationError
@@ -105,14 +105,14 @@ def test_a_query_whose_images_are_too_large_for_the_window_is_refused(session):
     ],
 )
 def test_images_cost_what_the_providers_document(size, openai, anthropic):
-    image = read_image(openai_image(*size))
+    image = find_image_in_part(openai_image(*size))
     assert (openai_image_tokens(image), anthropic_image_tokens(image)) == (openai, anthropic)
     assert estimate_image_tokens(image) == max(openai, anthropic)
 
 
 def test_low_detail_costs_85_tokens_at_openai_and_an_address_counts_as_the_largest():
-    assert openai_image_tokens(read_image(openai_image(4000, 3000, detail="low"))) == 85
-    address = read_image({"type": "image_url", "image_url": {"url": "https://x.example/cake.png"}})
+    assert openai_image_tokens(find_image_in_part(openai_image(4000, 3000, detail="low"))) == 85
+    address = find_image_in_part({"type": "image_url", "image_url": {"url": "https://x.example/cake.png"}})
     assert estimate_image_tokens(address) == 1600
 
 
@@ -128,7 +128,7 @@ def test_low_detail_costs_85_tokens_at_openai_and_an_address_counts_as_the_large
 def test_sizes_are_read_from_the_first_bytes(head, size):
     data = base64.b64encode(head).decode()
     source = {"type": "base64", "media_type": "image/any", "data": data}
-    assert read_image({"type": "image", "source": source}).size == size
+    assert find_image_in_part({"type": "image", "source": source}).size == size
 
 
 def test_an_image_that_is_too_large_to_keep_becomes_a_mark_and_the_rest_stays(session):

@@ -18,9 +18,9 @@ from foreword.recipes.gap.detect import (
     current_agent,
     detect_context_gap,
     find_context_gap,
+    find_request_in_message,
     find_unanswered_request,
     is_answered,
-    read_request,
     receiving_agent,
 )
 from foreword.recipes.gap.request_judge import MAX_READ_SENTENCES
@@ -348,7 +348,7 @@ def test_asking_sentences_with_too_few_words_are_taken_with_the_rest_of_the_mess
 
 def test_a_request_is_surer_the_clearer_it_is():
     assert find_unanswered_request(said(REQUEST)).confidence == CLEAR_CONFIDENCE
-    signs = filter(None, map(read_request, said(REQUEST, "Which port?")))
+    signs = filter(None, map(find_request_in_message, said(REQUEST, "Which port?")))
     assert {sign.confidence for sign in signs} <= {CLEAR_CONFIDENCE, LIKELY_CONFIDENCE}
 
 
@@ -361,12 +361,12 @@ def test_whoever_goes_on_needs_no_answer_any_more():
 
 def test_whoever_calls_a_tool_is_looking_for_the_answer():
     calling = {"role": "assistant", "content": REQUEST, "tool_calls": [{"name": "grep", "args": {}}]}
-    assert read_request(read_message(calling, 0)) is None
+    assert find_request_in_message(read_message(calling, 0)) is None
 
 
 @pytest.mark.parametrize("role", ["user", "system", "tool"])
 def test_only_agents_ask(role):
-    assert read_request(read_message({"role": role, "content": REQUEST}, 0)) is None
+    assert find_request_in_message(read_message({"role": role, "content": REQUEST}, 0)) is None
 
 
 def test_only_the_newest_messages_are_read():

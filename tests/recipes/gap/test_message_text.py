@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recipes.gap.message_text import MAX_SENTENCE_CHARACTERS, own_sentences
+from foreword.recipes.gap.message_text import MAX_SENTENCE_CHARACTERS, sentences_in_own_words
 
 
 def test_a_message_is_split_into_sentences_without_its_markup():
     text = "## Open\n\n- [ ] Which port?\n- The **ticket** is silent.\n\nIt was closed at 10.30 by Dr. Berg."
-    assert own_sentences(text) == (
+    assert sentences_in_own_words(text) == (
         "Open", "Which port?", "The ticket is silent.", "It was closed at 10.30 by Dr. Berg.",
     )  # fmt: skip
 
@@ -33,7 +33,10 @@ def test_a_message_is_split_into_sentences_without_its_markup():
     ],
 )
 def test_what_is_only_shown_is_left_out(shown):
-    assert own_sentences(f"It failed.\n\n{shown}\n\nIt runs again.") == ("It failed.", "It runs again.")
+    assert sentences_in_own_words(f"It failed.\n\n{shown}\n\nIt runs again.") == (
+        "It failed.",
+        "It runs again.",
+    )
 
 
 def test_json_is_read_field_by_field():
@@ -45,31 +48,34 @@ def test_json_is_read_field_by_field():
         "x": None,
     }
     expected = ("open questions: Which port?", "text: Done.", "needs help")
-    assert own_sentences(json.dumps(value)) == expected
-    assert own_sentences(f"```json\n{json.dumps(value)}\n```") == expected
+    assert sentences_in_own_words(json.dumps(value)) == expected
+    assert sentences_in_own_words(f"```json\n{json.dumps(value)}\n```") == expected
 
 
 def test_a_question_beside_its_answer_or_its_options_is_left_out():
     asked = {"question": "Which port?"}
-    assert own_sentences(json.dumps([{**asked, "answer": "8080"}, {**asked, "options": ["a", "b"]}])) == ()
-    assert own_sentences(json.dumps({**asked, "answer": ""})) == ("question: Which port?",)
+    assert (
+        sentences_in_own_words(json.dumps([{**asked, "answer": "8080"}, {**asked, "options": ["a", "b"]}]))
+        == ()
+    )
+    assert sentences_in_own_words(json.dumps({**asked, "answer": ""})) == ("question: Which port?",)
 
 
 def test_what_only_looks_like_json_is_text():
-    assert own_sentences("{not json}") == ("{not json}",)
+    assert sentences_in_own_words("{not json}") == ("{not json}",)
 
 
 def test_a_sentence_is_read_from_its_end():
-    assert len(own_sentences("word " * 1000)[0]) <= MAX_SENTENCE_CHARACTERS
+    assert len(sentences_in_own_words("word " * 1000)[0]) <= MAX_SENTENCE_CHARACTERS
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read(text):
-    assert all(own_sentences(text))
+    assert all(sentences_in_own_words(text))
 
 
 @pytest.mark.parametrize("bait", ["{", "[", '{"a":', "```json\n{", "ERROR ", "at a(", "**", "- [ ] ", "| "])
 def test_no_text_makes_reading_slow(bait):
     started = time.thread_time()
-    own_sentences((bait * 8000)[:8000])
+    sentences_in_own_words((bait * 8000)[:8000])
     assert time.thread_time() - started < 1

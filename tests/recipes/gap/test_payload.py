@@ -12,9 +12,9 @@ from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
 from foreword.recipes.gap.payload import (
     MAX_CLOSED,
-    clear_closed_gaps,
     gap_key,
     make_payload,
+    make_update_clearing_closed_gaps,
     merge_payloads,
 )
 from foreword.recipes.gap.types import ContextGap, InjectionConfig, RetrievedContext, new_gap_id
@@ -186,13 +186,18 @@ def test_few_closed_gaps_are_remembered():
 
 @pytest.mark.parametrize("held", [None, "x", 5, [1], {}, {"open": 5}])
 def test_where_no_gap_can_be_read_there_is_nothing_to_clear(held):
-    assert clear_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held}) == {}
+    assert (
+        make_update_clearing_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held})
+        == {}
+    )
 
 
 @pytest.mark.parametrize("record", [None, {}])
 def test_a_gap_of_which_nothing_is_recorded_is_closed(record):
     held = {"open": {"k": record}}
-    update = clear_closed_gaps({"messages": [], "injected_context": held, "handoff_context": held})
+    update = make_update_clearing_closed_gaps(
+        {"messages": [], "injected_context": held, "handoff_context": held}
+    )
     assert {target: (one["open"], one["closed"]) for target, one in update.items()} == {
         "injected_context": ({}, ["k"]),
         "handoff_context": ({}, ["k"]),

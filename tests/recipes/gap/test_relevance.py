@@ -10,7 +10,7 @@ from foreword.pipeline import FLOOR
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recipes.gap.relevance import (
     MIN_SPOKEN_PROBABILITY,
-    can_answer,
+    has_statement_beyond_question,
     question_coverage,
     rate_relevance,
     rate_relevance_by_words,
@@ -98,7 +98,7 @@ def test_cosines_of_other_encoders_are_put_on_the_scale_of_ours():
 )
 @pytest.mark.parametrize("spoken", [False, True])
 def test_a_question_is_no_answer(text, spoken):
-    assert not can_answer(text, REFUND_QUESTION, spoken=spoken)
+    assert not has_statement_beyond_question(text, REFUND_QUESTION, spoken=spoken)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_question_is_no_answer(text, spoken):
     ],
 )
 def test_a_few_spoken_words_a_shrug_or_the_same_lack_are_no_answer(text):
-    assert not can_answer(text, REFUND_QUESTION, spoken=True)
+    assert not has_statement_beyond_question(text, REFUND_QUESTION, spoken=True)
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_few_spoken_words_a_shrug_or_the_same_lack_are_no_answer(text):
 )
 @pytest.mark.parametrize("spoken", [False, True])
 def test_a_text_that_states_something_can_answer(text, spoken):
-    assert can_answer(text, REFUND_QUESTION, spoken=spoken)
+    assert has_statement_beyond_question(text, REFUND_QUESTION, spoken=spoken)
 
 
 def test_what_was_written_down_can_answer_however_short():
-    assert can_answer("Use tabs.", "How is our code indented?")
-    assert can_answer("We use Postgres.", "Do we use Postgres?")
+    assert has_statement_beyond_question("Use tabs.", "How is our code indented?")
+    assert has_statement_beyond_question("We use Postgres.", "Do we use Postgres?")
 
 
 @given(st.text(max_size=300), st.text(max_size=100), st.booleans())
 def test_can_answer_works_for_any_text(text, question, spoken):
-    assert can_answer(text, question, spoken=spoken) in (True, False)
+    assert has_statement_beyond_question(text, question, spoken=spoken) in (True, False)
 
 
 @pytest.mark.parametrize("bait", ["please wait " * 2_000 + "x", "ok" * 5_000, "?" * 9_000, "go " * 5_000])
 def test_no_text_makes_judging_slow(bait):
-    assert can_answer(bait, REFUND_QUESTION, spoken=True) in (True, False)
+    assert has_statement_beyond_question(bait, REFUND_QUESTION, spoken=True) in (True, False)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import EmbeddingError
-from foreword.recipes.gap.message_text import own_sentences
+from foreword.recipes.gap.message_text import sentences_in_own_words
 from foreword.recipes.gap.request_judge import (
     ASKING_LOGIT,
     MAX_PASSAGE_CHARACTERS,
@@ -21,10 +21,10 @@ from foreword.recipes.gap.request_judge import (
     NEVER_ASKS,
     WORDS_SHARE,
     features_by_sentence,
-    groups_of_words,
+    group_of_each_word,
     largest_request_margin,
     load_request_weights,
-    may_ask,
+    may_be_request,
     passage_around,
     request_margins,
     request_scores,
@@ -38,7 +38,7 @@ LESSONS = Path(__file__).parents[3] / "measure" / "lacks"
 
 
 def asks(text, read=None):
-    return max(request_margins(own_sentences(text), read), default=NEVER_ASKS) >= 0
+    return max(request_margins(sentences_in_own_words(text), read), default=NEVER_ASKS) >= 0
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ LACK = "Nobody has told me which file format the partner bank expects."
 
 
 def test_one_sentence_is_heard_however_much_is_said_around_it():
-    reply = own_sentences(f"{CALM * 8} {LACK} {CALM * 8}")
+    reply = sentences_in_own_words(f"{CALM * 8} {LACK} {CALM * 8}")
     margins = request_margins(reply)
     assert max(margins) >= 0
     assert reply[margins.index(max(margins))] == LACK
-    assert largest_request_margin(own_sentences(CALM * 16)) < 0
+    assert largest_request_margin(sentences_in_own_words(CALM * 16)) < 0
 
 
 def test_a_question_that_is_answered_at_once_is_none():
@@ -116,8 +116,8 @@ def test_a_question_that_is_answered_at_once_is_none():
 
 def test_sentences_without_a_word_that_could_ask_are_passed_over():
     assert request_margins(["The export took two seconds."]) == [NEVER_ASKS]
-    assert may_ask("Which port?")
-    assert may_ask("どの版か分かりません。")
+    assert may_be_request("Which port?")
+    assert may_be_request("どの版か分かりません。")
     assert largest_request_margin([]) == NEVER_ASKS
 
 
@@ -185,7 +185,7 @@ def test_two_sentences_are_read_at_once_by_themselves_and_then_within_their_pass
         both_are_read.wait(timeout=60)  # fails if one is only read when the other is done
         return [9.0 if "who" in sentence or not passage else -5.0 for sentence in sentences]
 
-    reply = own_sentences(f"{LACK} {CALM * 12} Nobody told us who signs the form.")
+    reply = sentences_in_own_words(f"{LACK} {CALM * 12} Nobody told us who signs the form.")
     margins = request_margins(reply, read)
     assert margins[-1] > 0 > margins[0] > NEVER_ASKS
 
@@ -206,11 +206,11 @@ OBLIQUE = [
 
 @pytest.mark.parametrize("lack", OBLIQUE)
 def test_the_bundled_reader_hears_a_lack_that_no_word_gives_away(lack):
-    reply = own_sentences(f"{CALM * 4} {lack} {CALM * 4}")
+    reply = sentences_in_own_words(f"{CALM * 4} {lack} {CALM * 4}")
     margins = request_margins(reply, BundledReader().request_logits)
     assert max(margins) >= 0
     assert reply[margins.index(max(margins))] in lack
-    assert max(request_margins(own_sentences(CALM * 8), BundledReader().request_logits)) < 0
+    assert max(request_margins(sentences_in_own_words(CALM * 8), BundledReader().request_logits)) < 0
 
 
 def test_the_weights_are_few():
@@ -227,7 +227,7 @@ def test_weights_are_divided_by_the_root_of_their_number():
 def test_features_without_a_weight_change_no_score():
     weights, judged = load_request_weights(), 0
     for line in (LESSONS / "test.jsonl").read_text(encoding="utf-8").splitlines():
-        sentences = own_sentences(json.loads(line)["text"])
+        sentences = sentences_in_own_words(json.loads(line)["text"])
         for score, features in zip(request_scores(sentences), features_by_sentence(sentences), strict=True):
             assert (score is None) == (features is None)
             if features is not None:
@@ -237,14 +237,19 @@ def test_features_without_a_weight_change_no_score():
 
 
 def test_words_without_a_group_are_joined():
-    assert groups_of_words(["the", "green", "spec", "never", "says", "Name", "?"]) == [
+    assert group_of_each_word(["the", "green", "spec", "never", "says", "Name", "?"]) == [
         "_", "DONE", "PAPER", "NOT", "SAY", "Name", "?",
     ]  # fmt: skip
 
 
 def test_words_of_other_languages_are_in_the_same_groups():
-    assert groups_of_words(split_tokens("Die Spezifikation sagt nichts")) == ["_", "PAPER", "SAY", "NOTHING"]
-    assert groups_of_words(split_tokens("Le contrat n'indique rien")) == [
+    assert group_of_each_word(split_tokens("Die Spezifikation sagt nichts")) == [
+        "_",
+        "PAPER",
+        "SAY",
+        "NOTHING",
+    ]
+    assert group_of_each_word(split_tokens("Le contrat n'indique rien")) == [
         "_",
         "PAPER",
         "NOT",
@@ -277,14 +282,14 @@ def test_a_sentence_has_its_own_features_and_those_of_its_neighbours():
 @settings(max_examples=2000)
 @given(st.text(max_size=120))
 def test_any_text_is_classified(text):
-    assert isinstance(largest_request_margin(own_sentences(text)), float)
+    assert isinstance(largest_request_margin(sentences_in_own_words(text)), float)
 
 
 @pytest.mark.parametrize("bait", ["a", "a-", "n't ", "I'", "?", "no. ", "@a", "1,", "Ab.", "what "])
 def test_no_text_makes_classifying_slow(bait):
     text = (bait * 8000)[:8000]
     started = time.thread_time()
-    largest_request_margin(own_sentences(text))
+    largest_request_margin(sentences_in_own_words(text))
     assert time.thread_time() - started < 1
 
 

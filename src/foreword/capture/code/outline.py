@@ -192,7 +192,7 @@ class _UnitFinder:
         name = _find_definition_name(node, outer, self._source, self._language)
         if not name:
             return None
-        start, head = self._find_start_and_head(outer.start_byte)
+        start, head = self._start_before_and_after_comments(outer.start_byte)
         owner = _nearest_function_or_class(parent)
         definition = Definition(
             kind=kind,
@@ -207,10 +207,10 @@ class _UnitFinder:
             qualified_name=f"{parent.qualified_name}.{name}"[-_MAX_QUALIFIED_NAME:] if parent else name,
             is_method=kind == "function" and ("." in name or (owner is not None and owner.kind == "class")),
         )
-        definition.is_unit = self._is_unit(definition, owner)
+        definition.is_unit = self._should_have_own_item(definition, owner)
         return definition
 
-    def _is_unit(self, definition: Definition, owner: Definition | None) -> bool:
+    def _should_have_own_item(self, definition: Definition, owner: Definition | None) -> bool:
         """Whether a definition gets an item of its own; `owner` is the function or class around it."""
         only_declared = definition.body is None and self._source.endswith(b";", 0, definition.end)
         if definition.kind == "scope" or (definition.kind == "function" and only_declared):
@@ -231,7 +231,7 @@ class _UnitFinder:
         brace = self._source.find(b"{", type_node.start_byte, type_node.end_byte)
         return (brace, type_node.end_byte) if brace >= 0 else None
 
-    def _find_start_and_head(self, byte_offset: int) -> tuple[int, int]:
+    def _start_before_and_after_comments(self, byte_offset: int) -> tuple[int, int]:
         """The start of a definition with and without its comments, both with its indentation."""
         row = bisect_right(self._line_starts, byte_offset) - 1
         line_start = self._line_starts[row]

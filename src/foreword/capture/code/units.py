@@ -117,11 +117,11 @@ class _FileCutter:
             text = self._text_between(unit.start, unit.end).rstrip()
             self._mark_lines_covered(first, last)
         else:
-            text = self._join_shown_parts(parts)
+            text = self._join_parts_and_mark_covered(parts)
         # The text has the unit's own name already; repeated here, it would outweigh the docstring.
         return self._make_item(text, unit.qualified_name.rpartition(".")[0], docstring, first, last, facts)
 
-    def _join_shown_parts(self, parts: list[tuple[int, int]]) -> str:
+    def _join_parts_and_mark_covered(self, parts: list[tuple[int, int]]) -> str:
         """The text of a unit's parts, up to the maximum that is shown; its lines are marked as covered."""
         texts: list[str] = []
         room = MAX_SHOWN_CHARACTERS
@@ -169,7 +169,7 @@ class _FileCutter:
 
     def _find_uncovered_windows(self) -> Iterator[tuple[int, int]]:
         """The first and last line of each window over lines that no unit shows; imports are left out."""
-        imported = self._find_imported_lines()
+        imported = self._find_import_lines()
         for line in imported:
             if self._outline.unit_at(self._outline.line_starts[line]) is None:
                 self._mark_lines_covered(line, line)
@@ -188,7 +188,7 @@ class _FileCutter:
                 if self._is_window_worth_keeping(window, first + start):
                     yield first + start, first + start + len(window) - 1
 
-    def _find_imported_lines(self) -> set[int]:
+    def _find_import_lines(self) -> set[int]:
         """The lines of imports, and lines such as `try:` beside them."""
         line_at, lines = self._outline.line_at, self._outline.lines
         imported = {

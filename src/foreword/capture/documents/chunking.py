@@ -240,7 +240,7 @@ class _SectionCutter:
             after, is_full = self._find_chunk_end(pieces, at, start)
             yield start, pieces[after - 1].end
             if after < len(pieces):
-                start = self._find_next_start(pieces, at, after) if is_full else pieces[after].start
+                start = self._find_next_chunk_start(pieces, at, after) if is_full else pieces[after].start
             at = after
 
     def _cut_into_pieces(self, lines: list[str]) -> Iterator[_Piece]:
@@ -317,7 +317,7 @@ class _SectionCutter:
             return False
         return len(before & coming) < _MIN_SHARED_WORDS * len(coming)
 
-    def _find_next_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
+    def _find_next_chunk_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
         """The start of the next chunk: at the last sentence of this one, if that is prose and fits."""
         last, coming = pieces[after - 1], pieces[after]
         if last.is_code:

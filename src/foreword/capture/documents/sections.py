@@ -71,13 +71,13 @@ def read_sections(lines: list[str], language: str, *, under_title: bool) -> tupl
     headings = rst_headings(lines) if language == "rst" else markdown_headings(lines)
     text_lines = _blank_out_navigation(lines) if language == "markdown" else lines
     sections = list(_cut_at_headings(text_lines, headings, front_lines, root))
-    sections[:0] = _description_sections(lines[:front_lines], root)
+    sections[:0] = _front_matter_description_sections(lines[:front_lines], root)
     if not any(has_words(line) for section in sections for line in section.lines):
         sections = [Section((), 0, lines)]  # it has only headings, so they are its text
     return title, sections
 
 
-def _description_sections(lines: list[str], document_title: str) -> Iterator[Section]:
+def _front_matter_description_sections(lines: list[str], document_title: str) -> Iterator[Section]:
     """A section for each line of the front matter that describes the document."""
     for row, line in enumerate(lines):
         field = _FIELD.match(line)

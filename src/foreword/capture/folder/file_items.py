@@ -81,7 +81,7 @@ def cut_file(
     return FileItems(items, verbatim=redacted is text and not has_private_mark(text))
 
 
-def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
+def file_version_metadata(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
     """The metadata that `find_item_changes` needs; empty if the file's name is not valid text.
 
     `root` is the folder that was read, if that is not the workspace's own.
@@ -89,10 +89,10 @@ def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
     name = str(file.absolute)
     if path_as_valid_text(name) != name:
         return {}
-    return {STAMP: f"{_stamp_beginning(file)}{digest}"} | ({ROOT: root} if root else {})
+    return {STAMP: f"{_stamp_part_before_hash(file)}{digest}"} | ({ROOT: root} if root else {})
 
 
-def _stamp_beginning(file: SourceFile) -> str:
+def _stamp_part_before_hash(file: SourceFile) -> str:
     """The part of a stamp before the hash: the size and time of the file."""
     return f"{file.size}-{file.mtime_ns}-"
 
@@ -131,7 +131,7 @@ class _CuttingBudget:
     until: float
     files_left: int = _MAX_FILES_CUT
 
-    def take_one_file(self) -> bool:
+    def spend_budget_on_one_file(self) -> bool:
         """Count one more file, and return whether it may be cut."""
         self.files_left -= 1
         return self.files_left >= 0 and time.monotonic() < self.until
@@ -201,7 +201,7 @@ def _find_changes_in_file(
     """The changes of the items of a file that exists."""
     from foreword.capture.folder.walk import read_file
 
-    size_and_time = _stamp_beginning(file)
+    size_and_time = _stamp_part_before_hash(file)
     if all(item.metadata[STAMP].startswith(size_and_time) for item in items_of_file):
         return {}
     content = read_file(file) if file.size <= _MAX_BYTES_CUT else None
@@ -210,7 +210,7 @@ def _find_changes_in_file(
     ]
     current_items = None
     may_be_cut = not folder.from_items and file.language != "pdf"
-    if changed and content is not None and may_be_cut and budget.take_one_file():
+    if changed and content is not None and may_be_cut and budget.spend_budget_on_one_file():
         current_items = _cut_changed_file(file, content, folder.workspace)
     return {
         item.id: change for item in changed if (change := _find_item_change(item, current_items)) is not None
@@ -220,7 +220,7 @@ def _find_changes_in_file(
 def _cut_changed_file(file: SourceFile, content: FileContent, workspace: str) -> list[Item] | None:
     """The items of a file as it is now; None if one of them has no text left without its secrets."""
     cut = cut_file(file, content.data, file.path, workspace)
-    stamp = file_stamp(file, content.hash)
+    stamp = file_version_metadata(file, content.hash)
     clean = have_no_secrets(cut.items, texts=not cut.verbatim)
     try:
         items = cut.items if clean else [redact_item(item) for item in cut.items]

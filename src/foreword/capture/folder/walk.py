@@ -89,7 +89,7 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     real_folders: dict[str, bool] = {}
     excludes = Excludes(load_project_settings(real).exclude)
     for name in sorted(_list_unignored_paths(real, skip_counts)):
-        reason = reason_to_skip_by_name(name) or _reason_if_link(real, name, real_folders)
+        reason = reason_to_skip_by_name(name) or _reason_to_skip_link(real, name, real_folders)
         if reason is None and left_out and name.startswith(left_out):
             reason = "ignored"
         if reason is None and excludes and excludes.match(real / name, follow=False):
@@ -110,13 +110,13 @@ def is_file_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> b
     here = PurePosixPath(path)
     for place in (*reversed(here.parents), here):
         if place not in visible:
-            visible[place] = _can_access_path(root / place)
+            visible[place] = _is_missing_or_accessible(root / place)
         if not visible[place]:
             return False
     return True
 
 
-def _can_access_path(path: Path) -> bool:
+def _is_missing_or_accessible(path: Path) -> bool:
     """Whether a path can be accessed, and listed if it is a folder; also true if it does not exist."""
     try:
         if stat.S_ISDIR(path.lstat().st_mode):
@@ -175,7 +175,7 @@ def _list_unignored_paths(root: Path, skip_counts: Skipped) -> Iterator[str]:
     yield from (os.fsdecode(name) for name in known)
 
 
-def _reason_if_link(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
+def _reason_to_skip_link(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
     """The reason to leave a path out if it, or a folder above it, is a link; else None.
 
     `real_folders` caches which folders have no link in their path.
@@ -228,7 +228,7 @@ def walk_unignored_paths(root: Path, skip_counts: Skipped) -> Iterator[str]:
     waiting: list[tuple[str, IgnoreFiles]] = [("", ())]
     while waiting:
         folder, above = waiting.pop()
-        ignore_files = _ignore_files_for_folder(root, folder, above)
+        ignore_files = _find_applicable_ignore_files(root, folder, above)
         entries = list(_list_folder_entries(root, folder, skip_counts))
         if _BARE_REPOSITORY.issubset((name.removeprefix(folder), is_folder) for name, is_folder in entries):
             skip_counts["repository"] += 1
@@ -258,7 +258,7 @@ def _list_folder_entries(root: Path, folder: str, skip_counts: Skipped) -> Itera
         skip_counts["unreadable"] += 1
 
 
-def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
+def _find_applicable_ignore_files(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
     """The ignore files that apply to a folder: its own, if it has one, and those above."""
     own = root / folder / ".gitignore"
     try:
@@ -281,7 +281,7 @@ def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
     except ImportError as error:
         raise MissingExtra("pathspec", "code") from error
 
-    def is_pattern(line: str) -> bool:
+    def is_valid_ignore_pattern(line: str) -> bool:
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:
@@ -292,7 +292,7 @@ def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:
         _log.warning("an ignore file has lines that are no patterns", path=path_as_valid_text(folder))
-        return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+        return GitIgnoreSpec.from_lines(filter(is_valid_ignore_pattern, lines))
 
 
 def _is_ignored(name: str, ignore_files: IgnoreFiles) -> bool:

@@ -55,7 +55,7 @@ def find_entities(text: str) -> tuple[Mention, ...]:
     """The mentions in a text, in order. Where two would overlap, the longer is kept."""
     text = text[:MAX_CHARACTERS_READ]
     shaped = drop_overlapping_mentions([*find_mentions_by_shape(text), *_find_date_mentions(text)])
-    covered = _cover_mentions(text, shaped)
+    covered = _mask_mentions(text, shaped)
     found = sorted((*shaped, *_find_names_in_text(covered)), key=lambda mention: mention.start)
     return tuple(drop_overlapping_mentions(_extend_with_product_model(mention, covered) for mention in found))
 
@@ -81,7 +81,7 @@ def drop_overlapping_mentions(mentions: Iterable[Mention]) -> list[Mention]:
     return kept
 
 
-def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
+def _mask_mentions(text: str, mentions: Iterable[Mention]) -> str:
     """The text with every mention replaced by covers, so that all other characters keep their position."""
     parts, end = [], 0
     for mention in mentions:
@@ -214,9 +214,9 @@ class _Sentence:
         self.words = words
         self.first = first
         self.last = last
-        self.caseless = self._is_caseless()
+        self.caseless = self._are_capitals_uninformative()
 
-    def _is_caseless(self) -> bool:
+    def _are_capitals_uninformative(self) -> bool:
         """Whether capitals do not mark names here: all are capitals, or it is written like a headline."""
         long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
         if len(long) > 1 and all(word.text.isupper() for word in long):
@@ -234,31 +234,31 @@ class _Sentence:
         while at < self.last:
             word = self.words[at]
             if word.is_capitalised and not self.caseless and not word.is_plain:
-                end = self._find_run_end(at)
+                end = self._find_end_of_capitalised_words(at)
                 while at < end:
                     found = self._classify_name(at, end)
                     if found.type is not None:
                         yield self._make_mention(at, at + found.word_count, found.type)
                     at += found.word_count
             else:
-                found = self._find_listed_in_any_case(at)
+                found = self._find_listed_name_ignoring_case(at)
                 if found.type is not None:
                     yield self._make_mention(at, at + found.word_count, found.type)
                 at += found.word_count
 
     # A run of capitalised words
 
-    def _find_run_end(self, at: int) -> int:
+    def _find_end_of_capitalised_words(self, at: int) -> int:
         """The end of the run of capitalised words that begins at a word."""
         end, limit = at + 1, min(self.last, at + _MAX_WORDS_IN_RUN)
         while end < limit:
-            following = self._find_next_in_run(end, limit)
+            following = self._find_next_capitalised_word(end, limit)
             if following is None:
                 break
             end = following + 1
         return end
 
-    def _find_next_in_run(self, at: int, limit: int) -> int | None:
+    def _find_next_capitalised_word(self, at: int, limit: int) -> int | None:
         """The next capitalised word of a run: at `at`, or after `de`, `van der`, `of the`; else None."""
         word, after = self.words[at], at
         if not word.is_joined:
@@ -278,16 +278,16 @@ class _Sentence:
         word = self.words[at]
         if word.folded in lists.TITLES and end - at > 1:
             return _TypedWords(1, None)  # the title belongs to the name after it
-        if self._has_title(at):
-            return _TypedWords(self._count_words_of_person(at, end), "person")
-        listed, ending = self._find_longest_listed(at, end), self._classify_by_ending(at, end)
+        if self._follows_personal_title(at):
+            return _TypedWords(self._count_words_of_person_name(at, end), "person")
+        listed, ending = self._find_longest_listed_name(at, end), self._classify_by_edge_word(at, end)
         if ending is not None and (listed is None or ending.word_count > listed.word_count):
             return ending
         if word.folded in lists.GENDERS and self._means_person(at, end):
-            return _TypedWords(self._count_words_of_person(at, end), "person")
+            return _TypedWords(self._count_words_of_person_name(at, end), "person")
         return listed or self._classify_by_neighbours(at, end)
 
-    def _count_words_of_person(self, at: int, end: int) -> int:
+    def _count_words_of_person_name(self, at: int, end: int) -> int:
         """How many words a person's name from `at` on has; particles do not count towards the maximum."""
         size = counted = 0
         while at + size < end and counted < _MAX_WORDS_IN_NAME:
@@ -295,7 +295,7 @@ class _Sentence:
             size += 1
         return size
 
-    def _classify_by_ending(self, at: int, end: int) -> _TypedWords | None:
+    def _classify_by_edge_word(self, at: int, end: int) -> _TypedWords | None:
         """The words of a run that are one name by its first or last word; None if that is unknown."""
         folded = [word.folded for word in self.words[at:end]]
         if len(folded) > 2 and folded[0] in lists.ORGANISATION_HEADS and folded[1] == "of":
@@ -324,7 +324,7 @@ class _Sentence:
             end
         )
 
-    def _find_longest_listed(self, at: int, end: int) -> _TypedWords | None:
+    def _find_longest_listed_name(self, at: int, end: int) -> _TypedWords | None:
         """The words of the longest listed name from `at` on, or None."""
         if self.words[at].folded not in _FIRST_WORDS:
             return None
@@ -363,7 +363,7 @@ class _Sentence:
 
     # Listed names in any case
 
-    def _find_listed_in_any_case(self, at: int) -> _TypedWords:
+    def _find_listed_name_ignoring_case(self, at: int) -> _TypedWords:
         """The words of the listed name from `at` on, in any case; a word without a type if none is."""
         word = self.words[at]
         given = word.folded in lists.GENDERS
@@ -376,7 +376,7 @@ class _Sentence:
         end = at + 1
         while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].is_joined:
             end += 1
-        listed = self._find_longest_listed(at, end)
+        listed = self._find_longest_listed_name(at, end)
         if (
             listed
             and " ".join(part.folded for part in self.words[at : at + listed.word_count])
@@ -402,7 +402,7 @@ class _Sentence:
         """Whether the word after a name is something that people do, such as `said`."""
         return end < self.last and self.words[end].folded in lists.AFTER_PERSON
 
-    def _has_title(self, at: int) -> bool:
+    def _follows_personal_title(self, at: int) -> bool:
         """Whether a title such as `Dr` is before this word."""
         return at > 0 and self.words[at].is_joined and self.words[at - 1].folded in lists.TITLES
 
@@ -423,7 +423,7 @@ class _Sentence:
     def _make_mention(self, at: int, end: int, kind: EntityType) -> Mention:
         """The mention of the words from `at` to `end`, with the gender of a person if it is known."""
         start, stop = self.words[at].start, self.words[end - 1].end
-        title = lists.TITLES[self.words[at - 1].folded] if self._has_title(at) else ""
+        title = lists.TITLES[self.words[at - 1].folded] if self._follows_personal_title(at) else ""
         gender = title or lists.GENDERS.get(self.words[at].folded, "")
         attributes = {"gender": gender} if gender and kind == "person" else {}
         return Mention(self.text[start:stop], kind, start, stop, attributes)

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Literal
 from foreword.capture.runs.commands import (
     find_runner_step,
     folder_after_step,
-    read_table,
+    read_toml_with_fragments,
     tidy_step,
     unwrap_command,
     unwrap_step,
 )
 from foreword.capture.tool_calls import (
-    folder_in_project,
+    folder_relative_to_project,
     is_shell_tool,
     prints_what_can_be_read_again,
     read_command,
     read_file_changes,
 )
-from foreword.text.shell import restore_texts
+from foreword.text.shell import restore_hidden_texts
 
 if TYPE_CHECKING:
     from foreword.capture.tool_calls import ToolCall
 
-_TABLE = read_table("changes.toml")
+_TABLE = read_toml_with_fragments("changes.toml")
 _GIT = {kind: re.compile(pattern) for kind, pattern in _TABLE["git"].items()}
 _COMMANDS = {name: re.compile(pattern) for name, pattern in _TABLE["commands"].items()}
 _STEP_END = re.compile(r"&&|\|\||;|\n")
@@ -88,17 +88,17 @@ def read_changes(call: ToolCall, folder: str = "") -> list[SeenChange]:
 
 def _path_from_project_root(path: str, folder: str, project: str) -> str:
     """A path of a command in a folder, from the root of the project; as it is, if it lies elsewhere."""
-    place = folder_in_project(str(Path(folder, path)), project) if path else None
+    place = folder_relative_to_project(str(Path(folder, path)), project) if path else None
     return path if place is None else place
 
 
 def _read_step_changes(step: str) -> list[SeenChange]:
     """The changes, undos and redos of one step of a command line, without what wraps it."""
-    if done := _read_git_step(step):
+    if done := _find_git_undos_and_redos(step):
         return done
     if _COMMANDS["removes"].match(step):  # what was changed in a removed file is gone with it
         gone = [SeenChange("undo", path) for path in files_named_in(step)]
-        return [*gone, SeenChange("change", command=restore_texts(step))]
+        return [*gone, SeenChange("change", command=restore_hidden_texts(step))]
     if (written := _files_written_by(step)) is not None:
         return [SeenChange("change", path) for path in written]
     rest = _COMMANDS["redirects_to"].sub(" ", step).strip()
@@ -110,10 +110,10 @@ def _read_step_changes(step: str) -> list[SeenChange]:
         if not FILE_PATTERN.fullmatch(script) and script != "-m":
             return []
         step = f"{interpreter.group()}{script} {FILE_PATTERN.sub(' ', options)}".strip()
-    return [SeenChange("change", command=restore_texts(step))]
+    return [SeenChange("change", command=restore_hidden_texts(step))]
 
 
-def _read_git_step(step: str) -> list[SeenChange]:
+def _find_git_undos_and_redos(step: str) -> list[SeenChange]:
     """What a step of git does to the changes made before it; nothing if it does nothing to them."""
     done = {kind: match for kind, pattern in _GIT.items() if (match := pattern.match(step))}
     kinds: tuple[Literal["redo", "revert", "commit"], ...] = ("redo", "revert", "commit")
@@ -137,8 +137,10 @@ def _files_written_by(step: str) -> list[str] | None:
         written += files_named_in(step)
     elif writes := _COMMANDS["writes_last_argument"].match(step):
         written += step.split()[-1:]
-    elif _COMMANDS["interpreter"].match(step) and _COMMANDS["writes_in_code"].search(restore_texts(step)):
-        written += FILE_PATTERN.findall(restore_texts(step))
+    elif _COMMANDS["interpreter"].match(step) and _COMMANDS["writes_in_code"].search(
+        restore_hidden_texts(step)
+    ):
+        written += FILE_PATTERN.findall(restore_hidden_texts(step))
     paths = [path for path in dict.fromkeys(written) if FILE_PATTERN.fullmatch(path)]
     paths = [path for path in paths if not _COMMANDS["outside"].match(path)]
     return paths if paths or writes else None
@@ -149,6 +151,6 @@ def files_named_in(command: str) -> list[str]:
     return [word for word in command.split() if FILE_PATTERN.fullmatch(word)]
 
 
-def is_removal(command: str) -> bool:
+def removes_files(command: str) -> bool:
     """Whether a command removes files."""
     return bool(_COMMANDS["removes"].match(unwrap_step(command)))

@@ -15,7 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from foreword.text.shell import find_inner_command, hide_texts, restore_texts_unquoted
+from foreword.text.shell import (
+    find_inner_command,
+    hide_quotations_and_heredocs,
+    restore_hidden_texts_unquoted,
+)
 
 Purpose = Literal["test", "build"]
 Proof = Literal["exit", "counts", "report"]
@@ -47,7 +51,7 @@ class Runner:
     calls_others: bool = False
 
 
-def read_table(name: str) -> dict[str, Any]:
+def read_toml_with_fragments(name: str) -> dict[str, Any]:
     """The tables of a TOML file; `<name>` stands for a fragment, which may have earlier ones in it."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     for fragment, pattern in reversed(tomllib.loads(text)["fragments"].items()):
@@ -63,12 +67,12 @@ def _join_patterns(patterns: tuple[str, ...]) -> str:
 
 
 @cache
-def line_pattern(pattern: str) -> re.Pattern[str]:
+def compile_multiline_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern in which ^ and $ are the ends of a line, compiled when it is first needed."""
     return re.compile(pattern, re.MULTILINE)
 
 
-_TABLE = read_table("runners.toml")
+_TABLE = read_toml_with_fragments("runners.toml")
 RUNNERS = tuple(Runner(name, **row) for name, row in _TABLE["runners"].items())
 LINES = {name: _join_patterns(patterns) for name, patterns in _TABLE["lines"].items()}
 """What lines of any runner look like, by the names of `runners.toml`."""
@@ -134,7 +138,7 @@ def unwrap_command(command: str) -> str:
     """A command line, or the one in `bash -c`, with its texts hidden, and no marks around single words."""
     command = command[:_MAX_COMMAND_CHARACTERS]
     command = find_inner_command(command) or command
-    return hide_texts(_QUOTED_WORD.sub(r"\2", command))
+    return hide_quotations_and_heredocs(_QUOTED_WORD.sub(r"\2", command))
 
 
 def tidy_step(part: str) -> str:
@@ -145,7 +149,7 @@ def tidy_step(part: str) -> str:
 def folder_after_step(step: str, folder: str) -> str:
     """The folder in which a shell is after a step that it begins in `folder`: where `cd` leads, or there."""
     moved = _MOVES.fullmatch(step)
-    if moved is None or (target := restore_texts_unquoted(moved[1])).startswith(("-", "$")):
+    if moved is None or (target := restore_hidden_texts_unquoted(moved[1])).startswith(("-", "$")):
         return folder
     return str(Path(folder, os.path.expanduser(target)))  # noqa: PTH111  (a word, no path)
 
@@ -212,14 +216,14 @@ def find_runner_step(step: str) -> RunStep | None:
     if not words or _ONLY_ASKS.search(step):
         return None
     if words[0] in _BY_PROGRAM:
-        return _find_step_by_goals(_BY_PROGRAM[words[0]], words)
+        return _find_run_by_positional_arguments(_BY_PROGRAM[words[0]], words)
     for runner, purpose, proof, shape in _CALLS:
         if called := shape.match(step):
             return RunStep(runner, purpose, proof, tuple(step[called.end() :].split()))
     return None
 
 
-def _find_step_by_goals(runner: Runner, words: list[str]) -> RunStep | None:
+def _find_run_by_positional_arguments(runner: Runner, words: list[str]) -> RunStep | None:
     """The run of a tool, by the words that are neither options nor their values; None if it is no run."""
     command, valued = " ".join(words), runner.valued.replace(" ", "|")
     no_goals = rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)"

@@ -20,11 +20,11 @@ from foreword.capture.runs.commands import (
     Purpose,
     Runner,
     RunStep,
+    compile_multiline_pattern,
     find_run_steps,
-    line_pattern,
 )
 from foreword.capture.runs.scope import RunScope, name_of_test_in_project, read_scope
-from foreword.capture.tool_calls import folder_in_project
+from foreword.capture.tool_calls import folder_relative_to_project
 from foreword.text.clean import remove_invisible
 
 MAX_NAMES = 20
@@ -110,7 +110,9 @@ def read_run_result(
 def _find_steps_in_project(command: str, folder: str, project: str) -> tuple[RunStep, ...]:
     """The steps of a command that test or build, each with the folder of the project that it runs in."""
     places = ((step, Path(folder, step.folder)) for step in find_run_steps(command))
-    return tuple(replace(step, folder=folder_in_project(str(place), project) or "") for step, place in places)
+    return tuple(
+        replace(step, folder=folder_relative_to_project(str(place), project) or "") for step, place in places
+    )
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:
@@ -159,7 +161,7 @@ def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None
     calls_others = any(step.runner.calls_others for step in steps)
     sums_up_once = len(steps) == 1 and steps[0].runs_once and not calls_others
     if calls_others:
-        text = line_pattern(LINES["package_prefix"]).sub("", text)
+        text = compile_multiline_pattern(LINES["package_prefix"]).sub("", text)
     # If the exit code proves that the compiler passed, lines that look like its errors are not its own.
     if all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler"):
         names.discard("compiler")
@@ -178,24 +180,24 @@ def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _Runne
     """
     counts: Counter[str] = Counter()
     for pattern in runner.counts:
-        found = [*line_pattern(pattern).finditer(text)]
+        found = [*compile_multiline_pattern(pattern).finditer(text)]
         for match in found[-1:] if last_only else found:
             _add_counts_from_match(counts, match)
     failing = next(filter(None, (_find_names_by_pattern(pattern, text) for pattern in runner.failing)), ())
-    broken = line_pattern(runner.broken).search(text)
-    built = line_pattern(runner.built).search(text) is not None
+    broken = compile_multiline_pattern(runner.broken).search(text)
+    built = compile_multiline_pattern(runner.built).search(text) is not None
     failed = counts["failed"] or counts["failed_units"]
     if not failed and not (counts and runner.one_summary):
         failed = len(failing)
     if not (counts or failed or broken or built):
         return None
     if failed or broken:
-        reasons = filter(None, (line_pattern(runner.error).search(text), broken))
+        reasons = filter(None, (compile_multiline_pattern(runner.error).search(text), broken))
         error = next(filter(None, map(_first_nonempty_group, reasons)), "")
         return _RunnerReport(failed, _count_passed(counts), failing, error, bool(broken))
-    if not line_pattern(runner.complete).search(text):
+    if not compile_multiline_pattern(runner.complete).search(text):
         return _RunnerReport(built=built)
-    tested = line_pattern(runner.tested).search(text) is not None
+    tested = compile_multiline_pattern(runner.tested).search(text) is not None
     return _RunnerReport(passed=_count_passed(counts), tested=tested, built=built)
 
 
@@ -218,7 +220,7 @@ def _add_counts_from_match(counts: Counter[str], match: re.Match[str]) -> None:
 
 def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
     """The names that a pattern finds, in order, each once; a second group is what the first is in."""
-    matches = line_pattern(pattern).finditer(text)
+    matches = compile_multiline_pattern(pattern).finditer(text)
     found = (".".join(filter(None, reversed(match.groups()))) for match in matches)
     return tuple(dict.fromkeys(" ".join(name.split()) for name in found if name))
 
@@ -243,13 +245,13 @@ def _decide_outcome(
     last = steps[-1]
     failed = next((name for name, report in reports.items() if report.failed), None)
     if failed is None:
-        if line_pattern(LINES["could_not_run"]).search(text):
+        if compile_multiline_pattern(LINES["could_not_run"]).search(text):
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
         own = [step.purpose for step in steps if step.runner.name == failed]
         return failed, (own or [last.purpose])[-1], False, reports[failed]
-    silent = not reports and not line_pattern(LINES["found_nothing"]).search(text)
+    silent = not reports and not compile_multiline_pattern(LINES["found_nothing"]).search(text)
     if code and last.owns_exit:
         explained = silent and last.is_first and last.proof != "report"
         explained = explained and not _has_output_without_report(last, text)
@@ -288,7 +290,7 @@ def _find_reported_pass(
 
 def _find_error_line(text: str) -> str:
     """The first line that looks like an error, else the last line."""
-    found = line_pattern(LINES["error"]).search(text)
+    found = compile_multiline_pattern(LINES["error"]).search(text)
     return found[1] if found else text.rstrip().rpartition("\n")[2]
 
 

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.runs.changes import FILE_ENDING
-from foreword.capture.runs.commands import LINES, OPTIONS, line_pattern
-from foreword.text.shell import restore_texts_unquoted
+from foreword.capture.runs.commands import LINES, OPTIONS, compile_multiline_pattern
+from foreword.text.shell import restore_hidden_texts_unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -122,10 +122,10 @@ def _is_test_below_path(segments: Sequence[str], path: str) -> bool:
     places = range(len(segments) - len(chosen) + 1)
     if any(list(segments[at : at + len(chosen)]) == chosen for at in places):
         return True
-    return not _names_its_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
+    return not _test_name_includes_file(segments) and subject_key(chosen[-1]) in map(subject_key, segments)
 
 
-def _names_its_file(segments: Sequence[str]) -> bool:
+def _test_name_includes_file(segments: Sequence[str]) -> bool:
     """Whether the name of a test has its file in it."""
     return any(FILE_ENDING.search(segment) for segment in segments)
 
@@ -160,13 +160,14 @@ def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Itera
         tuple(chain.from_iterable(one[part] for one in selections)) for part in range(3)
     )
     left_out = {
-        subject_key(match[match.lastindex or 0]) for match in line_pattern(LINES["skipped"]).finditer(text)
+        subject_key(match[match.lastindex or 0])
+        for match in compile_multiline_pattern(LINES["skipped"]).finditer(text)
     }
     failed = subject_keys_in(failing)
     keys = failed | subject_keys_in(_NOT_CHOSEN.sub(" ", words) for words in filters)
     keys.update(_key_of_path(path) for one in selections if not one.filters for path in one.paths)
     if not filters:  # what a filter chose is known without its output
-        keys |= subject_keys_in(line_pattern(LINES["passed"]).findall(text))
+        keys |= subject_keys_in(compile_multiline_pattern(LINES["passed"]).findall(text))
     folders = {step.folder for step in tests}
     return RunScope(
         not tests or not all(one.paths or one.filters for one in selections),
@@ -190,7 +191,7 @@ def _key_of_path(path: str) -> str:
 def _read_selection(step: RunStep) -> _Selection:
     """What the arguments of a step choose, with paths from where the folder of the step begins."""
     chosen = _Selection([], [], [])
-    rest = map(restore_texts_unquoted, step.arguments)
+    rest = map(restore_hidden_texts_unquoted, step.arguments)
     for word in rest:
         option, equals, value = word.partition("=")
         meaning = next((name for name in OPTIONS if OPTIONS[name].fullmatch(option + equals)), "path")

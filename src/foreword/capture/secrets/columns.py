@@ -51,12 +51,14 @@ def find_column_secrets(prepared: PreparedText) -> Iterator[Secret]:
         while at >= 0:
             rows_end = at + len(word)
             if _EDGE.match(lower, rows_end):
-                found, rows_end = _find_below_head(text, lower, word, at)
+                found, rows_end = _find_passwords_below_column_heading(text, lower, word, at)
                 yield from found
             at = lower.find(word, max(rows_end, at + len(word)))
 
 
-def _find_below_head(text: str, lower: str, word: str, at: int) -> tuple[list[Secret], int]:
+def _find_passwords_below_column_heading(
+    text: str, lower: str, word: str, at: int
+) -> tuple[list[Secret], int]:
     """The passwords below a word, if it is the head of a column, and the end of the rows."""
     start, end = lower.rfind("\n", 0, at) + 1, lower.find("\n", at)
     if end < 0 or end - start > _MAX_HEAD_CHARACTERS:

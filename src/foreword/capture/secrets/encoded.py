@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
 from foreword.capture.secrets.patterns import pattern
-from foreword.capture.secrets.tables import Secret, prepare_text
+from foreword.capture.secrets.tables import Secret, index_text_for_secret_rules
 
 if TYPE_CHECKING:
     import re
@@ -46,11 +46,11 @@ def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
     plain, positions, originals = _decode_escapes(text)
     if plain == text:
         return
-    for secret in find(prepare_text(plain)):
+    for secret in find(index_text_for_secret_rules(plain)):
         yield Secret(
             secret.kind,
             _position_in_original(secret.start, positions, originals),
-            _end_in_original(secret.end, positions, originals),
+            _end_position_in_original(secret.end, positions, originals),
         )
 
 
@@ -97,7 +97,7 @@ def _position_in_original(position: int, positions: list[int], originals: list[i
     return originals[index] + position - positions[index]
 
 
-def _end_in_original(position: int, positions: list[int], originals: list[int]) -> int:
+def _end_position_in_original(position: int, positions: list[int], originals: list[int]) -> int:
     """The position in the original text of an end: before a colour that follows, which stays."""
     index = bisect_left(positions, position)
     if index < len(positions) and positions[index] == position:
@@ -109,7 +109,9 @@ def find_base64_secrets(prepared: PreparedText, find: Finder) -> Iterator[Secret
     """The base64 values that decode to a text with a secret, or to a name and a password."""
     for run in dict.fromkeys(_BASE64.findall(prepared.runs)):
         plain = _decode_base64(run)
-        if not plain or not (_is_name_and_password(plain) or any(True for _ in find(prepare_text(plain)))):
+        if not plain or not (
+            _is_name_and_password(plain) or any(True for _ in find(index_text_for_secret_rules(plain)))
+        ):
             continue
         at = prepared.text.find(run)
         while at >= 0:

@@ -82,7 +82,7 @@ def can_start_word(text: str, index: int) -> bool:
     return bool(_ESCAPE.search(text, max(0, index - 14), index))
 
 
-def find_context_secrets(prepared: PreparedText) -> Iterator[Secret]:
+def find_secrets_after_keywords(prepared: PreparedText) -> Iterator[Secret]:
     """The values in places where only a secret can be, for example after an option such as `--token`."""
     text, lower, words = prepared.text, prepared.lower, prepared.words
     candidates = [

@@ -140,7 +140,7 @@ def find_assigned_secrets(prepared: PreparedText, stems: Sequence[str]) -> Itera
     text = prepared.text
     for name in find_secret_names(prepared.lower, stems):
         value = find_assigned_value(text, name) if can_name_secret(text, name) else None
-        if value and fits_secret_name(value, name):
+        if value and may_be_named_secret(value, name):
             yield Secret(secret_kind_for_name(name), value.start, value.end)
 
 
@@ -178,7 +178,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
         goes_on = not _PREFIX_OF_PASS.search(name.string, max(0, at - 8), at)
     if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
         return False
-    if overlaps_redaction_mark(text, Secret("", at, at)) or is_pass_mark_of_test(text, at):
+    if overlaps_redaction_mark(text, Secret("", at, at)) or is_pass_label_of_test(text, at):
         return False
     if name["call"]:
         return _is_in_call(text, name)
@@ -194,7 +194,7 @@ def can_name_secret(text: str, name: re.Match[str]) -> bool:
     return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
 
 
-def is_pass_mark_of_test(text: str, at: int) -> bool:
+def is_pass_label_of_test(text: str, at: int) -> bool:
     """Whether the word at `at` is the `PASS:` before the name of a test, with nobody's name before it."""
     if not text.startswith("PASS:", at) or text[at - 1 : at] not in ("", "\n", " "):
         return False
@@ -289,7 +289,7 @@ def _find_quotation_end(text: str, start: int, quote: str) -> int:
     return max(start, text.find(_CLOSINGS.get(quote, quote), start, start + 4096))
 
 
-def fits_secret_name(value: AssignedValue, name: re.Match[str]) -> bool:
+def may_be_named_secret(value: AssignedValue, name: re.Match[str]) -> bool:
     """Whether a value can be the secret that its name announces: no placeholder, word or expression."""
     text = value.text
     has_blanks = any(map(str.isspace, text)) and not shape.is_passphrase(
@@ -396,7 +396,7 @@ def _is_specific_name(name: re.Match[str]) -> bool:
     return True
 
 
-def find_random_values(prepared: PreparedText) -> Iterator[Secret]:
+def find_random_looking_values(prepared: PreparedText) -> Iterator[Secret]:
     """The values of any name that look random, except checksums, identifiers and the like."""
     text = prepared.text
     for match in _ANY_ASSIGNMENT.finditer(text):

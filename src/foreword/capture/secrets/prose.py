@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN, is_pass_mark_of_test
+from foreword.capture.secrets.named import FOREIGN_PATTERN, is_pass_label_of_test
 from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.tables import WORDS, Secret
 
@@ -79,17 +79,17 @@ def find_passwords_in_prose(prepared: PreparedText, stems: Sequence[str]) -> Ite
         at = lower.find(stem)
         while at >= 0:
             if _LATIN.match(stem):
-                yield from _find_value_after(text, lower, at)
-                yield from _find_value_before(text, lower, at)
+                yield from _find_value_after_password_word(text, lower, at)
+                yield from _find_value_before_password_word(text, lower, at)
             else:
                 yield from _find_in_rest_of_sentence(text, at + len(stem))
             at = lower.find(stem, at + len(stem))
     is_own = not _OWN_WORDS.isdisjoint(prepared.words) or any(word in lower for word in _OWN_BEYOND_ASCII)
     if is_own and any(word in lower for word in WORDS["code"]):
-        yield from _find_own_codes(text, lower)
+        yield from _find_codes_people_call_theirs(text, lower)
 
 
-def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
+def _find_codes_people_call_theirs(text: str, lower: str) -> Iterator[Secret]:
     """The codes that people call their own: "my card …"."""
     for match in _OWN_CODE.finditer(lower):
         start, end = match.span("value")
@@ -98,9 +98,9 @@ def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
             yield Secret("password", start, start + len(value))
 
 
-def _find_value_after(text: str, lower: str, at: int) -> Iterator[Secret]:
+def _find_value_after_password_word(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value after a word such as `password` at `at`: "the password is …"."""
-    if is_pass_mark_of_test(text, at):
+    if is_pass_label_of_test(text, at):
         return
     if (at and not _word_can_begin_at(lower, at)) or not _MAY_HAVE_VALUE.match(lower, at):
         return
@@ -152,7 +152,7 @@ def _is_secret_after_word(value: str, word: str, *, quoted: bool, gap: bool, ver
     return len(value) >= 6 and shape.may_be_password(value)
 
 
-def _find_value_before(text: str, lower: str, at: int) -> Iterator[Secret]:
+def _find_value_before_password_word(text: str, lower: str, at: int) -> Iterator[Secret]:
     """The value before the word `password` at `at`: "… is my password"."""
     if not lower.startswith("pass", at) or text[at - 1 : at] not in (" ", "\t"):
         return

@@ -8,16 +8,16 @@ from foreword.capture.secrets.blocks import find_private_keys
 from foreword.capture.secrets.calls import find_call_secrets
 from foreword.capture.secrets.columns import find_column_secrets
 from foreword.capture.secrets.encoded import find_base64_secrets, find_escaped_secrets
-from foreword.capture.secrets.known import find_context_secrets, find_secrets_by_format
+from foreword.capture.secrets.known import find_secrets_after_keywords, find_secrets_by_format
 from foreword.capture.secrets.named import (
     find_assigned_secrets,
-    find_random_values,
+    find_random_looking_values,
     list_secret_stems,
     overlaps_redaction_mark,
 )
 from foreword.capture.secrets.patterns import pattern
 from foreword.capture.secrets.prose import find_passwords_in_prose
-from foreword.capture.secrets.tables import prepare_text
+from foreword.capture.secrets.tables import index_text_for_secret_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +29,11 @@ _REST_OF_WORD = pattern(r"[A-Za-z0-9_-]*+")
 
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in a text, in order and without overlaps. Private spans are not treated here."""
-    prepared = prepare_text(text)
+    prepared = index_text_for_secret_rules(text)
     found = [
-        secret for secret in _find_plain_and_encoded(prepared) if not overlaps_redaction_mark(text, secret)
+        secret
+        for secret in _find_unencoded_and_encoded_secrets(prepared)
+        if not overlaps_redaction_mark(text, secret)
     ]
     found += find_private_keys(prepared)
     found.sort(key=lambda secret: secret.start)
@@ -55,28 +57,28 @@ def _extend_to_word_end(text: str, secret: Secret) -> int:
     return rest.end() if rest else end
 
 
-def _find_plain_and_encoded(prepared: PreparedText) -> Iterator[Secret]:
+def _find_unencoded_and_encoded_secrets(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets of a text as it is written, and those that are escaped or in base64; no private keys."""
-    yield from _find_plain(prepared)
+    yield from _find_unencoded_secrets(prepared)
     yield from find_escaped_secrets(prepared.text, _find_in_unescaped_text)
     yield from find_base64_secrets(prepared, _find_in_decoded_text)
 
 
-def _find_plain(prepared: PreparedText) -> Iterator[Secret]:
+def _find_unencoded_secrets(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets that can be read without decoding anything; no private keys."""
     yield from find_secrets_by_format(prepared)
-    yield from find_context_secrets(prepared)
+    yield from find_secrets_after_keywords(prepared)
     stems = list_secret_stems(prepared)
     yield from find_assigned_secrets(prepared, stems)
     yield from find_passwords_in_prose(prepared, stems)
-    yield from find_random_values(prepared)
+    yield from find_random_looking_values(prepared)
     yield from find_column_secrets(prepared)
     yield from find_call_secrets(prepared)
 
 
 def _find_in_unescaped_text(prepared: PreparedText) -> Iterator[Secret]:
     """The secrets, private keys included, of a text whose escapes were decoded."""
-    yield from _find_plain(prepared)
+    yield from _find_unencoded_secrets(prepared)
     yield from find_private_keys(prepared)
     yield from find_base64_secrets(prepared, _find_in_decoded_text)
 

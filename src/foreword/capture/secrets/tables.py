@@ -122,7 +122,7 @@ def load_table(name: str) -> str:
         return table.read()
 
 
-def prepare_text(text: str) -> PreparedText:
+def index_text_for_secret_rules(text: str) -> PreparedText:
     """The text with its words and runs, which are found once for all rules."""
     dense = dict.fromkeys(_DENSE.findall(text))
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])

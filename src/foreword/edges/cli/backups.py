@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from foreword.config import find_home
+from foreword.config import find_data_folder
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, load_settings, open_engine
 from foreword.edges.cli.service import stop_service
@@ -60,10 +60,10 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     settings = load_settings()
     _refuse_server_store(settings)
     workspace = call.workspace
-    database = SqliteStore(settings.workspaces).path_of(workspace)
+    database = SqliteStore(settings.workspaces).path_of_database(workspace)
     known = list_backups(database)
     if not name:
-        return _list_known_backups(call, known)
+        return _print_known_backups(call, known)
     chosen = _find_backup_path(name, known)
     with translate_errors(chosen):
         items = check_backup_and_count_items(chosen, workspace)
@@ -74,7 +74,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
         if not click.confirm(question, err=True):
             show.print_note("nothing was restored")
             return 1
-    stop_service(find_home())
+    stop_service(find_data_folder())
     with translate_errors(database):
         kept = restore_backup(database, chosen, workspace, datetime.now(UTC))
     problems = _repair_restored_workspace(workspace)
@@ -100,7 +100,7 @@ def _refuse_server_store(settings: Settings) -> None:
         )
 
 
-def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
+def _print_known_backups(call: CliCall, known: list[Backup]) -> int:
     """Print the backups, newest first; return 1 if there are none."""
 
     def show_table() -> None:
@@ -111,7 +111,7 @@ def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
         show.print_grid([show.rich_text(cell) for cell in row] for row in rows)
 
     nothing = "there are no backups of this workspace yet; to make one: foreword backup"
-    return call.answer_list([asdict(one) for one in reversed(known)], show_table, nothing)
+    return call.print_values_or_note([asdict(one) for one in reversed(known)], show_table, nothing)
 
 
 def _find_backup_path(name: str, known: list[Backup]) -> Path:

@@ -72,7 +72,7 @@ class CliCall:
         else:
             show.print_text(text)
 
-    def answer_list(self, values: list[Any], show_values: Callable[[], None], nothing: str) -> int:
+    def print_values_or_note(self, values: list[Any], show_values: Callable[[], None], nothing: str) -> int:
         """Print values as JSON or by `show_values`, or note that there are none; return 0, or 1 for none."""
         if values and not self.as_json:
             show_values()
@@ -139,7 +139,7 @@ limit_option = click.option(
 port_type = click.IntRange(0, 65535)
 
 
-def read_text_argument(text: str) -> str:
+def read_argument_or_stdin(text: str) -> str:
     """The argument itself, or for `-` the text of stdin without the line break at its end."""
     return sys.stdin.buffer.read().decode().rstrip("\r\n") if text == "-" else text
 
@@ -148,7 +148,7 @@ def text_option(*names: str, **attributes: OptionValue) -> Callable[[Callable[..
     """An option whose value is a text, or `-` for the text of stdin; the attributes are click's own."""
 
     def read_text_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-        return None if value is None else read_text_argument(value)
+        return None if value is None else read_argument_or_stdin(value)
 
     return click.option(*names, callback=read_text_option, **attributes)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import find_home
+from foreword.config import find_data_folder
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
@@ -18,7 +18,7 @@ from foreword.edges.cli.common import (
     deadline_option,
     lane_option,
     open_engine,
-    read_text_argument,
+    read_argument_or_stdin,
 )
 from foreword.options import ContextOptions
 from foreword.text.numbers import number_with_noun
@@ -77,7 +77,7 @@ def print_context(
     `-` reads QUERY from stdin.
     """
     _refuse_unused_options(recipe, option_values)
-    query = read_text_argument(query)
+    query = read_argument_or_stdin(query)
     default_limit = _LIMIT_A_SOURCE if recipe == "assembled" else _LIMIT
     related = option_values["related"]
     options = ContextOptions(
@@ -222,7 +222,7 @@ def assemble_document(
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace, **how)
-        document = assemble(assembler, read_text_argument(query), types, record=not dry_run, **chosen)
+        document = assemble(assembler, read_argument_or_stdin(query), types, record=not dry_run, **chosen)
     result = _make_context_result(document.markdown, document.token_count, document.receipt, "assembled")
     return _print_context_result(call, result, recorded=not dry_run)
 
@@ -260,7 +260,7 @@ def premortem(
     """
     from foreword.edges.shared.assembling import get_premortem, make_assembler, redacted_failure
 
-    error_text = read_text_argument(error)
+    error_text = read_argument_or_stdin(error)
     chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
         assembler = make_assembler(engine, call.workspace)
@@ -305,6 +305,6 @@ def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, 
         spent += f", {number_with_noun(len(receipt.notes), 'note')}"
     if not recorded:
         return f"{spent}, no receipt kept (dry run)"
-    if reason := reason_to_keep_nothing(find_home(), call.workspace):
+    if reason := reason_to_keep_nothing(find_data_folder(), call.workspace):
         return f"{spent}, no receipt kept: {reason}"
     return f"{spent}, receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"

@@ -18,7 +18,7 @@ import click
 
 from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import Settings, find_home
+from foreword.config import Settings, find_data_folder
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
@@ -81,7 +81,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         *_list_versions(),
         settings_finding,
         *_check_models(settings),
-        _check_home_folder(settings),
+        _check_data_folder(settings),
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
         *_check_pauses(settings, call.workspace),
@@ -108,7 +108,7 @@ def _list_databases(settings: Settings, store: Store, workspace: str, *, everywh
     if not settings.store:
         if everywhere:
             return _find_databases_on_disk(settings)
-        return [Database(str(cast("SqliteStore", store).path_of(workspace)), workspace)]
+        return [Database(str(cast("SqliteStore", store).path_of_database(workspace)), workspace)]
     address = cast("PostgresStore", store).shown_url
     try:
         return [Database(address, name) for name in (store.workspaces() if everywhere else [workspace])]
@@ -130,7 +130,7 @@ def _list_versions() -> list[Finding]:
 
 def _load_settings_or_defaults() -> tuple[Settings, Finding]:
     """The settings, or the defaults if the settings are wrong, and a finding about them."""
-    home = find_home()
+    home = find_data_folder()
     try:
         return load_settings(), Finding(
             "settings", f"{home / 'config.toml'} and the environment are understood"
@@ -172,7 +172,7 @@ def _nearest_existing_folder(path: Path) -> Path:
     return next((folder for folder in (path, *path.parents) if folder.exists()), path)
 
 
-def _check_home_folder(settings: Settings) -> Finding:
+def _check_data_folder(settings: Settings) -> Finding:
     """Whether the data folder can be written to, or created."""
     folder = settings.home.absolute()
     existing = _nearest_existing_folder(folder)

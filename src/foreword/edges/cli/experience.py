@@ -18,7 +18,7 @@ from foreword.edges.cli.common import (
     make_vectors,
     no_embed_option,
     open_engine,
-    read_text_argument,
+    read_argument_or_stdin,
     reopen_without_encoder,
     text_option,
 )
@@ -79,7 +79,7 @@ def start_experience(call: CliCall, session: str | None, **fields: OptionValue) 
         experiences = Experiences(engine)
         started = experiences.start(call.workspace, session=session, source=_USER, **fields)
         open_without_session = len(experiences.list_open_for_run(call.workspace, None))
-    _print_experience(call, started)
+    _print_experience_id_and_status(call, started)
     if session is None and open_without_session > 1:
         see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"
         show.print_note(
@@ -98,7 +98,7 @@ def update_experience(call: CliCall, experience: str, **changes: OptionValue) ->
     """Change an open experience; another hypothesis, action or prediction is another iteration."""
     with open_engine(embedding=False) as engine:
         name = Browser(engine, call.workspace).find_item(experience).id
-        _print_experience(call, Experiences(engine).update(call.workspace, name, **changes))
+        _print_experience_id_and_status(call, Experiences(engine).update(call.workspace, name, **changes))
 
 
 @command(
@@ -144,7 +144,7 @@ def resolve_experience(
             lesson=Lesson(lesson, takeaway) if lesson else None,
             **outcome,
         )
-        _print_experience(call, ended)
+        _print_experience_id_and_status(call, ended)
         make_vectors(engine, call.workspace, later="a later command will make its vectors")
 
 
@@ -174,7 +174,7 @@ def amend_experience(
     with open_engine(embedding=False) as engine:
         name = Browser(engine, call.workspace).find_item(experience).id
         changed = Experiences(engine).amend(call.workspace, name, root_cause=root_cause, **verdict)
-        _print_experience(call, changed)
+        _print_experience_id_and_status(call, changed)
 
 
 @command("unexplained", "foreword experience unexplained --session monday")
@@ -185,7 +185,9 @@ def list_unexplained(call: CliCall, session: str | None, limit: int) -> int:
     with open_engine(embedding=False) as engine:
         found = Experiences(engine).list_unexplained(call.workspace, session, limit)
     values = list(map(_experience_as_json, found))
-    return call.answer_list(values, lambda: _show_experiences_table(found), "every experience is explained")
+    return call.print_values_or_note(
+        values, lambda: _show_experiences_table(found), "every experience is explained"
+    )
 
 
 @command("list", "foreword experience list --status falsified --domain debugging")
@@ -200,14 +202,14 @@ def list_experiences(call: CliCall, **filters: OptionValue) -> int:
     with open_engine(embedding=False) as engine:
         matching = Experiences(engine).list(call.workspace, **filters)
     values = list(map(_experience_as_json, matching))
-    return call.answer_list(values, lambda: _show_experiences_table(matching), "no experience fits")
+    return call.print_values_or_note(values, lambda: _show_experiences_table(matching), "no experience fits")
 
 
 def _experience_as_json(experience: Experience) -> dict[str, object]:
     return {**asdict(experience), "status": experience.status, "lacks": experience.lacks}
 
 
-def _print_experience(call: CliCall, experience: Experience) -> None:
+def _print_experience_id_and_status(call: CliCall, experience: Experience) -> None:
     """Print the id of an experience, and on stderr its status or iteration."""
     call.answer(_experience_as_json(experience), experience.id)
     if call.as_json:
@@ -277,7 +279,7 @@ def list_values(call: CliCall, axis: str | None, limit: int) -> int:
         f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten_to_line(one.text, 500)}" for one in values
     )
     see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
-    return call.answer_list(
+    return call.print_values_or_note(
         list(map(asdict, values)), lambda: show.print_text("\n".join(lines)), f"no value yet; {see}"
     )
 
@@ -354,7 +356,7 @@ def propose_value(call: CliCall, cluster: str, text: str, session: str | None) -
     with open_engine() as engine:
         make_vectors(engine, call.workspace)
         values = Values(engine)
-        wording = redact(read_text_argument(text)) or values.suggest(call.workspace, cluster)
+        wording = redact(read_argument_or_stdin(text)) or values.suggest(call.workspace, cluster)
         value = values.propose(call.workspace, wording, cluster, _USER, session)
     call.answer(asdict(value), value.id)
 
@@ -372,7 +374,7 @@ def review_values(call: CliCall) -> int:
         for one in standings
     )
     rows: list[object] = [asdict(one) for one in standings]
-    return call.answer_list(rows, lambda: show.print_text("\n".join(lines)), "no value yet")
+    return call.print_values_or_note(rows, lambda: show.print_text("\n".join(lines)), "no value yet")
 
 
 @command("contradict", "foreword values contradict 9c1e5d7a2b3f4e60 3f9c2a7be1d04c58")

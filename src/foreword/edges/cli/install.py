@@ -113,7 +113,7 @@ def _find_place_and_targets(
     if agent != CLAUDE_CODE or scope != "user":
         raise click.UsageError("--plugin is for claude-code, and Claude Code decides where a plugin counts")
     folder = plugin_dir.absolute()
-    return place, agents.plugin_targets(place, folder), agents.plugin_advice(folder)
+    return place, agents.plugin_targets(place, folder), agents.list_remaining_plugin_steps(folder)
 
 
 def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: InstallPlace) -> None:
@@ -124,7 +124,7 @@ def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Inst
         if (plugin_dir is not None or target.path != path) and changes.find_installed_parts(target):
             first = f"foreword uninstall {agent} --scope {scope}"
             raise click.UsageError(f"the hooks are in {target.path} already; first run: {first}")
-    if plugin_dir is None and agent == CLAUDE_CODE and agents.find_plugin_folder(place):
+    if plugin_dir is None and agent == CLAUDE_CODE and agents.find_enabled_plugin_folder(place):
         raise click.UsageError(
             "Foreword is a plugin there; first run: claude plugin uninstall foreword@foreword"
         )

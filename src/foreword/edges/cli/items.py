@@ -16,7 +16,7 @@ from foreword.edges.cli.common import (
     make_vectors,
     no_embed_option,
     open_engine,
-    read_text_argument,
+    read_argument_or_stdin,
     reopen_without_encoder,
     since_option,
     until_option,
@@ -72,7 +72,7 @@ def list_items(
     with open_engine(embedding=False) as engine:
         wanted = Filters(kinds=kinds, types=types, **filters)
         page = Browser(engine, call.workspace).list_items(wanted, skip, limit, holds=holds)
-    return call.answer_list(
+    return call.print_values_or_note(
         [asdict(item) for item in page.items], lambda: _show_page(page), "nothing here fits"
     )
 
@@ -178,7 +178,7 @@ def edit_item(call: CliCall, name: str, text: str, no_embed: bool) -> int:
     with open_engine(embedding=not no_embed) as engine:
         browser = Browser(reopen_without_encoder(engine), call.workspace)
         item = browser.find_item(name)
-        new_text = read_text_argument(text) if text else _edit_in_editor(item.text)
+        new_text = read_argument_or_stdin(text) if text else _edit_in_editor(item.text)
         if new_text == item.text:
             call.answer(asdict(item), note="the text is the same; nothing was changed")
             return 1

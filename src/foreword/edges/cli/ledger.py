@@ -14,7 +14,7 @@ from foreword.edges.cli.common import (
     command,
     make_vectors,
     open_engine,
-    read_text_argument,
+    read_argument_or_stdin,
     since_option,
     until_option,
 )
@@ -49,12 +49,12 @@ def list_or_close_open_ends(call: CliCall, closed_id: str | None) -> int:
     beginning of an id is enough.
     """
     if closed_id is not None:
-        return _close_line(call, closed_id)
+        return _close_ledger_item(call, closed_id)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
         ends = Ledger(engine, call.workspace).list_open_ends()
-    return call.answer_list(
+    return call.print_values_or_note(
         list(map(_open_end_as_json, ends)), lambda: _show_open_ends(ends), "nothing is open"
     )
 
@@ -94,16 +94,16 @@ def list_or_change_decisions(
     another in its place; both stay remembered. The beginning of an id is enough.
     """
     if closed_id is not None:
-        return _close_line(call, closed_id)
+        return _close_ledger_item(call, closed_id)
     if correction is not None:
-        return _correct_line(call, *correction)
+        return _replace_ledger_statement(call, *correction)
     if added is not None:
-        return _add_line(call, added, kind)
+        return _store_ledger_line(call, added, kind)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
         found = Ledger(engine, call.workspace).list_decisions(**filters)
-    return call.answer_list(
+    return call.print_values_or_note(
         list(map(_decision_as_json, found)), lambda: _show_decisions(found), "nothing was decided"
     )
 
@@ -125,19 +125,19 @@ def list_or_change_facts(
     listed.
     """
     if closed_id is not None:
-        return _close_line(call, closed_id)
+        return _close_ledger_item(call, closed_id)
     if correction is not None:
-        return _correct_line(call, *correction)
+        return _replace_ledger_statement(call, *correction)
     with open_engine(embedding=False) as engine:
         from foreword.engine.ledger import Ledger
 
         found = Ledger(engine, call.workspace).list_facts(who)
-    return call.answer_list(
+    return call.print_values_or_note(
         list(map(_fact_as_json, found)), lambda: _show_facts(found), f"nothing is known about {who}"
     )
 
 
-def _close_line(call: CliCall, item_id: str) -> int:
+def _close_ledger_item(call: CliCall, item_id: str) -> int:
     """Mark an item as closed; no new statement is stored."""
     from foreword.engine.ledger import Ledger
 
@@ -147,25 +147,25 @@ def _close_line(call: CliCall, item_id: str) -> int:
     return 0
 
 
-def _correct_line(call: CliCall, item_id: str, text: str) -> int:
+def _replace_ledger_statement(call: CliCall, item_id: str, text: str) -> int:
     """Store a new statement in the place of an item, and print its id."""
     from foreword.engine.ledger import Ledger
 
     with open_engine() as engine:
         ledger = Ledger(engine, call.workspace)
         older = ledger.find_item(item_id)
-        item = ledger.correct(older.id, read_text_argument(text))
+        item = ledger.correct(older.id, read_argument_or_stdin(text))
         call.answer(asdict(item), f"{item.id}\nbefore: {show.shorten_to_line(older.text, 200)}")
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0
 
 
-def _add_line(call: CliCall, text: str, kind: LineKind) -> int:
+def _store_ledger_line(call: CliCall, text: str, kind: LineKind) -> int:
     """Store a new decision, rule or preference, and print its id."""
     from foreword.engine.ledger import Ledger
 
     with open_engine() as engine:
-        item = Ledger(engine, call.workspace).record(read_text_argument(text), kind)
+        item = Ledger(engine, call.workspace).record(read_argument_or_stdin(text), kind)
         call.answer(asdict(item), item.id)
         make_vectors(engine, call.workspace, later="its vector will be made by a later command")
     return 0

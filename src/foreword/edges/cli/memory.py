@@ -22,7 +22,7 @@ from foreword.edges.cli.common import (
     make_vectors,
     no_embed_option,
     open_engine,
-    read_text_argument,
+    read_argument_or_stdin,
     reopen_without_encoder,
     since_option,
     text_option,
@@ -116,7 +116,7 @@ def _read_text_to_remember(text: str, file: Path | None) -> str:
             raise click.UsageError(f"{text} is a file: to keep what it says, use --file {text}")
         if click.confirm(f"{text} is a file. Keep what it says, not its name?", default=True, err=True):
             return Path(text).read_text(encoding="utf-8-sig").strip()
-    return read_text_argument(text)
+    return read_argument_or_stdin(text)
 
 
 def split_text_to_remember(text: str) -> list[str]:
@@ -169,7 +169,7 @@ def search(call: CliCall, query: str, related: int | None, everything: bool, **f
     if related is not None:
         filters |= {"include_relationships": True, "relationship_depth": related}
     with open_engine() as engine:
-        question = read_text_argument(query)
+        question = read_argument_or_stdin(query)
         found = engine.search(question, call.workspace, SearchOptions(**filters))
         has_meaning = engine.settings.embedding != "none"
     # Without an encoder a score is not a probability: then all that shares a word is listed.
@@ -183,7 +183,7 @@ def search(call: CliCall, query: str, related: int | None, everything: bool, **f
     if left and (results or call.as_json):
         show.print_note(rest)
     nothing = f"nothing found; {rest.replace('more ', '')}" if left else "nothing found"
-    return call.answer_list(
+    return call.print_values_or_note(
         list(map(_search_result_as_json, results)), lambda: _show_search_results(results), nothing
     )
 
@@ -270,7 +270,7 @@ def forget(
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
         engine.store_waiting_events(drop_unreadable=False)
-        ids = _find_whole_ids(Browser(engine, workspace), ids)
+        ids = _complete_id_prefixes(Browser(engine, workspace), ids)
         found = engine.find_by_words(workspace, words) if words.strip() else []
         matching = {*find_ids_to_forget(engine, workspace, ids, session, source), *(one.id for one in found)}
         if not matching and session is None:
@@ -279,7 +279,7 @@ def forget(
             return 1
         preview = Browser(engine, workspace).preview_forget(*sorted(matching))
         if not call.as_json:
-            _show_what_would_go(preview, matching)
+            _show_what_would_be_forgotten(preview, matching)
         if not (yes or _confirm_forgetting(call, preview.items, session, by_query=bool(found))):
             return 1
         forgotten = engine.forget(
@@ -291,7 +291,7 @@ def forget(
     return _report_forgotten(call, forgotten, left, checked=not no_verify)
 
 
-def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
+def _complete_id_prefixes(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
     """The whole ids that begin with these names; a name that fits no item is noted and left out."""
     ids = []
     for name in names:
@@ -302,7 +302,7 @@ def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _show_what_would_go(preview: DeletePreview, ids: Iterable[str]) -> None:
+def _show_what_would_be_forgotten(preview: DeletePreview, ids: Iterable[str]) -> None:
     """Print the items that would be forgotten, and what else goes with them."""
     for item in preview.items[:_MAX_LISTED_IDS]:
         text = show.shorten_to_line(item.text, 90)

@@ -12,7 +12,7 @@ import click
 
 from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import Settings, find_home, load_settings
+from foreword.config import Settings, find_data_folder, load_settings
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, read_duration_option
 from foreword.edges.cli.service import stop_service
@@ -51,7 +51,7 @@ def pause(call: CliCall, seconds: float | None, project: bool) -> int:
     Holds at once, for agents that run already, too. What is said meanwhile is written nowhere. The agent's
     user is told when a session begins. To look things up still works, and leaves no receipt.
     """
-    home, now = find_home().absolute(), time.time()
+    home, now = find_data_folder().absolute(), time.time()
     workspace = call.workspace if _is_pause_for_project(click.get_current_context(), project) else ""
     new = begin_pause(home, now, None if seconds is None else now + seconds, workspace)
     where = f" in {workspace}" if workspace else " everywhere"
@@ -68,7 +68,7 @@ def resume(call: CliCall, project: bool) -> int:
 
     The exit code is 1 when nothing was paused.
     """
-    home, now = find_home().absolute(), time.time()
+    home, now = find_data_folder().absolute(), time.time()
     alone = _is_pause_for_project(click.get_current_context(), project)
     ended = end_pauses(home, now, call.workspace, *(() if alone else ("",)))
     left = running_pauses(home, now)
@@ -102,7 +102,7 @@ def purge(call: CliCall, yes: bool) -> int:
     server are removed there, or as soon as it answers again. Your settings in config.toml stay, and so do the
     agents' hooks: foreword uninstall removes those. What a team's server keeps is not touched.
     """
-    home = find_home().absolute()
+    home = find_data_folder().absolute()
     files = list(_list_data_files(home))
     size = sum(path.lstat().st_size for path in files)
     if not files:
@@ -136,7 +136,7 @@ def _purge_files_and_vectors(settings: Settings) -> Iterator[str]:
     """
     from foreword.store.sqlite import SqliteStore
 
-    found = dict(SqliteStore(settings.workspaces).list_databases_with_tenants())
+    found = dict(SqliteStore(settings.workspaces).list_databases_and_tenant_names())
     tenants = list(filter(None, found.values()))
     purged = TenantsToPurge(settings.home)
     server = _open_vector_server(settings, purged)

@@ -23,7 +23,7 @@ import click
 
 from foreword.capture.folder.workspace import workspace_of
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import find_home
+from foreword.config import find_data_folder
 from foreword.edges import hook_client
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, OptionValue, command, load_settings, open_engine, port_type
@@ -159,7 +159,7 @@ def _wait_for_service_status(settings: Settings, began: float) -> dict[str, Any]
 @command("stop", "foreword stop")
 def stop(call: CliCall) -> int:
     """Stop the service, once it has finished what it was asked."""
-    pid = stop_service(find_home())
+    pid = stop_service(find_data_folder())
     note = "no service is running" if pid is None else f"process {pid} has stopped"
     call.answer({"stopped": pid}, note=note)
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.config import find_home
+from foreword.config import find_data_folder
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
@@ -47,7 +47,7 @@ def add_member(
     from datetime import UTC, datetime, timedelta
 
     expires = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
-    member, token = Members(find_home().absolute()).add(name, right, patterns, expires)
+    member, token = Members(find_data_folder().absolute()).add(name, right, patterns, expires)
     call.answer({**asdict(member), "token": token}, token)
     return 0
 
@@ -55,8 +55,8 @@ def add_member(
 @command("list", "foreword team list")
 def list_members(call: CliCall) -> int:
     """List every token that was made: whose it is and what it allows, never the token itself."""
-    members = Members(find_home().absolute()).list_all()
-    return call.answer_list(
+    members = Members(find_data_folder().absolute()).list_all()
+    return call.print_values_or_note(
         [asdict(member) for member in members],
         lambda: _show_members(members),
         "no token was made; to make one: foreword team add",
@@ -73,7 +73,7 @@ def _show_members(members: list[Member]) -> None:
 @click.argument("who", metavar="NAME|ID")
 def revoke_member(call: CliCall, who: str) -> int:
     """Refuse a token, or all of a member's, from the next request on."""
-    gone = Members(find_home().absolute()).revoke(who)
+    gone = Members(find_data_folder().absolute()).revoke(who)
     text = f"{number_with_noun(len(gone), 'token')} of {gone[0].name} revoked"
     call.answer([asdict(member) for member in gone], text)
     return 0
@@ -90,7 +90,9 @@ def revoke_member(call: CliCall, who: str) -> int:
 def show_audit(call: CliCall, since: datetime | None, member: str | None) -> int:
     """Say who read and wrote what, oldest first; never what was asked or answered."""
     lines = [
-        line for line in TeamAudit(find_home().absolute()).read(since) if member in (None, line.get("member"))
+        line
+        for line in TeamAudit(find_data_folder().absolute()).read(since)
+        if member in (None, line.get("member"))
     ]
 
     def show_lines() -> None:
@@ -99,7 +101,7 @@ def show_audit(call: CliCall, since: datetime | None, member: str | None) -> int
             what = f"{line['member']}  {line['action']}  {line['status']}{where}"
             show.print_text(f"{line['at'][:19]}  {what}  {line['ms']} ms")
 
-    return call.answer_list(lines, show_lines, "nothing was asked")
+    return call.print_values_or_note(lines, show_lines, "nothing was asked")
 
 
 team = command_group(

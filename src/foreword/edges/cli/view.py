@@ -63,12 +63,12 @@ def open_view(call: CliCall, place: str, no_browser: bool) -> int:
 
 def _find_page_address(settings: Settings, workspace: str, place: str) -> str:
     """The address of a part of the page or of a receipt, with the page's key."""
-    plain, _, key = _ask_for_page_address(settings).partition("#")
+    plain, _, key = _request_page_address_from_service(settings).partition("#")
     part = place if place in _PARTS else f"prompts/{quote(place, safe='')}"
     return f"{plain}/{part}?{urlencode({'w': workspace})}#{key}"
 
 
-def _ask_for_page_address(settings: Settings) -> str:
+def _request_page_address_from_service(settings: Settings) -> str:
     """The address of the page, from the service, once it serves HTTP; ForewordError if it does not."""
     run = RunFolder(settings.home)
     until = time.monotonic() + _HTTP_SECONDS

@@ -171,7 +171,7 @@ def _show_candidates(title: str, stories: Sequence[CandidateStory], story: Recei
         line = show.rich_text(f"{format_percent(one.score):>6}  ")
         line.append(
             _draw_probability_bar(one.score, story.floor, bar_width),
-            style="green" if one.is_said else "yellow",
+            style="green" if one.was_injected else "yellow",
         )
         line.append(f"  {one.entry.item_id}", style="dim")
         screen.print(line)

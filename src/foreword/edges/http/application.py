@@ -140,7 +140,7 @@ def _make_path_application(
         state = scope.setdefault("state", {})
         state["action"] = endpoint.name
         call = await _read_call(endpoint, Request(scope, receive))
-        state |= {"workspace": call.named_workspace, "id": call.id}
+        state |= {"workspace": call.workspace_named_in_call, "id": call.id}
         # Also what permits it runs in a thread: it may ask a store that hangs.
         limiter = None if endpoint.name in _ASKED_BY_WATCHERS else threads
         with anyio.move_on_after(call.expires - time.monotonic()) as waiting:  # for a thread; then it runs

@@ -63,7 +63,7 @@ class EndpointCall:
     expires: float = math.inf
 
     @property
-    def named_workspace(self) -> str:
+    def workspace_named_in_call(self) -> str:
         """The workspace that the address or the body names; empty if neither does."""
         return self.workspace or getattr(self.body, "workspace", "")
 
@@ -105,7 +105,7 @@ def list_endpoints(
 ) -> tuple[Endpoint, ...]:
     """All endpoints, apart from MCP and the page."""
     table = [
-        *_list_asking_endpoints(engine),
+        *_list_ask_and_tell_endpoints(engine),
         *_list_endpoints_of_stored_things(engine),
         Endpoint(
             "status", "GET", "/v1/status", "Say how the service is.",
@@ -134,7 +134,7 @@ def list_endpoints(
     return tuple(table)
 
 
-def _list_asking_endpoints(engine: ContextEngine) -> list[Endpoint]:
+def _list_ask_and_tell_endpoints(engine: ContextEngine) -> list[Endpoint]:
     """The endpoints that ask or tell the engine something."""
     handlers, stored, sought = _EngineHandlers(engine), (503,), (502, 503)
     return [
@@ -189,7 +189,9 @@ def _list_endpoints_of_stored_things(engine: ContextEngine) -> list[Endpoint]:
         ),
         Endpoint(
             "receipt", "GET", "/v1/receipts/{id}", "Say why a context is as it is; `latest` is the newest.",
-            lambda call: calls.get_receipt(engine, call.workspace, "" if call.id == _LATEST else call.id),
+            lambda call: calls.find_receipt_by_id_prefix(
+                engine, call.workspace, "" if call.id == _LATEST else call.id
+            ),
             wire.ReceiptAnswer, scoped=True, fails=(404, *stored),
         ),
         Endpoint(

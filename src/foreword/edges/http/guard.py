@@ -224,10 +224,10 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     """A `receive` that returns the body that was read already, then calls the original."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive_again() -> Message:
+    async def receive_pending_body_first() -> Message:
         return pending.pop() if pending else await receive()
 
-    return receive_again
+    return receive_pending_body_first
 
 
 def _add_headers_to_answers(send: Send) -> Send:

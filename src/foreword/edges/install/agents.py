@@ -136,7 +136,7 @@ class Agent:
         return [*self.next_steps, *(self.next_steps_in_project if place.project is not None else ())]
 
 
-def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
+def hook_settings_for_events(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
     """The hooks for Claude Code or Codex, one group for each event; timeouts are in seconds."""
     groups: Parts = {}
     left_out = _NOT_FOR_CODEX if agent == CODEX else _NOT_FOR_CLAUDE_CODE
@@ -167,7 +167,7 @@ def _claude_code_targets(place: InstallPlace) -> list[TargetFile]:
         servers = place.project / ".mcp.json"
     server = _mcp_server_entry(place, type="stdio")
     return [
-        JsonFile(settings, hook_groups(place)),
+        JsonFile(settings, hook_settings_for_events(place)),
         JsonFile(servers, {_MCP_SERVER: server} if place.mcp else {}, (_MCP_SERVER,)),
     ]
 
@@ -175,7 +175,7 @@ def _claude_code_targets(place: InstallPlace) -> list[TargetFile]:
 def _codex_targets(place: InstallPlace) -> list[TargetFile]:
     folder, table = place.settings_folder("CODEX_HOME", ".codex"), ("mcp_servers", "foreword")
     return [
-        JsonFile(folder / "hooks.json", hook_groups(place, CODEX)),
+        JsonFile(folder / "hooks.json", hook_settings_for_events(place, CODEX)),
         TomlFile(folder / "config.toml", {table: _mcp_server_entry(place)} if place.mcp else {}, table),
     ]
 
@@ -247,13 +247,15 @@ AGENTS = {
 # The plugin of Claude Code -------------------------------------------------------------------------------
 
 
-def find_plugin_folder(place: InstallPlace) -> Path | None:
+def find_enabled_plugin_folder(place: InstallPlace) -> Path | None:
     """The folder of Claude Code's plugin, if the user's settings enable it; None otherwise."""
     folder = replace(place, project=None).settings_folder("CLAUDE_CONFIG_DIR", ".claude")
     settings = settings_text.read_json(read_text(folder / "settings.json").text)
-    if settings_text.value_at(settings, ("enabledPlugins", "foreword@foreword")) is not True:
+    if settings_text.find_value_at_path(settings, ("enabledPlugins", "foreword@foreword")) is not True:
         return None
-    path = settings_text.value_at(settings, ("extraKnownMarketplaces", "foreword", "source", "path"))
+    path = settings_text.find_value_at_path(
+        settings, ("extraKnownMarketplaces", "foreword", "source", "path")
+    )
     return Path(path if isinstance(path, str) else "")
 
 
@@ -270,7 +272,7 @@ def plugin_targets(place: InstallPlace, folder: Path) -> list[TargetFile]:
         "metadata": {"description": _ABOUT},
         "plugins": [{"name": "foreword", "source": "./foreword", "description": _ABOUT, "version": version}],
     }
-    hooks = {path[1]: [group] for path, group in hook_groups(place).items()}
+    hooks = {path[1]: [group] for path, group in hook_settings_for_events(place).items()}
     texts = {
         ".claude-plugin/marketplace.json": _to_json_text(marketplace),
         "foreword/.claude-plugin/plugin.json": _to_json_text(
@@ -294,7 +296,7 @@ def remove_empty_plugin_folders(folder: Path) -> None:
             path.rmdir()
 
 
-def plugin_advice(folder: Path) -> list[str]:
+def list_remaining_plugin_steps(folder: Path) -> list[str]:
     """What the user still has to do after the plugin was written."""
     return [
         f"claude plugin marketplace add {shlex.quote(str(folder))}",

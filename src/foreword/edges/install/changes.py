@@ -103,7 +103,7 @@ class JsonFile:
             ("hooks", event): ours[0] if len(ours) == 1 else ours for event, ours in groups.items()
         }
         for path in self.members:
-            if (member := settings_text.value_at(settings, path)) is not None:
+            if (member := settings_text.find_value_at_path(settings, path)) is not None:
                 parts[path] = member
         order = list(self.wanted)
         return dict(sorted(parts.items(), key=lambda part: order.index(part[0]) if part[0] in order else 99))
@@ -124,7 +124,7 @@ class JsonFile:
             path = ("hooks", event, group, "hooks", hook)
             text = settings_text.delete_json_value(text, path, comments=self.comments)
         for member in self.members:
-            if settings_text.value_at(self._read_settings(text), member) is not None:
+            if settings_text.find_value_at_path(self._read_settings(text), member) is not None:
                 text = settings_text.delete_json_value(text, member, comments=self.comments)
         return text
 
@@ -158,7 +158,7 @@ class TomlFile:
 
     def find_our_parts(self, text: str) -> Parts:
         """Our table, if it is there."""
-        table = settings_text.value_at(settings_text.read_toml(text), self.table)
+        table = settings_text.find_value_at_path(settings_text.read_toml(text), self.table)
         return {} if table is None else {self.table: table}
 
     def add_parts(self, text: str, parts: Parts) -> str:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace, find_plugin_folder, hook_groups
+from foreword.edges.install.agents import (
+    AGENTS,
+    CLAUDE_CODE,
+    InstallPlace,
+    find_enabled_plugin_folder,
+    hook_settings_for_events,
+)
 from foreword.edges.install.changes import CLIENT_MARK, JsonFile, WholeFile, find_installed_parts
 from foreword.errors import ValidationError
 
@@ -82,10 +88,10 @@ def _examine_plugin(place: InstallPlace) -> Finding | None:
     """The finding in Claude Code's plugin; None if it is not enabled."""
     name = f"{CLAUDE_CODE} plugin"
     try:
-        folder = find_plugin_folder(place)
+        folder = find_enabled_plugin_folder(place)
         if folder is None:
             return None
-        file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_groups(place))
+        file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_settings_for_events(place))
         unit = AGENTS[CLAUDE_CODE].timeout_unit
         problems = list(_find_file_problems(file, find_installed_parts(file), place, unit))
     except (ValidationError, OSError):

@@ -53,7 +53,7 @@ def read_json(text: str, *, comments: bool = False) -> Json:
         raise ValidationError("it is nested too deeply to be edited") from None
 
 
-def value_at(value: Json, path: Path) -> Json:
+def find_value_at_path(value: Json, path: Path) -> Json:
     """The part of a value at a path, or None if there is none."""
     for key in path:
         match value:
@@ -68,10 +68,16 @@ def value_at(value: Json, path: Path) -> Json:
 
 def _to_strict_json(text: str, *, comments: bool) -> str:
     """The text as strict JSON of the same length: comments and trailing commas are replaced by blanks."""
-    return _blank_out_matches(_TRAILING_COMMA, _blank_out_matches(_COMMENT, text)) if comments else text
+    return (
+        _blank_out_matches_outside_strings(
+            _TRAILING_COMMA, _blank_out_matches_outside_strings(_COMMENT, text)
+        )
+        if comments
+        else text
+    )
 
 
-def _blank_out_matches(pattern: re.Pattern[str], text: str) -> str:
+def _blank_out_matches_outside_strings(pattern: re.Pattern[str], text: str) -> str:
     """The text with every match outside a string replaced by blanks; line breaks stay."""
     return pattern.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
 
@@ -138,7 +144,7 @@ def insert_json_value(text: str, path: Path, new: Json, *, comments: bool = Fals
 
 def append_json_element(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
     """The text with a new last element in the list at a path; a missing list is created."""
-    if value_at(read_json(text, comments=comments), path) is None:
+    if find_value_at_path(read_json(text, comments=comments), path) is None:
         return insert_json_value(text, path, [new], comments=comments)
     strict = _to_strict_json(text, comments=comments)
     return _text_with_added_child(
@@ -182,7 +188,7 @@ def _find_trailing_comma(text: str, strict: str, start: int, end: int) -> int:
     """The position of a trailing comma, which the strict text leaves out; -1 if there is none."""
     if strict[start:end].strip() not in ("}", "]"):
         return -1
-    return _blank_out_matches(_COMMENT, text).find(",", start, end)
+    return _blank_out_matches_outside_strings(_COMMENT, text).find(",", start, end)
 
 
 def _text_with_added_child(
@@ -247,7 +253,7 @@ def add_toml_table(text: str, table: Table, new: dict[str, Any]) -> str:
     changed = text + gap + block
     parent, name = table
     old = read_toml(text)
-    if not _reads_as_toml(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
+    if not _is_toml_with_value(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
         raise ValidationError(f"a table cannot be added safely; add it by hand:\n{block}")
     return changed
 
@@ -260,12 +266,12 @@ def delete_toml_table(text: str, table: Table) -> str:
     without_parent = {key: value for key, value in old.items() if key != parent}
     changed = "".join(_lines_outside_table(text, table))
     expected = [{**old, parent: others}, *([] if others else [without_parent])]
-    if not any(_reads_as_toml(changed, one) for one in expected):
+    if not any(_is_toml_with_value(changed, one) for one in expected):
         raise ValidationError(f"[{parent}.{name}] cannot be taken out safely; remove it by hand")
     return changed
 
 
-def _reads_as_toml(text: str, wanted: dict[str, Any]) -> bool:
+def _is_toml_with_value(text: str, wanted: dict[str, Any]) -> bool:
     """Whether a text is TOML with exactly the wanted value."""
     try:
         return tomllib.loads(text) == wanted

@@ -27,7 +27,7 @@ from foreword.edges.langgraph.scope import WorkspaceScope
 from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection, milliseconds_since
-from foreword.recipes.gap.payload import clear_closed_gaps, contexts_in_payload, merge_payloads
+from foreword.recipes.gap.payload import contexts_in_payload, make_update_clearing_closed_gaps, merge_payloads
 from foreword.recipes.gap.stages import normalised_content_hash, payload_text
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import (
@@ -153,7 +153,7 @@ async def fill_gap(state: object, memory: EngineMemory, config: InjectionConfig 
     started = time.perf_counter()
     try:
         result = await manage_context_injection(copy.copy(state), memory, config)
-        update = dict(result.update) if result is not None else clear_closed_gaps(state)
+        update = dict(result.update) if result is not None else make_update_clearing_closed_gaps(state)
     except Exception as error:  # noqa: BLE001  (a graph must not fail for want of context)
         _log.warning("a gap was not filled", workspace=memory.workspace, problem=str(error))
         return {GAP_OUTCOME: describe_outcome("none", started, problem=str(error) or type(error).__name__)}
@@ -194,7 +194,7 @@ def describe_outcome(
         "tokens": tokens,
         "duration_ms": milliseconds_since(started),
         "problem": problem,
-        "step": _current_step(),
+        "step": _current_step_ids_by_namespace(),
     }
 
 
@@ -269,7 +269,7 @@ def run_and_wait(work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         return thread.submit(copy_context().run, asyncio.run, work).result()
 
 
-def _current_step() -> dict[str, str] | None:
+def _current_step_ids_by_namespace() -> dict[str, str] | None:
     """The id of the current step of this graph and of those around it, by namespace; None outside of one."""
     try:
         return dict(get_config().get("configurable", {}).get("checkpoint_map") or {}) or None

@@ -59,13 +59,16 @@ def handoff_node(
     `handoff_context` or `current_task`, and the requirements from `handoff_context["required_context"]`.
     """
 
-    async def prepare_context(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
+    async def make_receiver_context_update(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
         return await _make_handoff_update(
             state, memory, config, receiver=receiver, required_context=required_context
         )
 
     return make_graph_node(
-        "handoff", EngineMemories(engine, workspace), prepare_context, (HANDOFF_CONTEXT, GAP_OUTCOME)
+        "handoff",
+        EngineMemories(engine, workspace),
+        make_receiver_context_update,
+        (HANDOFF_CONTEXT, GAP_OUTCOME),
     )
 
 
@@ -163,7 +166,7 @@ def _make_handoff_command(
     held = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
     messages = list(held or ())
     if messages and isinstance(messages[-1], AIMessage):
-        messages[-1] = _keep_one_call(messages[-1], answer.tool_call_id)
+        messages[-1] = _copy_message_with_one_call(messages[-1], answer.tool_call_id)
     return Command(
         goto=agent,
         graph=Command.PARENT,
@@ -171,7 +174,7 @@ def _make_handoff_command(
     )
 
 
-def _keep_one_call(message: AIMessage, call_id: str) -> AIMessage:
+def _copy_message_with_one_call(message: AIMessage, call_id: str) -> AIMessage:
     """A copy of a message that makes only this call."""
     content = message.content
     if isinstance(content, list):

@@ -225,7 +225,7 @@ class ContextMiddleware(AgentMiddleware):
         try:
             ids = self._store_turns(prompt, _final_answer_text(response), workspace, session)
             captured = replace(before, ids=(*before.ids, *ids), captured=True)
-            self._contexts.mark_captured(workspace, captured)
+            self._contexts.record_message_stored(workspace, captured)
         except Exception as error:  # noqa: BLE001  (what the model said must reach the user)
             _log.warning("a turn was not remembered", workspace=workspace, problem=str(error))
             return

@@ -27,12 +27,12 @@ from langgraph.store.base import (
 from langgraph.store.base import Item as GraphItem
 
 from foreword.edges.langgraph.scope import WorkspaceScope
-from foreword.edges.langgraph.stored_values import GraphStoreValues, take_matching
+from foreword.edges.langgraph.stored_values import GraphStoreValues, first_matching_values
 from foreword.edges.langgraph.values import (
     Lease,
     check_filter_names,
     check_stored_value,
-    filters_for_unchanged,
+    filters_for_value_if_unchanged,
     lease_id,
     make_items_for_value,
     source_of_value_items,
@@ -124,7 +124,7 @@ class ForewordStore(BaseStore):
         values = GraphStoreValues(self._engine, self.workspace)
         self._used.add(values.workspace)
         operations = [_check_namespaces(op) for op in ops]
-        results = [self._answer_operation(values, op) for op in operations]
+        results = [self._result_of_read_operation(values, op) for op in operations]
         puts = {(tuple(op.namespace), op.key): op for op in operations if isinstance(op, PutOp)}
         self._write_puts(values, list(puts.values()))
         return results
@@ -141,7 +141,7 @@ class ForewordStore(BaseStore):
         If the workspace depends on the run, this covers every workspace that matches the template or, with a
         function, those that this store was used for.
         """
-        return sum(self._sweep_workspace(name) for name in self._workspaces_to_sweep())
+        return sum(self._delete_expired_in_workspace(name) for name in self._workspaces_to_sweep())
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Delete expired values at intervals, in a thread; returns a future that can be cancelled.
@@ -173,9 +173,9 @@ class ForewordStore(BaseStore):
         }
         return sorted(self._used | fitting)
 
-    def _sweep_workspace(self, workspace: str) -> int:
+    def _delete_expired_in_workspace(self, workspace: str) -> int:
         expired = self._find_expired(GraphStoreValues(self._engine, workspace))
-        filters = [one for entry in expired for one in filters_for_unchanged(entry)]
+        filters = [one for entry in expired for one in filters_for_value_if_unchanged(entry)]
         gone = (
             self._engine.store.batch([Delete(workspace, filters=one) for one in filters]) if filters else []
         )
@@ -187,7 +187,7 @@ class ForewordStore(BaseStore):
 
     # Reading
 
-    def _answer_operation(self, values: GraphStoreValues, op: Op) -> Result:
+    def _result_of_read_operation(self, values: GraphStoreValues, op: Op) -> Result:
         """The result of an operation that reads; None for one that writes."""
         match op:
             case GetOp():
@@ -216,8 +216,14 @@ class ForewordStore(BaseStore):
             scored = list(values.search(op.query, prefix, op.filter, wanted, self._score))
         if len(scored) < wanted:  # values that the question did not find fill the rest
             found = {entry.item.id for entry, _ in scored}
-            others = (entry for entry in values.iterate_values(prefix, wanted) if entry.item.id not in found)
-            scored += [(entry, None) for entry in take_matching(others, op.filter, wanted - len(scored))]
+            others = (
+                entry
+                for entry in values.iterate_unexpired_values(prefix, wanted)
+                if entry.item.id not in found
+            )
+            scored += [
+                (entry, None) for entry in first_matching_values(others, op.filter, wanted - len(scored))
+            ]
         page = scored[op.offset : wanted]
         self._renew_leases(values.workspace, [entry for entry, _ in page], refresh=op.refresh_ttl)
         return [SearchItem(**_fields_for_graph_item(entry), score=score) for entry, score in page]
@@ -277,7 +283,7 @@ class ForewordStore(BaseStore):
         since = self._swept_at.setdefault(workspace, now)
         if minutes is not None and now - since >= timedelta(minutes=minutes):
             self._swept_at[workspace] = now
-            self._sweep_workspace(workspace)
+            self._delete_expired_in_workspace(workspace)
 
 
 def _check_ttl(ttl: TTLConfig | None) -> TTLConfig | None:

@@ -74,7 +74,7 @@ class GraphStoreValues:
         pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
         return {item.id: GraphStoreValue.from_items(item, lease) for item, lease in pairs if item is not None}
 
-    def iterate_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[GraphStoreValue]:
+    def iterate_unexpired_values(self, prefix: Sequence[str], page: int = PAGE) -> Iterator[GraphStoreValue]:
         """Every value under a prefix that has not expired, read in pages of about this size."""
         for name, items in self._walk_namespaces_with_first_items(prefix, max(1, min(page, PAGE))):
             yield from self._read_unexpired_values(items)
@@ -233,7 +233,7 @@ class GraphStoreValues:
         return sorted(best.values(), key=lambda pair: (-pair[1], pair[0].sort_key))
 
 
-def take_matching(
+def first_matching_values(
     values: Iterable[GraphStoreValue], conditions: Mapping[str, Any] | None, count: int
 ) -> list[GraphStoreValue]:
     """The first `count` values that pass the conditions; no more are read than needed."""

@@ -61,7 +61,7 @@ class MessageContext:
         )
 
     @property
-    def receipt_view(self) -> dict[str, Any]:
+    def view_to_store_in_receipt(self) -> dict[str, Any]:
         """The view that its receipt stores."""
         return {"text": self.text, "ids": list(self.ids), "captured": self.captured, "tokens": self.tokens}
 
@@ -114,15 +114,22 @@ class ThreadContexts:
         context = replace(context, receipt_id=name)
         shown = [MarkShown(receipt.workspace, thread, context.ids, receipt.created_at)] if thread else []
         self._write_or_warn(
-            [*shown, PutReceipt(receipt.workspace, replace(receipt, id=name, view=context.receipt_view))]
+            [
+                *shown,
+                PutReceipt(
+                    receipt.workspace, replace(receipt, id=name, view=context.view_to_store_in_receipt)
+                ),
+            ]
         )
         return context
 
-    def mark_captured(self, workspace: str, context: MessageContext) -> None:
+    def record_message_stored(self, workspace: str, context: MessageContext) -> None:
         """Record, beside a message's context, that the message is stored."""
         receipt = self._store.receipt(workspace, context.receipt_id) if context.receipt_id else None
         if receipt is not None and receipt.view is not None:
-            self._write_or_warn([PutReceipt(workspace, replace(receipt, view=context.receipt_view))])
+            self._write_or_warn(
+                [PutReceipt(workspace, replace(receipt, view=context.view_to_store_in_receipt))]
+            )
 
     def _write_or_warn(self, operations: Sequence[Any]) -> None:
         try:

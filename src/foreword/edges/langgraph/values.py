@@ -141,7 +141,7 @@ def source_of_value_items(identity: str) -> Source:
     return Source(f"langgraph:{identity}", "agent")
 
 
-def filters_for_unchanged(entry: GraphStoreValue) -> tuple[Filters, Filters]:
+def filters_for_value_if_unchanged(entry: GraphStoreValue) -> tuple[Filters, Filters]:
     """Two filters, which only this value and only its lease pass, if it was not put again since."""
     names = (source_of_value_items(entry.item.id).name, source_of_value_items(lease_id(entry.item.id)).name)
     value, lease = (Filters(source=name, until=entry.item.created_at) for name in names)

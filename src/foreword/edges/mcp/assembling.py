@@ -44,7 +44,7 @@ class AssemblingTools(EngineTools):
         where = self.choose_workspace(workspace)
         assembler = make_assembler(self.engine(), where, deadline_ms=tools.DEADLINE_MS)
         document = assemble(assembler, query, types, limit=limit, max_tokens=max_tokens, session=session)
-        return _describe_assembled(where, document, max_tokens)
+        return _describe_assembled_document(where, document, max_tokens)
 
     def context_premortem(
         self,
@@ -70,10 +70,10 @@ class AssemblingTools(EngineTools):
         document = get_premortem(
             assembler, domain, strategy, failure, limit=limit, max_tokens=max_tokens, session=session
         )
-        return _describe_assembled(where, document, max_tokens)
+        return _describe_assembled_document(where, document, max_tokens)
 
 
-def _describe_assembled(workspace: str, document: "FormattedContext", budget: int) -> Assembled:
+def _describe_assembled_document(workspace: str, document: "FormattedContext", budget: int) -> Assembled:
     """The framed document as an answer."""
     assert document.receipt is not None, "an assembler gives a receipt with every document"  # noqa: S101
     return Assembled(

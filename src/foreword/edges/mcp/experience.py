@@ -82,7 +82,7 @@ class ExperienceTools(EngineTools):
             session=session or None,
             source=AGENT,
         )
-        return _describe_recorded(
+        return _describe_recorded_experience(
             where, started, _describe_other_open_experiences(Experiences(self.engine()), where, started)
         )
 
@@ -107,7 +107,7 @@ class ExperienceTools(EngineTools):
             strategy=strategy,
             note=_clean_agent_text(note),
         )
-        return _describe_recorded(where, changed)
+        return _describe_recorded_experience(where, changed)
 
     def experience_resolve(
         self,
@@ -139,7 +139,7 @@ class ExperienceTools(EngineTools):
             root_cause=cause,
             lesson=Lesson(worked, learnt) if what_worked or takeaway else None,
         )
-        return _describe_recorded(where, ended)
+        return _describe_recorded_experience(where, ended)
 
     def experience_amend(
         self,
@@ -164,7 +164,7 @@ class ExperienceTools(EngineTools):
             surprise=_clean_agent_text(surprise),
             root_cause=cause,
         )
-        return _describe_recorded(where, changed)
+        return _describe_recorded_experience(where, changed)
 
     def experience_list(
         self,
@@ -307,7 +307,7 @@ def _describe_other_open_experiences(experiences: Experiences, workspace: str, s
     return f"open without a session, too: {named}{more}; resolve what is yours and over" if every else ""
 
 
-def _describe_recorded(workspace: str, experience: Experience, note: str = "") -> Recorded:
+def _describe_recorded_experience(workspace: str, experience: Experience, note: str = "") -> Recorded:
     """The answer of a tool that recorded an experience; its note says what the experience still lacks."""
     if experience.lacks:
         note = f"say what {' and '.join(experience.lacks)} it had: experience_resolve again"

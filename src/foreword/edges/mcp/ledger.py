@@ -17,7 +17,7 @@ from foreword.edges.mcp.tools import (
     Day,
     EngineTools,
     Workspace,
-    clean_statement_and_tell_cuts,
+    clean_statement_and_describe_cuts,
     describe_refused_correction,
     parse_date_bound,
 )
@@ -52,7 +52,7 @@ class LedgerTools(EngineTools):
         the same is replaced. It is kept as the agent's word and never replaces the user's own.
         """
         where, engine = self.choose_workspace(workspace), self.engine()
-        statement, note = clean_statement_and_tell_cuts(text)
+        statement, note = clean_statement_and_describe_cuts(text)
         ledger = Ledger(engine, where)
         item = ledger.record(
             statement,

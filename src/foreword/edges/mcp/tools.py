@@ -13,7 +13,7 @@ from pydantic import Field
 
 from foreword.capture.redact import redact
 from foreword.edges.mcp import wire
-from foreword.edges.shared.calls import amend_item, find_ids_to_forget, get_item, get_receipt
+from foreword.edges.shared.calls import amend_item, find_ids_to_forget, find_receipt_by_id_prefix, get_item
 from foreword.engine.ledger import Ledger
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
@@ -166,7 +166,7 @@ class MemoryTools(EngineTools):
     ) -> wire.Why:
         """Explain a context: what was put into it, what was left out, and why."""
         where = self.choose_workspace(workspace)
-        full = get_receipt(self.engine(), where, receipt)
+        full = find_receipt_by_id_prefix(self.engine(), where, receipt)
         items = self.engine().store.get(where, *(entry.item_id for entry in full.entries))
         return wire.describe_receipt(full, {item.id: item.text for item in items if item is not None})
 
@@ -196,7 +196,7 @@ class MemoryTools(EngineTools):
         """  # noqa: D205  (the first sentence is what agents are shown, and it is as long as it has to be)
         where, engine = self.choose_workspace(workspace), self.engine()
         older = get_item(engine, where, supersedes) if supersedes else None
-        statement, note = clean_statement_and_tell_cuts(text)
+        statement, note = clean_statement_and_describe_cuts(text)
         fields: dict[str, Any] = {
             "type": redact(type),
             "about": about,
@@ -285,7 +285,7 @@ def describe_refused_correction(engine: "ContextEngine", workspace: str, older: 
     return "kept beside it, replacing nothing: only the user can replace the user's own word"
 
 
-def clean_statement_and_tell_cuts(text: str) -> tuple[str, str]:
+def clean_statement_and_describe_cuts(text: str) -> tuple[str, str]:
     """The text without secrets and without contexts that Foreword injected, and a note of what was cut."""
     own = remove_frames(text)
     if not own.strip() and text.strip():

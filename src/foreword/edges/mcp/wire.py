@@ -344,7 +344,7 @@ def _describe_ledger_line(
 
 def _describe_replaced_item(item: Item) -> Replaced:
     source = escape_entry(item.source.name)
-    return Replaced(id=item.id, text=shorten_escaped(item.text), created_at=item.created_at, source=source)
+    return Replaced(id=item.id, text=escape_and_shorten(item.text), created_at=item.created_at, source=source)
 
 
 def describe_memory_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -> Whole:
@@ -363,7 +363,7 @@ def describe_memory_page(item: Item, offset: int, related: tuple[RelatedMemory, 
             Related(
                 id=one.memory.id,
                 relation=escape_entry(one.relationship.type),
-                text=shorten_escaped(one.memory.text),
+                text=escape_and_shorten(one.memory.text),
             )
             for one in related[:_MAX_RELATED]
         ],
@@ -380,7 +380,7 @@ def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
             detail=escape_entry(entry.detail),
             score=round(entry.score, 4),
             tokens=entry.tokens,
-            text=shorten_escaped(texts.get(entry.item_id, "(forgotten)")),
+            text=escape_and_shorten(texts.get(entry.item_id, "(forgotten)")),
         )
         for entry in receipt.entries
     ]
@@ -406,7 +406,7 @@ def describe_notes(receipt: Receipt) -> list[str]:
     return [escape_entry(f"{note.part}: {note.message}") for note in receipt.notes]
 
 
-def shorten_escaped(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
+def escape_and_shorten(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
     """The beginning of a text, escaped, on one line."""
     line = escape_entry(text)
     return line if len(line) <= characters else line[: characters - 1] + "…"
@@ -438,7 +438,7 @@ def describe_attempt(experience: Experience) -> Attempt:
         session=experience.session,
         created_at=experience.created_at,
         lacks=list(experience.lacks),
-        **{name: shorten_escaped(text, _ATTEMPT_CHARACTERS) for name, text in texts.items()},
+        **{name: escape_and_shorten(text, _ATTEMPT_CHARACTERS) for name, text in texts.items()},
     )
 
 

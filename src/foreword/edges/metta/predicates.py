@@ -17,8 +17,8 @@ from foreword.compose.compress import (
     handle_overflow,
     keep_top_chunks,
     needed_compression_level,
+    remove_whitespace_from_turns,
     summarise_older,
-    tidy_turns,
 )
 from foreword.compose.entity_context import EntityContextFormatter, drop_entity_details
 from foreword.compose.formatted_history import history_text
@@ -224,7 +224,9 @@ class MettaConversation:
 
     def simplify_formatting(self, history: FormattedHistory) -> FormattedHistory:
         """The history without superfluous white space."""
-        return tidy_turns(ContextContent("", history=history), self._reduction_tools())[0].history
+        return remove_whitespace_from_turns(ContextContent("", history=history), self._reduction_tools())[
+            0
+        ].history
 
     def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
         """The history with only the last turn, and a summary of the others."""

@@ -19,7 +19,7 @@ import httpx2
 
 from foreword.edges.proxy.answers import make_answer_reader
 from foreword.edges.proxy.apis import find_api
-from foreword.edges.proxy.asker import read_asker, with_derived_session
+from foreword.edges.proxy.asker import identify_asker, with_derived_session
 from foreword.edges.proxy.memory import FoundContext
 from foreword.edges.proxy.upstream import make_answer_headers, select_request_headers
 from foreword.edges.proxy.window import room_for_context
@@ -122,7 +122,7 @@ class ProxyApplication:
         exchange, note = await self._read_exchange_or_note(client, api, body)
         found = await self._find_context(exchange) if exchange else FoundContext(note=note)
         sent = _add_context_to_body(exchange, found.text) if exchange and found.text else None
-        answered = await self._ask_with_retry(client, sent or body, body)
+        answered = await self._ask_retrying_without_context(client, sent or body, body)
         if answered is None:
             return
         response, was_refused = answered
@@ -142,19 +142,19 @@ class ProxyApplication:
             headers, defaults = client.headers_by_name(), self._options.defaults
             return await self._run_in_thread(_read_exchange, headers, api, body, defaults), ""
         except Exception as error:  # noqa: BLE001  (the request goes on as it came)
-            return None, _log_failure("a request was passed on as it came", error)
+            return None, _log_failure_and_make_note("a request was passed on as it came", error)
 
     async def _find_context(self, exchange: _Exchange) -> FoundContext:
         """The context, or a note why there is none, for example because it was not found in time."""
         try:
             async with asyncio.timeout(self._options.deadline_ms / 1000):
-                await self._wait_until_remembered(exchange.asker)
+                await self._wait_until_earlier_turns_stored(exchange.asker)
                 return await self._run_in_thread(self._find_context_that_fits, exchange)
         except TimeoutError:
             _log.warning("no context for a request", problem="it was not found in time")
             return FoundContext(note=f"no context: it took longer than {self._options.deadline_ms:g} ms")
         except Exception as error:  # noqa: BLE001  (as above)
-            return FoundContext(note=_log_failure("no context for a request", error))
+            return FoundContext(note=_log_failure_and_make_note("no context for a request", error))
 
     def _find_context_that_fits(self, exchange: _Exchange) -> FoundContext:
         room = room_for_context(
@@ -167,7 +167,7 @@ class ProxyApplication:
         )
         return self._memory.find_context(exchange.asker, exchange.turns, room)
 
-    async def _ask_with_retry(
+    async def _ask_retrying_without_context(
         self, client: _Client, body_with_context: bytes, body: bytes
     ) -> tuple[httpx2.Response, bool] | None:
         """The answer, and whether it is to the request without its context; None if there is none."""
@@ -212,9 +212,9 @@ class ProxyApplication:
         def read_piece(piece: bytes) -> None:
             try:
                 if reader.feed(piece):  # before the end is sent, so that the next request waits for this
-                    self._remember_soon(exchange, reader.turns())
+                    self._store_exchange_in_background(exchange, reader.turns())
             except Exception as error:  # noqa: BLE001  (the answer must reach the application)
-                _log_failure("an answer was not understood", error)
+                _log_failure_and_make_note("an answer was not understood", error)
 
         await self._relay_body(client, response, read_piece)
 
@@ -234,7 +234,7 @@ class ProxyApplication:
 
     # Remembering
 
-    def _remember_soon(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
+    def _store_exchange_in_background(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
         """Store the request's new turns and its answer in the background."""
         if not exchange.asker.has_session or not answer:
             return
@@ -243,7 +243,7 @@ class ProxyApplication:
         self._remember_tasks[task] = asker
         task.add_done_callback(self._remember_tasks.pop)
 
-    async def _wait_until_remembered(self, asker: ProxyAsker) -> None:
+    async def _wait_until_earlier_turns_stored(self, asker: ProxyAsker) -> None:
         """Wait until earlier turns of the same user or conversation are stored."""
         before = [task for task, other in self._remember_tasks.items() if asker.may_share_turns_with(other)]
         if before:
@@ -254,7 +254,7 @@ class ProxyApplication:
             async with self._conversation_lock(asker):
                 await self._run_in_thread(self._memory.remember, asker, turns, answer)
         except Exception as error:  # noqa: BLE001  (the answer has reached the application)
-            _log_failure("an exchange was not remembered", error)
+            _log_failure_and_make_note("an exchange was not remembered", error)
 
     # Locks, threads and the server's life
 
@@ -289,7 +289,7 @@ def _read_exchange(
     if not isinstance(read, dict):
         raise TypeError("the body is no JSON object")
     turns = api.read_request_turns(read)
-    return _Exchange(api, read, turns, read_asker(headers, api, read, turns, defaults))
+    return _Exchange(api, read, turns, identify_asker(headers, api, read, turns, defaults))
 
 
 def _add_context_to_body(exchange: _Exchange, text: str) -> bytes | None:
@@ -298,11 +298,11 @@ def _add_context_to_body(exchange: _Exchange, text: str) -> bytes | None:
         changed = exchange.api.with_context(exchange.body, text)
         return None if changed is None else json.dumps(changed, ensure_ascii=False).encode(errors="replace")
     except Exception as error:  # noqa: BLE001  (the request goes on as it came)
-        _log_failure("a context was not added", error)
+        _log_failure_and_make_note("a context was not added", error)
         return None
 
 
-def _log_failure(what: str, error: Exception) -> str:
+def _log_failure_and_make_note(what: str, error: Exception) -> str:
     """Log a failure, and return a note for a header, without the error's message, which may have secrets."""
     _log.warning(what, error=type(error).__name__, problem=str(error)[:200])
     return f"{what}: {type(error).__name__}"
@@ -360,7 +360,7 @@ class _Client:
 
     async def run_while_connected(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work, and cancel it if the application disconnects."""
-        working, watching = asyncio.create_task(work), asyncio.create_task(self._wait_until_gone())
+        working, watching = asyncio.create_task(work), asyncio.create_task(self._wait_until_disconnected())
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -369,7 +369,7 @@ class _Client:
         with suppress(asyncio.CancelledError):
             await working
 
-    async def _wait_until_gone(self) -> None:
+    async def _wait_until_disconnected(self) -> None:
         await self._body_read.wait()
         while not self.is_gone:
             self.is_gone = (await self._receive())["type"] == "http.disconnect"

@@ -59,7 +59,7 @@ class ProxyAsker:
         return self.session or _NOBODY
 
 
-def read_asker(
+def identify_asker(
     headers: Mapping[str, Sequence[str]],
     api: UpstreamApi,
     body: Body,

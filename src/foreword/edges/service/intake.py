@@ -24,7 +24,7 @@ from foreword.edges.service.measures import find_event_name
 from foreword.edges.service.responder import Reply
 from foreword.edges.service.spool import parse_event_time
 from foreword.edges.shared.hook_fallback import is_start_after_compact_or_clear
-from foreword.edges.shared.spool_files import take_notice_of_lost_event, write_to_spool
+from foreword.edges.shared.spool_files import describe_lost_event_to_user, write_to_spool
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class EventIntake:
             pool.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._note_thread.shutdown)
 
-    async def handle_event(
+    async def reply_after_saving_event(
         self, request: Request, payload: bytes, report_kept: Callable[[], Awaitable[None]]
     ) -> Reply:
         """The reply to an event once it is on the disk; empty if that takes longer than its deadline.
@@ -141,7 +141,7 @@ class EventIntake:
                     await report_kept()
         if not await _finishes_by(asyncio.shield(job.reply_future), request.expires):
             self._measures.count_trouble("late")
-            job.reply_future.add_done_callback(self._note_late_answer)
+            job.reply_future.add_done_callback(self._record_late_answer_undelivered)
             return Reply()
         reply = job.reply_future.result()
         return Reply(_add_user_notice(reply.body, job.notice), reply.saying) if job.notice else reply
@@ -153,13 +153,13 @@ class EventIntake:
         note = self._responder.note_delivered if delivered else self._responder.note_undelivered
         noted = asyncio.get_running_loop().run_in_executor(self._note_thread, note, reply)
         self._notes.add(noted)
-        noted.add_done_callback(self._drop_finished_note)
+        noted.add_done_callback(self._discard_task_and_log_error)
 
-    def _note_late_answer(self, reply_future: asyncio.Future[Reply]) -> None:
+    def _record_late_answer_undelivered(self, reply_future: asyncio.Future[Reply]) -> None:
         if not reply_future.cancelled():
             self.note_delivery(reply_future.result(), delivered=False)
 
-    def _drop_finished_note(self, noted: asyncio.Future[None]) -> None:
+    def _discard_task_and_log_error(self, noted: asyncio.Future[None]) -> None:
         self._notes.discard(noted)
         if not noted.cancelled() and (error := noted.exception()) is not None:
             _log.warning("what was shown could not be noted", error=str(error))
@@ -175,7 +175,7 @@ class EventIntake:
         """Answer an event, then store it; if that fails, put it into the spool."""
         loop = asyncio.get_running_loop()
         try:
-            clean = await loop.run_in_executor(self._answer_threads, self._clean_and_answer, job)
+            clean = await loop.run_in_executor(self._answer_threads, self._answer_and_get_cleaned_event, job)
             await loop.run_in_executor(
                 self._store_threads, self._responder.capture, clean, parse_event_time(job.request.at)
             )
@@ -194,7 +194,7 @@ class EventIntake:
             if not job.reply_future.done():
                 job.reply_future.set_result(Reply())
 
-    def _clean_and_answer(self, job: EventJob) -> bytes:
+    def _answer_and_get_cleaned_event(self, job: EventJob) -> bytes:
         """Answer an event, in a thread; returns the event without its secrets, as the spool would store it.
 
         An event that also comes through the spool then has the same text, and is stored once.
@@ -232,7 +232,7 @@ class EventIntake:
                         self._spool_threads, self._write_event_to_spool, job
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
-            job.notice = take_notice_of_lost_event(self._home, error)
+            job.notice = describe_lost_event_to_user(self._home, error)
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
         job.settled_event.set()
 

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.edges.service.measures import prometheus_text
-from foreword.edges.shared.warm_up import freeze_what_is_loaded
+from foreword.edges.shared.warm_up import exempt_loaded_objects_from_gc
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -103,7 +103,7 @@ class LoopbackServer:
             listening.close()
             raise
         cast("Any", server).capture_signals = contextlib.nullcontext  # the service handles signals itself
-        freeze_what_is_loaded()
+        exempt_loaded_objects_from_gc()
         return server, listening
 
     def _wrap_to_count_requests(

@@ -32,7 +32,7 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import fill_spool_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
-from foreword.edges.shared.vector_requests import take_vector_requests
+from foreword.edges.shared.vector_requests import pop_workspaces_requesting_vectors
 from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import ForewordError
 from foreword.store.sqlite import SqliteStore
@@ -84,7 +84,7 @@ def run_service(
 
     Without `build_application` there is no HTTP.
     """
-    home = config.find_home() if settings is None else settings.home
+    home = config.find_data_folder() if settings is None else settings.home
     try:
         settings = config.load_settings() if settings is None else settings
         run = RunFolder(home)
@@ -166,7 +166,7 @@ class Service:
         """Open the engine, answer until told to stop, then close everything; returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
+            loop.add_signal_handler(number, self._stop_or_exit_on_signal, signal.Signals(number).name)
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             intake = EventIntake(self._settings.home, self._measures, responder)
@@ -192,7 +192,7 @@ class Service:
         _log.info("stopped")
         return 0
 
-    def _handle_signal(self, name: str) -> None:
+    def _stop_or_exit_on_signal(self, name: str) -> None:
         """Begin to stop; a second signal ends the process at once."""
         if self._stopping.is_set():
             os._exit(1)  # nothing is lost: what was acknowledged is on the disk
@@ -261,7 +261,7 @@ class Service:
     def _make_requested_vectors(self, engine: ContextEngine) -> None:
         """Begin to make the vectors that another process asked the service to make."""
         try:
-            for workspace in take_vector_requests(self._settings.home):
+            for workspace in pop_workspaces_requesting_vectors(self._settings.home):
                 engine.embed_pending(workspace, wait=False)
         except OSError as error:
             _log.warning("requests for vectors cannot be read: %s", error)

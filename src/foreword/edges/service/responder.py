@@ -76,7 +76,7 @@ class HookResponder:
         event = parse_hook_event(payload, at, secrets=self._secrets)
         if event is None:
             return Reply()
-        if (refusal := self._gate.find_refusal(event)) is not None:
+        if (refusal := self._gate.find_and_record_refusal(event)) is not None:
             return Reply(
                 _format_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else "")
             )
@@ -124,7 +124,7 @@ class HookResponder:
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event says; raises StorageError if that is not possible now."""
         event = parse_hook_event(payload, at, secrets=self._secrets)
-        if event is not None and self._gate.find_refusal(event) is None:
+        if event is not None and self._gate.find_and_record_refusal(event) is None:
             self._companion.keep(event)
 
     def note_delivered(self, reply: Reply) -> None:

@@ -113,7 +113,7 @@ class SocketServer:
             if (named := self._answers.get(request.agent)) is not None:
                 await _send(writer, named())
                 return
-            if self._has_no_room_for(request.length):
+            if self._would_exceed_bytes_in_work(request.length):
                 self._measures.count_trouble("refused")
                 return
             payload = await self._read_payload(reader, request.length)
@@ -126,7 +126,7 @@ class SocketServer:
         finally:
             self._bytes_to_read -= length
 
-    def _has_no_room_for(self, length: int) -> bool:
+    def _would_exceed_bytes_in_work(self, length: int) -> bool:
         """Whether a request of `length` bytes is too much beside those in work."""
         intake = cast("EventIntake", self._intake)
         return (
@@ -145,16 +145,16 @@ class SocketServer:
             await writer.drain()
 
         intake = cast("EventIntake", self._intake)
-        reply = await intake.handle_event(request, payload, report_kept)
+        reply = await intake.reply_after_saving_event(request, payload, report_kept)
         delivered = False
         try:
-            await self._wait_until_warm(request.expires - time.monotonic())
+            await self._wait_for_encoder_if_time(request.expires - time.monotonic())
             await _send(writer, reply.body)
             delivered = bool(reply.body) and await _does_hook_confirm_delivery(reader)
         finally:
             intake.note_delivery(reply, delivered=delivered)
 
-    async def _wait_until_warm(self, seconds_left: float) -> None:
+    async def _wait_for_encoder_if_time(self, seconds_left: float) -> None:
         """Wait for the encoder if much time is left, as when a session starts: then its prompt is quick."""
         if seconds_left > _PATIENT_SECONDS and not self._warm.is_set():
             with contextlib.suppress(TimeoutError):

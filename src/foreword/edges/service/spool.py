@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from foreword.capture.agent import read_first_label
+from foreword.capture.agent import first_text_on_one_line
 from foreword.capture.event_json import FOLDER_FIELDS
 from foreword.edges.shared.spool_files import list_oldest_to_drop
 from foreword.errors import StorageError
@@ -135,7 +135,7 @@ def _read_event_file(path: Path) -> tuple[bytes, datetime, str]:
     event = json.loads(payload)
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004  (the file is wrong, not the call)
-    return payload, at, read_first_label(event, *FOLDER_FIELDS)
+    return payload, at, first_text_on_one_line(event, *FOLDER_FIELDS)
 
 
 def _move_to_bad_folder(path: Path, error: Exception) -> None:

@@ -77,9 +77,9 @@ class TeamHookCompanion:
             return self._local_companion.say(event, deadline_ms)
         seconds = (ends - time.monotonic()) * _SHARE_OF_DEADLINE
         try:
-            if self._link.is_away:
+            if self._link.has_recently_failed_to_answer:
                 raise TeamAway("it did not answer a moment ago")
-            body = {**_event_body(event, workspace), "deadline_ms": max(1.0, seconds * 1000)}
+            body = {**_event_as_request_body(event, workspace), "deadline_ms": max(1.0, seconds * 1000)}
             answer = self._link.call("/v1/hook/answer", body, seconds)
             return TeamSaying(answer["text"], delivery=answer["delivery"])
         except TeamRefusal as error:
@@ -96,7 +96,7 @@ class TeamHookCompanion:
         if not workspace:
             self._local_companion.keep(event)
         elif self._membership.read().may_write:
-            self._link.call("/v1/hook/keep", _event_body(event, workspace))
+            self._link.call("/v1/hook/keep", _event_as_request_body(event, workspace))
 
     def note_delivered(self, saying: CompanionSaying) -> None:
         """Record that an answer reached its agent."""
@@ -203,7 +203,7 @@ class TeamHookCompanion:
                 return
 
 
-def _event_body(event: AgentEvent, workspace: str) -> dict[str, Any]:
+def _event_as_request_body(event: AgentEvent, workspace: str) -> dict[str, Any]:
     """An event as the body of a request to the team's service."""
     fields = asdict(event)
     for name in ("at", "folder"):

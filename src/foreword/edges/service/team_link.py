@@ -89,7 +89,7 @@ class TeamLink:
             connection.close()
 
     @property
-    def is_away(self) -> bool:
+    def has_recently_failed_to_answer(self) -> bool:
         """Whether the service failed to answer seconds ago, so that a prompt need not wait for it again."""
         return time.monotonic() < self._away_until
 
@@ -103,7 +103,7 @@ class TeamLink:
         """
         until = time.monotonic() + seconds
         for attempt in (1, 2):
-            connection, is_new = self._take_connection()
+            connection, is_new = self._get_idle_or_new_connection()
             try:
                 status, answer = self._send_and_receive(connection, path, body, until)
                 break
@@ -132,24 +132,24 @@ class TeamLink:
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; OSError or HTTPException if none comes in time."""
 
-        def limit_to_time_left() -> None:
+        def limit_timeout_to_time_left() -> None:
             connection.timeout = max(0.001, until - time.monotonic())
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
 
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         payload = None if body is None else json.dumps(body).encode()
-        limit_to_time_left()
+        limit_timeout_to_time_left()
         address = self._parts.path.rstrip("/") + path
         connection.request("GET" if body is None else "POST", address, payload, headers)
-        limit_to_time_left()
+        limit_timeout_to_time_left()
         response = connection.getresponse()
         return response.status, response.read()
 
-    def _take_connection(self) -> tuple[http.client.HTTPConnection, bool]:
+    def _get_idle_or_new_connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """An idle connection, or else a new one, and whether it is new."""
         with self._lock:
-            if self._idle and not self.is_away:
+            if self._idle and not self.has_recently_failed_to_answer:
                 return self._idle.pop(), False
         host, port = self._parts.hostname or "", self._parts.port
         if self._tls is None:

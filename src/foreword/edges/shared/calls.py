@@ -27,7 +27,7 @@ def get_item(engine: ContextEngine, workspace: str, item_id: str) -> Item:
     return item
 
 
-def get_receipt(engine: ContextEngine, workspace: str, receipt_id: str) -> Receipt:
+def find_receipt_by_id_prefix(engine: ContextEngine, workspace: str, receipt_id: str) -> Receipt:
     """The receipt whose id begins with this, or the newest if it is empty; UnknownId if there is none."""
     receipt = engine.explain(workspace, receipt_id)
     if receipt is None:

@@ -12,7 +12,7 @@ import os
 import time
 
 from foreword.edges.shared.private_files import append_to_hook_log, make_private_folder
-from foreword.edges.shared.spool_files import take_notice_of_lost_event, write_to_spool
+from foreword.edges.shared.spool_files import describe_lost_event_to_user, write_to_spool
 from foreword.edges.shared.trouble import (
     explain_why_service_cannot_run,
     read_start_failure,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LOCK_NAME, STARTING_NAME = "service.lock", "starting"
 __all__ = [
     "explain_why_service_cannot_run",
-    "handle_unanswered_event",
     "read_start_failure",
+    "spool_event_and_start_service",
     "start_and_watch_service",
 ]  # what the client calls
 _INHERITED_VARIABLES = frozenset(
@@ -41,7 +41,7 @@ _START_EVERY_SECONDS = 3.0
 _WATCH_SECONDS, _LOOK_EVERY_SECONDS = 3.0, 0.02
 
 
-def handle_unanswered_event(
+def spool_event_and_start_service(
     hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]
 ) -> None:
     """Put the event into the spool if it must be stored, log why, and start the service if none runs.
@@ -59,7 +59,7 @@ def handle_unanswered_event(
             why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
-            notice = take_notice_of_lost_event(hook.home, failure)
+            notice = describe_lost_event_to_user(hook.home, failure)
     trouble = hook.trouble or (
         explain_why_service_cannot_run(hook.home) if hook.event.lower() == "sessionstart" else ""
     )

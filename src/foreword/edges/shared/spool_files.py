@@ -41,7 +41,7 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
     written; then nothing of it is left. An event that must not be stored (see `capture.privacy`) is not
     written, and no file is returned.
     """
-    if not _may_be_written(home, at, payload):
+    if not _may_event_be_written(home, at, payload):
         return "", ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
@@ -85,30 +85,30 @@ def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> 
             raise
         with suppress(FileNotFoundError):
             os.unlink(path)
-        _take_from_reserve(folder, path, len(content), error)
+        _move_reserve_file_to_target(folder, path, len(content), error)
         _write_and_sync(path, content)
-        return take_notice_once(home, _FULL_NOTICE)
+        return pop_pending_notice(home, _FULL_NOTICE)
     return ""
 
 
-def _may_be_written(home: str, at: str, payload: bytes) -> bool:
+def _may_event_be_written(home: str, at: str, payload: bytes) -> bool:
     """Whether an event may be written to the disk; quick if nothing here was ever paused or switched off."""
     from foreword.capture.event_json import FOLDER_FIELDS, parse_event_json
 
     event = parse_event_json(payload)
     folders = [event.get(name) for name in FOLDER_FIELDS] if isinstance(event, dict) else []
     marks = (os.path.join(home, "pauses.json"), os.path.join(home, "run", "refused"))
-    if not any(map(os.path.exists, marks)) and not any(map(_has_project_file, folders)):
+    if not any(map(os.path.exists, marks)) and not any(map(_is_inside_foreword_project, folders)):
         return True
     from pathlib import Path
 
     from foreword.capture.folder.workspace import workspace_of
-    from foreword.capture.privacy import may_wait_on_disk
+    from foreword.capture.privacy import may_queue_event_on_disk
 
-    return may_wait_on_disk(Path(home), payload, float(at), workspace_of)
+    return may_queue_event_on_disk(Path(home), payload, float(at), workspace_of)
 
 
-def _has_project_file(folder: object) -> bool:
+def _is_inside_foreword_project(folder: object) -> bool:
     """Whether a folder, or one above it, has a `.foreword.toml`."""
     if not isinstance(folder, str):
         return False
@@ -164,7 +164,7 @@ def fill_spool_reserve(home: str) -> bool:
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
     _remove_abandoned_spool_files(folder)
     there = set(os.listdir(folder))
-    missing = [name for name in (*_reserve_file_names(), *_NOTICES) if name not in there]
+    missing = [name for name in (*_names_of_reserve_files(), *_NOTICES) if name not in there]
     if not missing:
         return True
     disk = os.statvfs(folder)
@@ -190,18 +190,18 @@ def _remove_abandoned_spool_files(folder: str) -> None:
                 os.unlink(path)
 
 
-def take_notice_of_lost_event(home: str, error: Exception) -> str:
+def describe_lost_event_to_user(home: str, error: Exception) -> str:
     """What the user is told of an event that could not be stored.
 
     Of a full disk they are told once, then "" is returned; of any other cause each time.
     """
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        return take_notice_once(home)
+        return pop_pending_notice(home)
     reason = error.strerror if isinstance(error, OSError) else "it is too long, or no JSON"
     return f"Foreword: what was just said is not remembered: {reason}. See: foreword doctor"
 
 
-def take_notice_once(home: str, name: str = _LOST_NOTICE) -> str:
+def pop_pending_notice(home: str, name: str = _LOST_NOTICE) -> str:
     """The text of a notice that waits to be shown, once: it waits no more; empty if none waits."""
     try:
         os.unlink(os.path.join(home, "spool", _RESERVE_FOLDER, name))
@@ -210,11 +210,11 @@ def take_notice_once(home: str, name: str = _LOST_NOTICE) -> str:
     return _NOTICES[name]
 
 
-def _reserve_file_names() -> list[str]:
+def _names_of_reserve_files() -> list[str]:
     return [f"{size:07}-{number:02}" for size, count in RESERVE.items() for number in range(count)]
 
 
-def _take_from_reserve(folder: str, target: str, size: int, reason: OSError) -> None:
+def _move_reserve_file_to_target(folder: str, target: str, size: int, reason: OSError) -> None:
     """Move the smallest file of the reserve that holds so many bytes; raises `reason` if none is left."""
     reserve = os.path.join(folder, _RESERVE_FOLDER)
     names = os.listdir(reserve) if os.path.isdir(reserve) else []  # noqa: PTH112

@@ -24,7 +24,7 @@ def request_vectors(home: Path, workspace: str) -> None:
     half_made.replace(folder / name)
 
 
-def take_vector_requests(home: Path) -> list[str]:
+def pop_workspaces_requesting_vectors(home: Path) -> list[str]:
     """The workspaces whose vectors were requested since the last call; their request files are deleted."""
     folder = home / _FOLDER
     taken = []

@@ -27,10 +27,10 @@ def warm_up_engine(engine: ContextEngine) -> None:
             tokens.compare(_QUESTION, tokens.encode_items([Item("These.", "")]))
     except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
         _log.warning("warming up failed", problem=str(error))
-    freeze_what_is_loaded()
+    exempt_loaded_objects_from_gc()
 
 
-def freeze_what_is_loaded() -> None:
+def exempt_loaded_objects_from_gc() -> None:
     """Let garbage collections not look again at what is loaded now, since it stays; they delay answers."""
     gc.collect()
     gc.freeze()

@@ -33,35 +33,39 @@ class Outcome:
 
 def _correct_item(visit: PageVisit) -> Outcome:
     """Store a new statement in the place of an item of the ledger."""
-    visit.ledger.correct(visit.body_text("id"), visit.body_text("text"))
+    visit.ledger.correct(visit.text_field_from_body("id"), visit.text_field_from_body("text"))
     return Outcome("Kept. What it replaced stays in its history.")
 
 
 def _edit_item(visit: PageVisit) -> Outcome:
     """Store a new version of an item, and go to it."""
-    new = visit.browser.edit(visit.browser.find_item(visit.body_text("id")), visit.body_text("text"))
+    new = visit.browser.edit(
+        visit.browser.find_item(visit.text_field_from_body("id")), visit.text_field_from_body("text")
+    )
     return Outcome("Kept as a new version.", go=visit.link("memory", new.id))
 
 
 def _confirm_item(visit: PageVisit) -> Outcome:
     """Mark an item as confirmed by the user."""
-    visit.browser.confirm(visit.browser.find_item(visit.body_text("id")))
+    visit.browser.confirm(visit.browser.find_item(visit.text_field_from_body("id")))
     return Outcome("Confirmed.")
 
 
 def _close_item(visit: PageVisit) -> Outcome:
     """Take an item off the ledger's lists."""
-    visit.ledger.close(visit.body_text("id"))
+    visit.ledger.close(visit.text_field_from_body("id"))
     return Outcome("Off the list. It stays remembered.")
 
 
 def _begin_pause(visit: PageVisit) -> Outcome:
     """Pause for the seconds that the form names, or until resumed, here or everywhere."""
-    now, seconds = time.time(), visit.body_text("seconds")
+    now, seconds = time.time(), visit.text_field_from_body("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
     begin_pause(visit.backend.home, now, until, _workspace_to_pause(visit))
     return Outcome(
-        "Paused." if visit.body_text("where") == "everywhere" else "Nothing of this project is kept now."
+        "Paused."
+        if visit.text_field_from_body("where") == "everywhere"
+        else "Nothing of this project is kept now."
     )
 
 
@@ -73,7 +77,7 @@ def _end_pause(visit: PageVisit) -> Outcome:
 
 def _workspace_to_pause(visit: PageVisit) -> str:
     """The workspace that a pause is for; empty for all of them."""
-    return "" if visit.body_text("where") == "everywhere" else visit.workspace
+    return "" if visit.text_field_from_body("where") == "everywhere" else visit.workspace
 
 
 def render_edit_form(visit: PageVisit) -> Markup:
@@ -139,11 +143,11 @@ def render_forget_preview(visit: PageVisit) -> Markup:
 
 def _forget_items(visit: PageVisit) -> Outcome:
     """Forget items, and show whether the check found anything left of them."""
-    ids = _parse_ids(visit.body_text("ids"))
+    ids = _parse_ids(visit.text_field_from_body("ids"))
     proof = visit.browser.forget(*ids)
     count = len(proof.removed)
     what = f"{number_with_noun(count, 'item')} forgotten"
-    if proof.is_clean:
+    if proof.is_nothing_left:
         checked = el("p", "Checked: rows, indexes and vectors hold nothing of it.", class_="proof")
     else:
         checked = el("ul", *(el("li", line) for line in proof.left), class_="notice")

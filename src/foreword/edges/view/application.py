@@ -86,7 +86,7 @@ class PageApplication:
         request = Request(scope, receive)
         path = scope["path"].removeprefix("/")
         if path.partition("/")[0] == "view":
-            response = _serve_shell(path)
+            response = _serve_page_frame_or_file(path)
         else:
             body = await request.json() if request.method == "POST" else {}
             part = path.removeprefix("page/")
@@ -123,7 +123,7 @@ class PageApplication:
             raise
 
 
-def _serve_shell(path: str) -> Response:
+def _serve_page_frame_or_file(path: str) -> Response:
     """The response with the shell, or with one of its static files."""
     _, _, name = path.partition("view/static/")
     if name in _STATIC_TYPES:
@@ -136,7 +136,7 @@ def _serve_shell(path: str) -> Response:
 def _render_part(visit: PageVisit, path: str) -> Markup:
     """The HTML of the part at this path; raises UnknownId if there is none."""
     if visit.body and path == "try":
-        return trial.render_trial_answer(visit)
+        return trial.render_trial_context(visit)
     if path in _PARTS and not visit.body:
         return _PARTS[path](visit)
     part, _, name = path.partition("/")

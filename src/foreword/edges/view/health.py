@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING
 from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.edges.view.markup import Markup, el, element_with_user_text, join
-from foreword.edges.view.pieces import act_form, empty_note, facts_list, page_heading, section, time_element
-from foreword.edges.view.plots import fill_days, plot_day_columns, plot_line_over_days
+from foreword.edges.view.pieces import (
+    act_form,
+    facts_list,
+    nothing_to_show_note,
+    page_heading,
+    section,
+    time_element,
+)
+from foreword.edges.view.plots import fill_missing_days_with_zero, plot_day_columns, plot_line_over_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
 from foreword.store.sqlite import SqliteStore
@@ -37,16 +44,16 @@ def render_health(visit: PageVisit) -> Markup:
     later = visit.link("findings").replace("/view/", "/page/", 1)
     return join(
         page_heading("Health", "How much there is, how fast it answers, and whether anything is wrong."),
-        _number_tiles(visit, facts),
+        _key_number_tiles(visit, facts),
         _pause_switches(visit),
         _plots_section(visit, facts),
-        section("Doctor", el("div", empty_note("Looking …"), data_load=later, aria_live="polite")),
+        section("Doctor", el("div", nothing_to_show_note("Looking …"), data_load=later, aria_live="polite")),
         _backups_section(visit),
         _service_section(visit),
     )
 
 
-def _number_tiles(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
+def _key_number_tiles(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
     """The most important numbers of a workspace, each in a tile."""
     counts = visit.engine.count(visit.workspace)
     silent = sum(1 for one in facts if not one.injected_count)
@@ -67,7 +74,7 @@ def _number_tiles(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
 
 def _plots_section(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
     """Plots by day: growth, items added, prompts, speed, silence and tokens."""
-    added = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
+    added = fill_missing_days_with_zero(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
     before = visit.engine.count(visit.workspace).items - sum(value for _, value in added)
     sums = accumulate((value for _, value in added), initial=before)
     grown = list(zip((day for day, _ in added), list(sums)[1:], strict=True))
@@ -84,19 +91,22 @@ def _plots_section(visit: PageVisit, facts: Sequence[ReceiptFacts]) -> Markup:
     plots = [
         ("Growth", plot_line_over_days(grown, f"{total:,.0f} items", "How many items there are, by day")),
         ("Added", plot_day_columns(added, "items")),
-        ("Prompts", plot_day_columns(fill_days(asked), "prompts")),
+        ("Prompts", plot_day_columns(fill_missing_days_with_zero(asked), "prompts")),
         (
             "Speed",
             plot_line_over_days(
-                fill_days(speed), f"{slowest:,.0f} ms", "The median time of a prompt, by day"
+                fill_missing_days_with_zero(speed),
+                f"{slowest:,.0f} ms",
+                "The median time of a prompt, by day",
             ),
         ),
-        ("Silence", plot_day_columns(fill_days(silence), "% in silence")),
-        ("Use", plot_day_columns(fill_days(used), "tokens said")),
+        ("Silence", plot_day_columns(fill_missing_days_with_zero(silence), "% in silence")),
+        ("Use", plot_day_columns(fill_missing_days_with_zero(used), "tokens said")),
     ]
     shown = [el("figure", el("figcaption", title), plot) for title, plot in plots if plot is not None]
     return section(
-        "Over time", el("div", *shown, class_="plots") if shown else empty_note("Nothing happened yet.")
+        "Over time",
+        el("div", *shown, class_="plots") if shown else nothing_to_show_note("Nothing happened yet."),
     )
 
 
@@ -172,7 +182,7 @@ def _finding_row(finding: Finding) -> Markup:
 def _backups_section(visit: PageVisit) -> Markup:
     """The newest backups of the workspace."""
     store = visit.engine.store
-    found = list_backups(store.path_of(visit.workspace)) if isinstance(store, SqliteStore) else []
+    found = list_backups(store.path_of_database(visit.workspace)) if isinstance(store, SqliteStore) else []
     rows = [
         el(
             "li",
@@ -184,7 +194,11 @@ def _backups_section(visit: PageVisit) -> Markup:
         )
         for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
     ]
-    body = el("ul", *rows, class_="notes") if rows else empty_note("None yet; the service makes one a day.")
+    body = (
+        el("ul", *rows, class_="notes")
+        if rows
+        else nothing_to_show_note("None yet; the service makes one a day.")
+    )
     return section("Backups", body, count=len(found))
 
 

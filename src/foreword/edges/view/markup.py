@@ -72,7 +72,7 @@ def element_with_user_text(text: str, element: str = "span", **attributes: Attri
     return el(element, text, dir="auto", **attributes)
 
 
-def isolate_quotes(sentence: str) -> Markup:
+def isolate_text_direction_of_quotes(sentence: str) -> Markup:
     """A sentence of ours in which quotations from right to left do not reorder what stands beside them."""
     return join(
         el("bdi", piece) if at % 2 else piece for at, piece in enumerate(_QUOTED_FROM_RIGHT.split(sentence))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, get_args
 
 from foreword.edges.view.markup import Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import (
-    empty_note,
     facts_list,
     item_actions,
     item_row,
     kind_badge,
     limit_skip_to_last_page,
+    nothing_to_show_note,
     page_heading,
     pager,
     section,
@@ -23,7 +23,7 @@ from foreword.edges.view.pieces import (
 from foreword.edges.view.plots import (
     WIDE,
     are_too_many_days_to_plot,
-    fill_days,
+    fill_missing_days_with_zero,
     plot_day_columns,
     relation_graph,
     sum_by_month,
@@ -73,7 +73,7 @@ def render_memory(visit: PageVisit) -> Markup:
         None if fields["q"] else _render_timeline(visit, filters, fields),
         el("ul", *rows, class_="rows")
         if rows
-        else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
+        else nothing_to_show_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if fields["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
 
@@ -176,7 +176,7 @@ def _render_timeline(visit: PageVisit, filters: Filters, fields: dict[str, str])
     """
     counts = visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=_MAX_TIMELINE_DAYS))
     by_month = are_too_many_days_to_plot(counts)
-    columns = sum_by_month(counts) if by_month else fill_days(counts)
+    columns = sum_by_month(counts) if by_month else fill_missing_days_with_zero(counts)
     if len(columns) < 2:
         return None
     others = {name: value or None for name, value in fields.items() if name not in ("since", "until")}
@@ -344,4 +344,4 @@ def _receipts_section(visit: PageVisit, story: ItemStory) -> Markup | None:
 def _decision_about_item(item: Item, receipt: ReceiptStory) -> str:
     """The sentence in which a receipt says why the item was injected or not."""
     found = next(one for one in (*receipt.said, *receipt.left_out) if one.entry.item_id == item.id)
-    return f"said: {found.sentence}" if found.is_said else found.sentence
+    return f"said: {found.sentence}" if found.was_injected else found.sentence

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.view.markup import Child, Markup, el, element_with_user_text, join
 from foreword.edges.view.pieces import (
-    empty_note,
     item_actions,
     item_origin,
     item_text_link,
     limit_skip_to_last_page,
+    nothing_to_show_note,
     page_heading,
     pager,
     section,
@@ -87,7 +87,7 @@ def _open_ends_section(visit: PageVisit, words: str) -> Markup:
         )
         for end in ends
     ]
-    return _section_with_pages(visit, "open", "Open", make, empty_note("Nothing is open."))
+    return _section_with_pages(visit, "open", "Open", make, nothing_to_show_note("Nothing is open."))
 
 
 def _decision_sections(visit: PageVisit, words: str) -> Markup:
@@ -102,7 +102,7 @@ def _decision_sections(visit: PageVisit, words: str) -> Markup:
         [only] if only in _TITLES else [kind for kind in _TITLES if any(one.kind == kind for one in found)]
     )
     remember = el("code", 'foreword decisions --add "…"')
-    empty = empty_note("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
+    empty = nothing_to_show_note("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
     return join(
         _section_with_pages(
             visit,
@@ -133,7 +133,7 @@ def _known_facts_section(visit: PageVisit, words: str) -> Markup:
         class_="filters",
         data_get=visit.link("now"),
     )
-    empty = empty_note("Nothing is known of ", element_with_user_text(who), " yet.")
+    empty = nothing_to_show_note("Nothing is known of ", element_with_user_text(who), " yet.")
     make = [functools.partial(_fact_line, visit, one) for one in found]
     return _section_with_pages(visit, "known", "Known", make, empty, form, who=who)
 
@@ -161,7 +161,7 @@ def _section_with_pages(
     rows = [line() for line in make[skip : skip + step]]
     words = visit.query.get("q") or None
     if words:
-        empty = empty_note("Nothing here is about that.")
+        empty = nothing_to_show_note("Nothing here is about that.")
     if is_alone:
         rest = pager(visit, "now", total, skip, step, only=only, q=words, **query)
     else:
@@ -180,8 +180,13 @@ def _ledger_line(
     flag: str = "",
 ) -> Markup:
     """One line: its text, what it replaced, what contradicts it, and its buttons."""
-    history: list[Child] = [_older_item_line(visit, one, "before", "old") for one in before]
-    history += [_older_item_line(visit, one, f"but {one.source.name} says", "against") for one in beside]
+    history: list[Child] = [
+        _replaced_or_contradicting_item_line(visit, one, "before", "old") for one in before
+    ]
+    history += [
+        _replaced_or_contradicting_item_line(visit, one, f"but {one.source.name} says", "against")
+        for one in beside
+    ]
     return el(
         "li",
         item_text_link(visit, item, text),
@@ -203,7 +208,7 @@ def _ledger_line(
     )
 
 
-def _older_item_line(visit: PageVisit, item: Item, label: str, name: str) -> Markup:
+def _replaced_or_contradicting_item_line(visit: PageVisit, item: Item, label: str, name: str) -> Markup:
     """An item that a line replaced, or that contradicts it, with a label and a date."""
     said = element_with_user_text(
         shorten_for_page(item.text, 220), "a", href=visit.link("memory", item.id), class_="said"

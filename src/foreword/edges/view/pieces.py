@@ -36,7 +36,7 @@ def section(title: str, *children: Child, count: int | None = None, name: str = 
     return el("section", el("h2", title, " ", badge, id=label), *children, aria_labelledby=label)
 
 
-def empty_note(*children: Child) -> Markup:
+def nothing_to_show_note(*children: Child) -> Markup:
     """A paragraph for where there is nothing to show: why, and what to do."""
     return el("p", *children, class_="nothing")
 

@@ -32,7 +32,7 @@ _MIN_STAGE_SHARE = 0.004
 _MAX_LABEL_CHARACTERS = 26
 
 
-def bar_fraction(share: float) -> float:
+def bar_length_for_probability(share: float) -> float:
     """The length of a bar for a probability, 0 to 1: its square root, since most are small."""
     return math.sqrt(min(1.0, max(0.0, share)))
 
@@ -42,7 +42,7 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
 
     Lines mark the floor and the cut.
     """
-    length, at = bar_fraction(story.score) * _WIDTH, 0.0
+    length, at = bar_length_for_probability(story.score) * _WIDTH, 0.0
     pieces: list[Markup] = []
     for space, share in story.parts or (("other", 1.0),):
         width = length * share
@@ -51,8 +51,8 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
     marks = [
         el(
             "line",
-            x1=_coord(bar_fraction(mark) * _WIDTH),
-            x2=_coord(bar_fraction(mark) * _WIDTH),
+            x1=_coord(bar_length_for_probability(mark) * _WIDTH),
+            x2=_coord(bar_length_for_probability(mark) * _WIDTH),
             y1="0",
             y2="16",
             class_=name,
@@ -71,22 +71,22 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
         viewBox=f"0 0 {_WIDTH:.0f} 16",
         preserveAspectRatio="none",
         role="img",
-        class_="bar" if story.is_said else "bar left",
+        class_="bar" if story.was_injected else "bar left",
     )
 
 
-def receipt_strip(outline: ReceiptOutline) -> Markup:
+def receipt_thumbnail(outline: ReceiptOutline) -> Markup:
     """A receipt as a small picture: a column for each candidate, the best first, and the floor."""
     shown = outline.candidates[:40]
     chances = [probability_to_help(entry) for entry in shown]
-    top = bar_fraction(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
+    top = bar_length_for_probability(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
     columns = []
     for at, (entry, chance) in enumerate(zip(shown, chances, strict=True)):
-        height = max(1.5, bar_fraction(chance) / top * 28)
+        height = max(1.5, bar_length_for_probability(chance) / top * 28)
         name = "in" if entry.decision == "injected" else "out"
         columns.append(_rect(at * 6, 28 - height, 4, height, name))
     if outline.floor is not None:
-        y = _coord(28 - bar_fraction(outline.floor) / top * 28)
+        y = _coord(28 - bar_length_for_probability(outline.floor) / top * 28)
         columns.append(el("line", x1="0", x2="240", y1=y, y2=y, class_="floor"))
     label = f"{len(outline.said)} of {len(outline.receipt.entries)} candidates were said"
     return el("svg", el("title", label), *columns, viewBox="0 0 240 28", role="img", class_="strip")
@@ -117,7 +117,7 @@ def stage_waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
 # Over time -------------------------------------------------------------------------------------------------
 
 
-def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date, float]]:
+def fill_missing_days_with_zero(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date, float]]:
     """The values by day in order, with 0 for days without a value; the last four months at most."""
     if not days:
         return []

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.calls import get_receipt
+from foreword.edges.shared.calls import find_receipt_by_id_prefix
 from foreword.edges.view.markup import Markup, el, element_with_user_text, join, part_address
 from foreword.edges.view.pieces import (
-    empty_note,
     facts_list,
     limit_skip_to_last_page,
+    nothing_to_show_note,
     page_heading,
     pager,
     shorten_for_page,
     time_element,
 )
 from foreword.edges.view.receipts import (
-    exact_text_section,
+    context_as_sent_section,
+    full_receipt_markup,
     load_receipt_stories,
     receipt_card,
-    receipt_picture,
     times_section,
 )
 from foreword.engine.receipt_story import outline_receipt
@@ -72,7 +72,7 @@ def _render_receipt_list(visit: PageVisit, skip: int) -> Markup:
     skip = limit_skip_to_last_page(skip, total, _STEP)
     receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     if not receipts:
-        return empty_note(
+        return nothing_to_show_note(
             "No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), "."
         )
     rows = [
@@ -93,7 +93,7 @@ def render_receipt_redirect(backend: PageBackend, name: str) -> Markup:
 
 def render_prompt(visit: PageVisit, name: str) -> Markup:
     """One prompt: what was injected and why, how long each stage took, and the exact text."""
-    receipt = get_receipt(visit.engine, visit.workspace, name)
+    receipt = find_receipt_by_id_prefix(visit.engine, visit.workspace, name)
     (story,) = load_receipt_stories(visit.engine, visit.workspace, [receipt])
     asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
     again = el(
@@ -116,7 +116,7 @@ def render_prompt(visit: PageVisit, name: str) -> Markup:
             ("Receipt", el("code", receipt.id)),
             across=True,
         ),
-        receipt_picture(story, lambda item: visit.link("memory", item)),
-        exact_text_section(receipt.text, missing=_MISSING_TEXT if receipt.injected_entries else ""),
+        full_receipt_markup(story, lambda item: visit.link("memory", item)),
+        context_as_sent_section(receipt.text, missing=_MISSING_TEXT if receipt.injected_entries else ""),
         times_section(story),
     )

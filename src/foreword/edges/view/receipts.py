@@ -7,18 +7,24 @@ import functools
 import hashlib
 from typing import TYPE_CHECKING
 
-from foreword.edges.view.markup import Markup, el, element_with_user_text, isolate_quotes, join
+from foreword.edges.view.markup import (
+    Markup,
+    el,
+    element_with_user_text,
+    isolate_text_direction_of_quotes,
+    join,
+)
 from foreword.edges.view.pieces import (
-    empty_note,
     facts_list,
     kind_badge,
+    nothing_to_show_note,
     page_heading,
     read_static,
     section,
     shorten_for_page,
     time_element,
 )
-from foreword.edges.view.plots import candidate_bar, receipt_strip, stage_waterfall
+from foreword.edges.view.plots import candidate_bar, receipt_thumbnail, stage_waterfall
 from foreword.engine.receipt_story import (
     MAIN_SPACES,
     SPACES,
@@ -62,21 +68,22 @@ def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
             class_="meta",
         ),
         element_with_user_text(shorten_for_page(asked, 220), "a", href=href, class_="said asked"),
-        el("div", receipt_strip(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
+        el("div", receipt_thumbnail(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
         class_="row" if outline.said else "row silent",
         data_row=True,
         data_receipt=receipt.id,
     )
 
 
-def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup:
+def full_receipt_markup(story: ReceiptStory, link_to: Callable[[str], str | None]) -> Markup:
     """The whole of a receipt; `link_to` returns the address of an item, or None for no link."""
     return join(
         el("p", story.summary, class_="summary"),
         _render_legend(story) if story.receipt.entries else None,
         section(
             "Said",
-            _candidate_list(story.said, story, link_to) or empty_note("Nothing. Silence is an answer, too."),
+            _candidate_list(story.said, story, link_to)
+            or nothing_to_show_note("Nothing. Silence is an answer, too."),
             count=len(story.said),
         ),
         section(
@@ -85,7 +92,7 @@ def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -
         if story.near_misses
         else None,
         _other_candidates(story, link_to),
-        _notes_section(story),
+        _context_problems_section(story),
     )
 
 
@@ -97,10 +104,12 @@ def times_section(story: ReceiptStory) -> Markup | None:
     )
 
 
-def exact_text_section(text: str, *, missing: str = "") -> Markup:
+def context_as_sent_section(text: str, *, missing: str = "") -> Markup:
     """The context exactly as the agent got it, or the reason why it is missing."""
     if not text:
-        return section("The text, exactly", empty_note(missing or "Nothing was said, so there is no text."))
+        return section(
+            "The text, exactly", nothing_to_show_note(missing or "Nothing was said, so there is no text.")
+        )
     return section("The text, exactly", el("pre", text, dir="auto", class_="exact", tabindex="0"))
 
 
@@ -154,11 +163,11 @@ def _candidate_row(one: CandidateStory, story: ReceiptStory, link_to: Callable[[
             "p",
             kind_badge(one.item) if one.item else None,
             " ",
-            isolate_quotes(one.sentence),
+            isolate_text_direction_of_quotes(one.sentence),
             ".",
             class_="why",
         ),
-        class_="candidate" if one.is_said else "candidate left",
+        class_="candidate" if one.was_injected else "candidate left",
         data_row=True,
     )
 
@@ -171,7 +180,7 @@ def _other_candidates(story: ReceiptStory, link_to: Callable[[str], str | None])
     return el("details", el("summary", what), _candidate_list(story.others, story, link_to), class_="more")
 
 
-def _notes_section(story: ReceiptStory) -> Markup | None:
+def _context_problems_section(story: ReceiptStory) -> Markup | None:
     """What went wrong while the context was made; None if nothing did."""
     notes = [el("li", describe_note(note.part, note.message)) for note in story.receipt.notes]
     return section("Notes", el("ul", *notes, class_="notes")) if notes else None
@@ -206,8 +215,8 @@ def render_receipt_file(story: ReceiptStory) -> str:
             ("Receipt", el("code", receipt.id)),
             across=True,
         ),
-        receipt_picture(story, lambda _item: None),
-        exact_text_section(receipt.text, missing="The text is not kept.")
+        full_receipt_markup(story, lambda _item: None),
+        context_as_sent_section(receipt.text, missing="The text is not kept.")
         if receipt.injected_entries
         else None,
         times_section(story),

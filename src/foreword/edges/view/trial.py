@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.budget import BRIEF_BUDGET, TokenBudget
 from foreword.edges.view.markup import Markup, el, join
-from foreword.edges.view.pieces import empty_note, page_heading
+from foreword.edges.view.pieces import nothing_to_show_note, page_heading
 from foreword.edges.view.receipts import (
-    exact_text_section,
+    context_as_sent_section,
+    full_receipt_markup,
     load_receipt_stories,
-    receipt_picture,
     times_section,
 )
 from foreword.options import ContextOptions
@@ -55,7 +55,7 @@ def render_trial(visit: PageVisit) -> Markup:
             data_w=visit.workspace,
             data_target="#answer",
         ),
-        el("div", empty_note("The answer appears here."), id="answer", aria_live="polite"),
+        el("div", nothing_to_show_note("The answer appears here."), id="answer", aria_live="polite"),
     )  # fmt: skip
 
 
@@ -73,19 +73,19 @@ def _slider(label: str, name: str, value: float, least: float, most: float, step
     return el("div", el("label", label, " ", shown, for_=name), slider, class_="knob")
 
 
-def render_trial_answer(visit: PageVisit) -> Markup:
+def render_trial_context(visit: PageVisit) -> Markup:
     """The context that an agent would get for the prompt in the request, and why."""
-    query = visit.body_text("query").strip()[:_MAX_PROMPT]
+    query = visit.text_field_from_body("query").strip()[:_MAX_PROMPT]
     if not query:
-        return empty_note("The answer appears here.")
-    recipe = visit.body_text("recipe") or "coding"
+        return nothing_to_show_note("The answer appears here.")
+    recipe = visit.text_field_from_body("recipe") or "coding"
     floor = _read_number(visit.body.get("floor"), FLOOR, 0.0, 1.0)
     budget = int(_read_number(visit.body.get("budget"), _BUDGET, 1, _MAX_BUDGET))
     text, receipt = _build_context(visit, query, recipe if recipe in _RECIPES else "coding", floor, budget)
     (story,) = load_receipt_stories(visit.engine, visit.workspace, [receipt])
     return join(
-        exact_text_section(text),
-        receipt_picture(story, lambda item: visit.link("memory", item)),
+        context_as_sent_section(text),
+        full_receipt_markup(story, lambda item: visit.link("memory", item)),
         times_section(story),
     )
 

@@ -92,7 +92,7 @@ class PageVisit:
         """The address of a part of the page, in the same workspace."""
         return part_address(part, *names, w=self.workspace, **query)
 
-    def body_text(self, name: str) -> str:
+    def text_field_from_body(self, name: str) -> str:
         """A text from the body of the request; empty if it is missing."""
         value = self.body.get(name, "")
         return value if isinstance(value, str) else ""

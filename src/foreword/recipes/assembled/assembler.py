@@ -22,7 +22,7 @@ from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, check_fraction, check_text, check_whole_number
 from foreword.pipeline import FLOOR, run_async
-from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
+from foreword.recipes.assembled.premortem import plan_premortem, premortem_searches_by_section
 from foreword.recipes.assembled.sources import InMemoryRecords, Records
 from foreword.recipes.assembled.stages import (
     AssembledDraft,
@@ -134,7 +134,7 @@ class ContextAssembler:
         title = premortem_title(domain, strategy)
         query = "\n".join(filter(None, (title.removeprefix("# "), failure.lines if failure else "")))
         draft = await asyncio.to_thread(self._begin_draft, query, "premortem", max_tokens, session_id)
-        questions = premortem_questions(self._searcher, domain, strategy, limit, failure)
+        questions = premortem_searches_by_section(self._searcher, domain, strategy, limit, failure)
         plan = partial(plan_premortem, title=title, domain=domain, has_failure=bool(failure))
         stages = assembled_stages(questions, self._timeout, plan)
         return await self._run_stages(draft, stages, record=record)

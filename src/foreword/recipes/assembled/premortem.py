@@ -57,12 +57,12 @@ class FindsPrecedents(Protocol):
         """The experiences nearest to a failure; their relevance is how well they fit it."""
 
 
-def premortem_questions(
+def premortem_searches_by_section(
     sources: Searcher, domain: str, strategy: str | None, limit: int, failure: Failure | None = None
 ) -> Questions:
     """The search for each section; that for the strategy only if one is given."""
     if failure:
-        return _questions_about_failure(failure, sources, limit)
+        return _searches_after_failure(failure, sources, limit)
     experiences = partial(sources.search_experiences, limit=limit)
     asked: dict[str, Callable[[], Finding]] = {
         FAILURES: partial(
@@ -88,7 +88,7 @@ def premortem_questions(
     return asked
 
 
-def _questions_about_failure(failure: Failure, sources: Searcher, limit: int) -> Questions:
+def _searches_after_failure(failure: Failure, sources: Searcher, limit: int) -> Questions:
     """The searches after a failure: its nearest precedents, and principles."""
     most = min(MAX_PRECEDENTS, limit)
     nearest: Callable[[], Finding] = (

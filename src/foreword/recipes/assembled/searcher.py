@@ -25,7 +25,7 @@ from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.precedents import find_precedents
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
-from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, add_to_blends, sort_by_probability
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, reorder_hits_with_added_scores, sort_by_probability
 from foreword.recall.read import MAX_READ, judge_results_with_reader
 from foreword.recipes.code import lower_if_code_defines_nothing
 from foreword.types import DroppedResult, Note
@@ -195,7 +195,7 @@ class EngineSearcher:
         stages: tuple[Stage[Any], ...] = (
             *SEARCH,
             drop_superseded,
-            compare_code,
+            rescore_code_by_tokens,
             lower_code_without_definitions,
             judge_leading_results,
         )
@@ -215,7 +215,7 @@ def _use_memory_curve_for_commits(blends: Mapping[str, Blend]) -> Mapping[str, B
     return {**blends, "commit": replace(commit, **curve)}
 
 
-def compare_code(draft: SearchDraft) -> SearchDraft:
+def rescore_code_by_tokens(draft: SearchDraft) -> SearchDraft:
     """A stage in which the leading pieces of code are compared with the question token by token.
 
     If the encoder of tokens fails or has no time, a note says so and the results are as they were.
@@ -236,7 +236,10 @@ def compare_code(draft: SearchDraft) -> SearchDraft:
         one.memory.id: {"blend": CODE_TOKEN_WEIGHT * (fit - usual), space.name: fit}
         for one, fit in zip(leading, fits, strict=True)
     }
-    return replace(draft, results=tuple(add_to_blends(draft.results, draft.found, added, draft.kit.blends)))
+    return replace(
+        draft,
+        results=tuple(reorder_hits_with_added_scores(draft.results, draft.found, added, draft.kit.blends)),
+    )
 
 
 def lower_code_without_definitions(draft: SearchDraft) -> SearchDraft:

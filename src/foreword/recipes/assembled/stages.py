@@ -25,13 +25,13 @@ from foreword.compose.assembled import (
     format_code_place,
     format_item,
 )
-from foreword.compose.assembly import Piece, fit_document
+from foreword.compose.assembly import Piece, build_document_within_budget
 from foreword.compose.fit import FittedText
-from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, mark_portions_within_share
+from foreword.compose.share import OVER_SHARE, Portion, find_ids_exempt_from_share, may_include_each_portion
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.code_roles import find_code_not_asked_for
+from foreword.recall.code_roles import find_unrequested_code_without_work
 from foreword.recipes.assembled.twins import find_twins
 from foreword.recipes.code import MAX_BODIES, MIN_BODY_SHARE, describe_why_role_dropped
 from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
@@ -95,8 +95,8 @@ def assembled_stages(
 ) -> tuple[Stage[Any] | AsyncStage[Any], ...]:
     """The stages of the recipes `assembled` and `premortem`, in order."""
     return (
-        gather_from(questions, timeout_seconds),
-        arrange_by(plan),
+        stage_that_searches_sources(questions, timeout_seconds),
+        stage_that_arranges_items(plan),
         drop_below_floors,
         drop_bystanders,
         drop_shown,
@@ -109,7 +109,7 @@ def assembled_stages(
 # Stages --------------------------------------------------------------------------------------------------
 
 
-def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[AssembledDraft]:
+def stage_that_searches_sources(questions: Questions, timeout_seconds: float) -> AsyncStage[AssembledDraft]:
     """A stage that searches all sources at once; one that fails or is late leaves a note."""
 
     async def gather(draft: AssembledDraft) -> AssembledDraft:
@@ -171,7 +171,7 @@ def _failure_note(part: str, failure: BaseException, timeout_seconds: float) -> 
     return Note(part.lower(), problem)
 
 
-def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
+def stage_that_arranges_items(plan: Arrange) -> Stage[AssembledDraft]:
     """A stage that weighs the items found, and plans which of them go into which section."""
 
     def arrange(draft: AssembledDraft) -> AssembledDraft:
@@ -205,7 +205,7 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
 def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
     """Drop tests, imports and bare signatures, unless the question is about them or there is nothing else."""
     code = [result for result in draft.results if result.memory.kind == "code"]
-    roles = find_code_not_asked_for(draft.query.text, [result.memory for result in code])
+    roles = find_unrequested_code_without_work(draft.query.text, [result.memory for result in code])
     dropped = [
         DroppedResult(result, "no answer", describe_why_role_dropped(roles[result.memory.id]))
         for result in code
@@ -259,7 +259,7 @@ def fit_budget(draft: AssembledDraft) -> AssembledDraft:
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
         for name, result in results.items()
     ]
-    fitted, over = _fit_within_share(
+    fitted, over = _limit_share_of_foreign_text(
         draft, pieces, frozenset() if plan.hard else find_ids_exempt_from_share(draft.results)
     )
     lines = tuple(
@@ -274,7 +274,7 @@ def fit_budget(draft: AssembledDraft) -> AssembledDraft:
     return draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped))
 
 
-def _fit_within_share(
+def _limit_share_of_foreign_text(
     draft: AssembledDraft, pieces: Sequence[Piece], exempt: frozenset[str]
 ) -> tuple[FittedDocument, list[str]]:
     """The document in which tools and pages keep within their share, and the ids of what was over the share.
@@ -285,12 +285,14 @@ def _fit_within_share(
     while True:
         allowed = [piece for piece in pieces if piece.id not in over]
         plan = draft.current_plan
-        fitted = fit_document(allowed, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
+        fitted = build_document_within_budget(
+            allowed, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard
+        )
         by_relevance = sorted(fitted.pieces, key=lambda piece: -piece.rank)
         portions = [_make_portion(piece, exempt) for piece in by_relevance]
         beyond = [
             piece.id
-            for piece, fits in zip(by_relevance, mark_portions_within_share(portions), strict=True)
+            for piece, fits in zip(by_relevance, may_include_each_portion(portions), strict=True)
             if not fits
         ]
         if not beyond:

@@ -44,10 +44,10 @@ class _KeptItems:
         twin = self._find_item_that_covers(at)
         twin = self._find_same_experience(self._items[at]) if twin is None else twin
         if twin is None:
-            self._keep(at)
+            self._record_as_kept(at)
         return twin
 
-    def _keep(self, at: int) -> None:
+    def _record_as_kept(self, at: int) -> None:
         item = self._items[at]
         self._places.add(at)
         if item.source in _EXPERIENCE_SOURCES and item.metadata.get("id"):

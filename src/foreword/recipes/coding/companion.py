@@ -47,7 +47,7 @@ from foreword.recipes.coding.session_context import ENDED, SessionContextProvide
 from foreword.store.base import Amend, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.provenance import may_replace
-from foreword.text.question import MAX_QUESTION_CHARACTERS, put_question_first
+from foreword.text.question import MAX_QUESTION_CHARACTERS, shorten_with_question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.types.deadlines import hold_deadline
 
@@ -135,23 +135,23 @@ class CodingCompanion:
             last_session=lambda workspace, session: self._sessions.describe_last_session(session, workspace),
             open_ends=self._choose_open_ends_to_show,
             decisions=self._list_decisions,
-            changes=self._list_commits_since,
+            changes=self._list_commits_to_show,
             topics=self._list_topic_names,
         )
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
         """The text to inject at this event; empty when nothing is worth saying, or when the search failed."""
         try:
-            return self.find_saying(event, deadline_ms)
+            return self.say_or_raise(event, deadline_ms)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return CompanionSaying()
 
-    def find_saying(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
+    def say_or_raise(self, event: AgentEvent, deadline_ms: float | None = None) -> CompanionSaying:
         """The text to inject, as `say`, but failures are raised; so is a store that hangs at the deadline."""
         expires = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
         with hold_deadline(expires):
-            self._clear_shown(event)
+            self._delete_shown_record_if_cleared(event)
             saying = self._answer_event(event, self._find_event_workspace(event), deadline_ms)
             if not saying and saying.receipt is not None:
                 store_receipt(self._engine.store, saying.receipt)
@@ -161,7 +161,7 @@ class CodingCompanion:
         """Record that an answer reached its agent: the agent's context holds these items from now on."""
         if saying.receipt is not None:
             receipt = replace(saying.receipt, text=saying.text)
-            self.pipeline.note_told(receipt, saying.item_ids, saying.parts, saying.context)
+            self.pipeline.store_receipt_and_mark_shown(receipt, saying.item_ids, saying.parts, saying.context)
             self._seen_failures.note(receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: CompanionSaying) -> None:
@@ -176,16 +176,16 @@ class CodingCompanion:
         The events of a session are stored one after another: two at once would both write its summary.
         """
         with self._session_locks[hash(event.session) % _SESSION_LOCKS]:
-            self._take_in_event(event, self._find_event_workspace(event))
+            self._store_event_under_lock(event, self._find_event_workspace(event))
 
-    def _take_in_event(self, event: AgentEvent, workspace: str) -> None:
+    def _store_event_under_lock(self, event: AgentEvent, workspace: str) -> None:
         """Store what an event brings while no other event of its session is being stored."""
-        self._clear_shown(event)
+        self._delete_shown_record_if_cleared(event)
         items = items_from_event(event, workspace)
         fresh = [item for item in items if not is_repeat(self._engine.store, item)]
         self._store_turns(fresh, event, workspace)
-        self._adopt_experience(event, workspace)
-        self._learning.store_evidence(event, workspace)
+        self._assign_experience_to_session(event, workspace)
+        self._learning.store_evidence_and_close_experience(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
             self._update_summary(event.session, workspace)
         if event.session and event.name == "SessionEnd":
@@ -204,10 +204,12 @@ class CodingCompanion:
             known = self._workspaces[event.folder] = (now, self._find_workspace(Path(event.folder)))
         return known[1]
 
-    def _clear_shown(self, event: AgentEvent) -> None:
+    def _delete_shown_record_if_cleared(self, event: AgentEvent) -> None:
         """After a compact or a clear, delete the record of what the agent's context was shown until then."""
         if event.context_id and (_has_been_compacted(event) or _has_been_cleared(event)):
-            self.pipeline.clear_told(self._find_event_workspace(event), event.context_id, event.at)
+            self.pipeline.delete_record_of_shown_items(
+                self._find_event_workspace(event), event.context_id, event.at
+            )
 
     def _answer_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> CompanionSaying:
         """The text to inject at this event, not framed yet; empty for events that get no answer."""
@@ -217,7 +219,7 @@ class CodingCompanion:
                     event.session, workspace=workspace, context=event.context_id, record=False
                 )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                question = put_question_first(redact(remove_frames(event.prompt)))
+                question = shorten_with_question_first(redact(remove_frames(event.prompt)))
                 result = self.pipeline.generate_context(
                     question, event.session, workspace=workspace, context=event.context_id,
                     deadline_ms=deadline_ms, record=False,
@@ -226,8 +228,8 @@ class CodingCompanion:
                 return self._answer_tool_result(event, workspace)
             case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
                 result = self.pipeline.generate_brief(
-                    _question_from_tool(event), event.session, workspace=workspace, context=event.context_id,
-                    deadline_ms=deadline_ms, record=False,
+                    _question_from_tool_input(event), event.session, workspace=workspace,
+                    context=event.context_id, deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case _:
                 return CompanionSaying()
@@ -242,7 +244,7 @@ class CodingCompanion:
             ids = tuple(item.id for item in kept)
             self._engine.store.post(MarkShown(workspace, event.context_id, ids, event.at))
 
-    def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
+    def _assign_experience_to_session(self, event: AgentEvent, workspace: str) -> None:
         """If the event began an experience without naming its session, assign it to the event's session."""
         if not event.session or not _starts_experience(event):
             return
@@ -252,7 +254,7 @@ class CodingCompanion:
 
     def _answer_tool_result(self, event: AgentEvent, workspace: str) -> CompanionSaying:
         """The answer after a tool: the experiences its run closed, and a warning at the first failure."""
-        closed = describe_teachings(self._learning.read_teachings(event, workspace))
+        closed = describe_teachings(self._learning.find_what_event_teaches(event, workspace))
         warning = self._warn_of_first_failure(event, workspace)
         text = "\n\n".join(filter(None, (closed, warning.text)))
         return replace(warning, text=text, context=event.context_id) if text else warning
@@ -262,7 +264,9 @@ class CodingCompanion:
         run = read_event_run(event, workspace)
         if run is None:
             return CompanionSaying()
-        verdict = judge_run(run, None, self._seen_failures.seen_in(workspace, event.context_id))
+        verdict = judge_run(
+            run, None, self._seen_failures.failures_seen_in_session(workspace, event.context_id)
+        )
         if not verdict.premortem:
             self._seen_failures.note(workspace, event.context_id, verdict.failures)
             return CompanionSaying()
@@ -307,9 +311,9 @@ class CodingCompanion:
         """The open ends to show as a session begins, and questions about unexplained experiences."""
         ends = self._sessions.choose_open_ends(session, workspace)
         lines = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
-        return [*lines, *self._questions_about_unexplained(workspace)]
+        return [*lines, *self._questions_about_unexplained_experiences(workspace)]
 
-    def _questions_about_unexplained(self, workspace: str) -> list[SearchResult]:
+    def _questions_about_unexplained_experiences(self, workspace: str) -> list[SearchResult]:
         """A question "why?" for each experience that ended lately without an explanation."""
         since = self._engine.clock() - _ASK_FOR_REASONS
         found = []
@@ -328,14 +332,14 @@ class CodingCompanion:
                 0.0,
                 excerpt=f"Decided: {one.text}",
                 history=one.before[:1],
-                later=_newest_change(one),
+                later=_find_newest_trusted_change(one),
             )
             for one in self._sessions.choose_decisions(session, workspace)
         ]
 
-    def _list_commits_since(self, workspace: str, session: str) -> list[SearchResult]:
+    def _list_commits_to_show(self, workspace: str, session: str) -> list[SearchResult]:
         """The commits since the last session to show as a session begins, by their first lines."""
-        commits = self._sessions.choose_changes(session, workspace)
+        commits = self._sessions.find_commits_since_last_session(session, workspace)
         return [
             SearchResult(item, 0.0, excerpt=f"Committed since: {item.text.splitlines()[0]}")
             for item in commits
@@ -367,11 +371,15 @@ class CodingCompanion:
 
 def _saying_from_result(result: InjectionResult, event: AgentEvent) -> CompanionSaying:
     return CompanionSaying(
-        result.formatted_context, result.receipt, event.context_id, result.whole_memories, result.told_parts
+        result.formatted_context,
+        result.receipt,
+        event.context_id,
+        result.ids_of_memories_shown_whole,
+        result.told_parts,
     )
 
 
-def _newest_change(decision: Decision) -> tuple[Item, ...]:
+def _find_newest_trusted_change(decision: Decision) -> tuple[Item, ...]:
     """The newest statement that changes a part of a decision and is trusted as much; empty if none is."""
     trusted = (one for one in decision.beside if may_replace(one.source, decision.item.source))
     return tuple(trusted)[:1]
@@ -398,7 +406,7 @@ def _starts_experience(event: AgentEvent) -> bool:
     return event.tool.endswith("experience_start") or "experience start" in read_command(event.tool_input)
 
 
-def _question_from_tool(event: AgentEvent) -> str:
+def _question_from_tool_input(event: AgentEvent) -> str:
     """A tool's input as a question; secrets are removed before the cut, since half a key looks like none."""
     parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
     return redact("\n".join(part for part in parts if isinstance(part, str)))[:MAX_QUESTION_CHARACTERS]

@@ -22,7 +22,7 @@ from foreword.pipeline import (
     drop_shown,
     drop_superseded,
     make_optional,
-    search_stages_above,
+    search_stages_with_floor,
 )
 from foreword.recipes.code import MAX_BODIES, format_code_and_commits, put_back_code_above, set_code_aside
 from foreword.recipes.coding.stages import (
@@ -33,7 +33,7 @@ from foreword.recipes.coding.stages import (
     add_topics,
     diversify,
     drop_echoes,
-    drop_told_parts,
+    drop_results_already_shown,
     fit_brief,
     fit_sections,
     limit_each_source,
@@ -90,7 +90,7 @@ class InjectionResult:
     told_parts: tuple[ToldPart, ...] = ()
 
     @property
-    def whole_memories(self) -> tuple[str, ...]:
+    def ids_of_memories_shown_whole(self) -> tuple[str, ...]:
         """The ids of the memories that are told whole: these count as shown."""
         parts = {item_id for item_id, _ in self.told_parts}
         return tuple(one for one in self.included_memories if one not in parts)
@@ -249,14 +249,14 @@ class InjectionPipeline:
         exclude = (drop_shown, drop_echoes, *((set_code_aside,) if self._floor else ()))
         return (
             load_shown,
-            *search_stages_above(self._floor, exclude=exclude, max_read=max_read),
+            *search_stages_with_floor(self._floor, exclude=exclude, max_read=max_read),
             make_optional(tell_progress),
             put_back_code_above(self._floor),
             drop_superseded,
             drop_repeats,
             format_code_and_commits(bodies),
             weigh,
-            drop_told_parts(brief=max_read == MAX_READ_BEFORE_TOOL),
+            drop_results_already_shown(brief=max_read == MAX_READ_BEFORE_TOOL),
             diversify,
             limit_each_source(slots, self._source_share),
         )
@@ -284,13 +284,15 @@ class InjectionPipeline:
             budget=budget,
             session=session or None,
             context=context or None,
-            told=self._list_told_parts(recipe, draft.query.workspace, context or session),
+            told=self._list_parts_shown_before(recipe, draft.query.workspace, context or session),
         )
 
-    def _list_told_parts(self, recipe: str, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
+    def _list_parts_shown_before(
+        self, recipe: str, workspace: str, context: str
+    ) -> dict[str, tuple[str, ...]]:
         """What the context was told in part, by item; for a prompt without what its overview listed."""
-        told = self.told_parts.list_by_item(workspace, context)
-        listed = self.told_parts.list_by_item(workspace, overview_name(context))
+        told = self.told_parts.list_shown_parts_by_item(workspace, context)
+        listed = self.told_parts.list_shown_parts_by_item(workspace, overview_name(context))
         return told if recipe == "coding" else {**listed, **told}
 
     def _make_formatter(self, draft: CodingDraft) -> ContextFormatter:
@@ -310,7 +312,7 @@ class InjectionPipeline:
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
         told = (
             *(candidate.memory_id for candidate in draft.fitted.candidates),
-            *_ids_told_after_lines(draft),
+            *_ids_of_full_texts_appended(draft),
         )
         result = InjectionResult(
             formatted_context=draft.text,
@@ -323,10 +325,12 @@ class InjectionPipeline:
         )
         if record:
             context = draft.context or draft.session or ""
-            self.note_told(result.receipt, result.whole_memories, result.told_parts, context)
+            self.store_receipt_and_mark_shown(
+                result.receipt, result.ids_of_memories_shown_whole, result.told_parts, context
+            )
         return result
 
-    def note_told(
+    def store_receipt_and_mark_shown(
         self, receipt: Receipt, whole_ids: Sequence[str], parts: Sequence[ToldPart], context: str
     ) -> None:
         """Store a receipt; what it tells whole counts as shown to the context, and parts do not.
@@ -338,7 +342,7 @@ class InjectionPipeline:
         if name:
             self.told_parts.add(receipt.workspace, name, parts)
 
-    def clear_told(self, workspace: str, context: str, until: datetime) -> None:
+    def delete_record_of_shown_items(self, workspace: str, context: str, until: datetime) -> None:
         """Delete the record of what a context was told until then, because it was emptied."""
         names = (context, overview_name(context))
         self._engine.store.batch([ClearShown(workspace, name, until) for name in names])
@@ -346,7 +350,7 @@ class InjectionPipeline:
             self.told_parts.clear(workspace, name)
 
 
-def _ids_told_after_lines(draft: CodingDraft) -> list[str]:
+def _ids_of_full_texts_appended(draft: CodingDraft) -> list[str]:
     """The ids of what is told in full after a line: the agent's context holds these too."""
     later = [item for line in draft.lines for item in line.result.later]
     return [item.id for item in later if item.kind != "commit" and len(item.text) <= MAX_HISTORY_CHARACTERS]

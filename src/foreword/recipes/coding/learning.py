@@ -18,7 +18,7 @@ from foreword.capture.redact import redact
 from foreword.capture.runs.changes import SeenChange, read_changes
 from foreword.capture.runs.commands import find_run_steps
 from foreword.capture.runs.run import read_run_result
-from foreword.capture.tool_calls import ToolCall, folder_in_project, read_command
+from foreword.capture.tool_calls import ToolCall, folder_relative_to_project, read_command
 from foreword.knowledge.change_judgement import change_fits_action
 from foreword.knowledge.evidence import (
     MAX_WHAT_CHARACTERS,
@@ -78,7 +78,7 @@ class ExperienceLearner:
         self._engine = engine
         self._experiences = experiences
 
-    def read_teachings(self, event: AgentEvent, workspace: str) -> list[Teaching]:
+    def find_what_event_teaches(self, event: AgentEvent, workspace: str) -> list[Teaching]:
         """What an event teaches about the open experiences that it may concern; at most one is closed."""
         if not event.name.startswith("PostToolUse"):
             return []
@@ -88,23 +88,23 @@ class ExperienceLearner:
             return []
         found: list[Teaching] = []
         for attempt in self._experiences.list_open_for_run(workspace, event.session, event.at):
-            teaching = self._read_event_for_experience(attempt, event, workspace, run)
+            teaching = self._judge_experience_by_event(attempt, event, workspace, run)
             found += [teaching] if teaching.evidence else []
             if teaching.proof is not None or (run is not None and teaching.evidence):
                 break  # a run counts for one experience only
         return found
 
-    def store_evidence(self, event: AgentEvent, workspace: str) -> None:
+    def store_evidence_and_close_experience(self, event: AgentEvent, workspace: str) -> None:
         """Store the evidence of an event, and close the experience that its run has proved."""
-        for one in self.read_teachings(event, workspace):
+        for one in self.find_what_event_teaches(event, workspace):
             name = one.experience.id
             self._experiences.add_evidence(workspace, name, one.evidence, is_iteration=one.is_iteration)
             if one.proof is not None:
-                self._experiences.resolve_from_run(
+                self._experiences.confirm_experience_by_run(
                     workspace, name, one.result, event.at, one.proof, one.names
                 )
 
-    def _read_event_for_experience(
+    def _judge_experience_by_event(
         self,
         attempt: Experience,
         event: AgentEvent,
@@ -128,7 +128,7 @@ class ExperienceLearner:
         shown = _run_as_evidence(run, event.at)
         evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
         if speaks == "against":
-            return Teaching(attempt, evidence, is_iteration=standing.is_untried)
+            return Teaching(attempt, evidence, is_iteration=standing.has_untried_change)
         if not standing.changes or not is_pass_credible(run, standing, attempt):
             return Teaching(attempt, evidence)
         if not covers_failures(run, earlier, attempt):
@@ -170,12 +170,14 @@ def _runs_elsewhere(event: AgentEvent, workspace: str) -> bool:
     steps = find_run_steps(read_command(event.tool_input))
     folder = str(Path(event.folder, steps[0].folder)) if steps else event.folder
     homes = (workspace, event.folder)
-    return Path(workspace).is_absolute() and all(folder_in_project(folder, home) is None for home in homes)
+    return Path(workspace).is_absolute() and all(
+        folder_relative_to_project(folder, home) is None for home in homes
+    )
 
 
 def _read_changes_in_project(event: AgentEvent, workspace: str) -> list[SeenChange]:
     """The changes of an event's call, with paths from the project's root, or from the session's folder."""
-    place = folder_in_project(event.folder, workspace)
+    place = folder_relative_to_project(event.folder, workspace)
     root = event.folder if place is None else workspace
     call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, root)
     return read_changes(call, place or "")

@@ -35,11 +35,11 @@ def is_repeat(store: Store, turn: Item) -> bool:
     """
     before = Filters(kinds=_KINDS, until=turn.created_at - _INSTANT)
     for last in store.recent(turn.workspace, before, 1):
-        return _is_standing(last) and _says_same_from_same_source(last, turn)
+        return _is_still_valid(last) and _says_same_from_same_source(last, turn)
     return False
 
 
-def _is_standing(item: Item) -> bool:
+def _is_still_valid(item: Item) -> bool:
     """Whether an item still holds: nothing has superseded it, and nobody has closed what it left open."""
     return item.superseded_by is None and not item.metadata.get(CLOSED)
 
@@ -55,9 +55,9 @@ def have_same_wording(text: str, other: str, *, loosely: bool = False) -> bool:
 
     With `loosely`, texts that differ only in times, durations and addresses, as outputs do, are the same.
     """
-    return _normalise_told_line(text, loosely=loosely) == _normalise_told_line(other, loosely=loosely)
+    return _normalise_wording(text, loosely=loosely) == _normalise_wording(other, loosely=loosely)
 
 
-def _normalise_told_line(text: str, *, loosely: bool) -> str:
+def _normalise_wording(text: str, *, loosely: bool) -> str:
     folded = fold_case(text)
     return " ".join((_CHANGING.sub(" ", folded) if loosely else folded).split())

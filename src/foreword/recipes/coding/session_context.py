@@ -23,8 +23,8 @@ from foreword.knowledge.session_summary import (
 )
 from foreword.knowledge.topics import Topic, find_topics
 from foreword.log import get_logger
-from foreword.text.provenance import is_foreign, least_trust, may_replace
-from foreword.text.words import content_words, is_unspaced
+from foreword.text.provenance import is_from_third_party, least_trust, may_replace
+from foreword.text.words import content_words, is_in_unspaced_script
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class SessionContextProvider:
         )
         return _choose_within_words(latest, lambda one: one.text, START_DECISION_WORDS)[:MAX_START_DECISIONS]
 
-    def choose_changes(self, current_session_id: str, workspace: str) -> list[Item]:
+    def find_commits_since_last_session(self, current_session_id: str, workspace: str) -> list[Item]:
         """The commits since the last session, newest first; none if there was no session before."""
         last = self.get_last_session_summary(current_session_id, workspace)
         if last is None:
@@ -233,7 +233,9 @@ class SessionContextProvider:
 
 def _is_clear_alone(text: str) -> bool:
     """Whether a decision can be understood alone: "then do the one line" cannot."""
-    return "?" not in text and (is_unspaced(text) or len(content_words(text)) >= _MIN_DECISION_WORDS)
+    return "?" not in text and (
+        is_in_unspaced_script(text) or len(content_words(text)) >= _MIN_DECISION_WORDS
+    )
 
 
 def _choose_within_words(
@@ -291,21 +293,21 @@ def _summarise_with_fallback(
     The summariser is shown what the user and the agent said, and of tools only the calls: otherwise it could
     present a tool's output as somebody's statement.
     """
-    readable = {at: turn for at, turn in enumerate(map(_drop_foreign_words, turns)) if turn.text}
+    readable = {at: turn for at, turn in enumerate(map(_drop_words_from_outside, turns)) if turn.text}
     if summariser is not None and readable:
         try:
             text = summariser.summarise(list(readable.values()), words)
         except ForewordError as error:
             _log.warning("the summary is extractive: the model failed", problem=str(error))
         else:
-            said = {at for at in readable if not is_foreign(turns[at].source)}
+            said = {at for at in readable if not is_from_third_party(turns[at].source)}
             return SessionSummary(text, tuple(sorted(said)), tuple(sorted(readable.keys() - said)))
     return summarise_session(turns, words)
 
 
-def _drop_foreign_words(turn: Item) -> Item:
+def _drop_words_from_outside(turn: Item) -> Item:
     """A turn without words from outside: of a tool's call only its first line, which the agent wrote."""
-    if not is_foreign(turn.source):
+    if not is_from_third_party(turn.source):
         return turn
     is_call = turn.source.trust == "tool"
     return replace(turn, text=turn.text.partition("\n")[0] if is_call else "")

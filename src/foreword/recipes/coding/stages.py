@@ -18,8 +18,8 @@ from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
 from foreword.recipes.coding.told_parts import tells_whole_text, was_told_before
-from foreword.text.provenance import attribution, is_foreign
-from foreword.text.statements import describe_older_and_later
+from foreword.text.provenance import attribution, is_from_third_party
+from foreword.text.statements import describe_replaced_and_contradicting_statements
 from foreword.text.words import content_words, fold_case
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
@@ -138,7 +138,7 @@ def weigh(draft: CodingDraft) -> CodingDraft:
     return _reorder_results(draft, PriorityRanker.rank_candidates(candidates))
 
 
-def drop_told_parts(*, brief: bool = False) -> Stage[CodingDraft]:
+def drop_results_already_shown(*, brief: bool = False) -> Stage[CodingDraft]:
     """A stage that drops results of which nothing would be told that the context was not told before.
 
     Answers about the course of the work stay, because a list of what is open has to be complete.
@@ -150,7 +150,9 @@ def drop_told_parts(*, brief: bool = False) -> Stage[CodingDraft]:
             one.memory_id
             for one in _list_candidates(draft)
             if one.memory_id not in listed
-            and was_told_before(draft.told, one.memory_id, ContextFormatter.told_words(one, brief=brief))
+            and was_told_before(
+                draft.told, one.memory_id, ContextFormatter.words_shown_in_line(one, brief=brief)
+            )
         }
         dropped = [DroppedResult(r, "already in context") for r in draft.results if r.memory.id in known]
         return draft.keep([result for result in draft.results if result.memory.id not in known], dropped)
@@ -195,7 +197,7 @@ def add_divergence_alert(diverges: Diverges) -> Stage[CodingDraft]:
         item = draft.kit.store.get(draft.query.workspace, alert.memory_id)[0]
         if item is None:
             return draft.with_notes(Note("divergence", "the memory it speaks of is not there"))
-        if is_foreign(item.source):
+        if is_from_third_party(item.source):
             return draft.with_notes(Note("divergence", "it would quote what nobody asked for"))
         return replace(draft, alert=alert, alert_item=item)
 
@@ -236,7 +238,7 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
             line.memory_id
             for line in lines
             if line.memory_id in draft.shown_ids
-            or was_told_before(draft.told, line.memory_id, ContextFormatter.told_words(line))
+            or was_told_before(draft.told, line.memory_id, ContextFormatter.words_shown_in_line(line))
         }
         fresh = [result for result in results if result.memory.id not in shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in shown]
@@ -268,11 +270,11 @@ def add_topics(find: Topics) -> Stage[CodingDraft]:
 def skip_if_no_results(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
     """The stage, run only if the draft has results: what it adds is not worth a context of its own."""
 
-    def stage_if_needed(draft: CodingDraft) -> CodingDraft:
+    def run_stage_if_results(draft: CodingDraft) -> CodingDraft:
         return stage(draft) if draft.results else draft
 
-    stage_if_needed.__name__ = getattr(stage, "__name__", "stage")
-    return stage_if_needed
+    run_stage_if_results.__name__ = getattr(stage, "__name__", "stage")
+    return run_stage_if_results
 
 
 def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[CodingDraft]:
@@ -340,7 +342,7 @@ def _make_candidate(
         source=result.memory.source,
         in_lines=result.memory.kind == "code" and bool(result.excerpt),
         author=attribution(result.memory),
-        history=describe_older_and_later(result.history, result.later),
+        history=describe_replaced_and_contradicting_statements(result.history, result.later),
     )
     return PriorityRanker.compute_priority(candidate, now)
 
@@ -351,13 +353,13 @@ def _candidate_text(result: SearchResult, category: InjectionCategory | None) ->
         return result.excerpt
     item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
     if item.kind == "document":
-        return replace(item, about=_headings_below_name(item)).searchable
-    is_output = item.kind == "turn" and is_foreign(item.source)
+        return replace(item, about=_headings_without_document_name(item)).searchable
+    is_output = item.kind == "turn" and is_from_third_party(item.source)
     plain = item.about in _ROLES or is_output or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable
 
 
-def _headings_below_name(item: Item) -> str:
+def _headings_without_document_name(item: Item) -> str:
     """The headings above a part of a document, without the document's name, which its attribution shows."""
     is_named = item.metadata.get("path") or item.metadata.get("title")
     return item.about.partition(" › ")[2] if is_named else item.about
@@ -420,7 +422,8 @@ def _list_partly_told_items(
     """What is told of the items whose words are not told whole. Of code and summaries, any part is enough."""
     items = {result.memory.id: result.memory for result in draft.results}
     told = [
-        (items[one.memory_id], ContextFormatter.told_words(one, brief=brief)) for one in fitted.candidates
+        (items[one.memory_id], ContextFormatter.words_shown_in_line(one, brief=brief))
+        for one in fitted.candidates
     ]
     return tuple(
         (item.id, words)

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold_case_and_spaces
+from foreword.text.words import fold_case_accents_and_spaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ class ToldParts:
             if len(self._parts_by_context) > _MAX_CONTEXTS:
                 self._parts_by_context.popitem(last=False)
 
-    def list_by_item(self, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
+    def list_shown_parts_by_item(self, workspace: str, context: str) -> dict[str, tuple[str, ...]]:
         """What a context was told of each item, by the item's id."""
         told: dict[str, tuple[str, ...]] = {}
         with self._lock:
@@ -56,12 +56,12 @@ class ToldParts:
 
 def was_told_before(told: Mapping[str, tuple[str, ...]], item_id: str, words: str) -> bool:
     """Whether all of these words of an item were told before, together or one statement at a time."""
-    before = [fold_case_and_spaces(part) for part in told.get(item_id, ())]
+    before = [fold_case_accents_and_spaces(part) for part in told.get(item_id, ())]
     return bool(before) and all(
-        any(fold_case_and_spaces(one) in part for part in before) for one in words.split(_GAP)
+        any(fold_case_accents_and_spaces(one) in part for part in before) for one in words.split(_GAP)
     )
 
 
 def tells_whole_text(words: str, text: str) -> bool:
     """Whether the words that are told have the whole of a text, whatever its case and spacing."""
-    return fold_case_and_spaces(text) in fold_case_and_spaces(words)
+    return fold_case_accents_and_spaces(text) in fold_case_accents_and_spaces(words)

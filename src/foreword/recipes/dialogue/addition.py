@@ -23,13 +23,13 @@ from foreword.compose.formatted_history import HistoryTemplate, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
 from foreword.compose.quoting import heading_and_text
-from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
+from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_conversation_order
 from foreword.compose.user_context import fit_user_lines, make_user_context
 from foreword.errors import ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import make_optional
 from foreword.recipes.dialogue import prompt
-from foreword.recipes.dialogue.asking import read_query
+from foreword.recipes.dialogue.asking import resolve_asked_query
 from foreword.recipes.dialogue.prompt import DialogueDraft
 from foreword.recipes.dialogue.receipt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.sent_turns import find_stored_turns_also_sent, find_stored_turns_before
@@ -110,7 +110,7 @@ def find_addition(
 
 def _begin_draft(query: str | Turn, session: Session, sent: Sequence[Turn], max_tokens: int) -> AdditionDraft:
     state = session.state
-    asked = read_query(query, state)
+    asked = resolve_asked_query(query, state)
     prompt.check_query(asked.text)
     return AdditionDraft(
         query=Query(asked.text, session.workspace, session.now()),
@@ -167,7 +167,7 @@ def _format_parts(draft: AdditionDraft, room: int) -> ContextContent:
     left = max(0, left - history.token_count)
     untold = {at for at, turn in enumerate(draft.state.turns) if not _may_be_told(draft, turn)}
     formatter = draft.conversation.wording.entities
-    entities = formatter.format_what_holds(draft.state, draft.entities, left, untold)
+    entities = formatter.format_entities_with_unseen_details(draft.state, draft.entities, left, untold)
     return replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
 
 
@@ -181,10 +181,10 @@ def _user_lines_to_tell(draft: AdditionDraft) -> list[UserLine]:
     untold = {turn.turn_id for turn in draft.state.turns if not _may_be_told(draft, turn)}
     sent = "\n".join(join_lines(turn.text) for turn in draft.sent if turn.role == "user")
     lines = (line for line in draft.user.lines if line.turn_id not in untold)
-    return [line for line in lines if _has_more_than(sent, join_lines(line.text))]
+    return [line for line in lines if _has_sentence_not_sent(sent, join_lines(line.text))]
 
 
-def _has_more_than(sent: str, text: str) -> bool:
+def _has_sentence_not_sent(sent: str, text: str) -> bool:
     """Whether a text has a sentence, beside nods and greetings, that what is sent has not."""
     return any(one not in sent and junk_reason(one) is None for one in split_sentences(text))
 
@@ -213,7 +213,9 @@ def _format_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
         unseen = [one for one in unit if _may_be_told(draft, one) and one.turn_id not in chosen]
         worded = {one.turn_id: line for one in unseen if (line := wording.format_if_fits(one, style, room))}
         more = {**chosen, **worded}
-        longer = make_history(None, sort_by_time(list(more.values()), turns), (), tokenizer, _TEMPLATE)
+        longer = make_history(
+            None, sort_by_conversation_order(list(more.values()), turns), (), tokenizer, _TEMPLATE
+        )
         if longer.token_count <= room:
             chosen, history = more, longer
     return history

@@ -19,7 +19,7 @@ from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from foreword.text.question import asks_or_requests, put_question_first
+from foreword.text.question import asks_or_requests, shorten_with_question_first
 from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class _LeaningWeights(NamedTuple):
     vector: tuple[float, ...]
 
 
-def question_angles(
+def search_angles_for_question(
     query: str, talk: Sequence[Turn], embed: Callable[[str], QuestionVector | None] | None = None
 ) -> tuple[Angle, ...]:
     """The texts to search by for a question that is asked after some talk, the question alone first.
 
     `embed` gives the vector of a question, or None; it is called only if there is talk to depend on.
     """
-    question = put_question_first(query)
+    question = shorten_with_question_first(query)
     spoken = _last_spoken_turns(talk, max(_TURNS_BEFORE))
     if not spoken or not (asks_or_requests(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)

@@ -37,7 +37,7 @@ class AskedQuery:
         return (self.turn, *self.since) if self.turn is not None and self.turn.turn_id else self.since
 
 
-def read_query(query: str | Turn | None, state: DialogueState) -> AskedQuery:
+def resolve_asked_query(query: str | Turn | None, state: DialogueState) -> AskedQuery:
     """The query with its conversation; None stands for the user's last turn, ValidationError without one."""
     if query is None:
         return _query_from_last_turn(state)

@@ -17,9 +17,9 @@ from foreword.options import SearchOptions
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.recipes.dialogue.users import UserMemories
 from foreword.text.dates import write_out_day
-from foreword.text.question import put_question_first
+from foreword.text.question import shorten_with_question_first
 from foreword.text.shorten import shorten_between_words
-from foreword.text.statements import describe_older_and_later
+from foreword.text.statements import describe_replaced_and_contradicting_statements
 from foreword.types import Filters, Source
 
 if TYPE_CHECKING:
@@ -54,11 +54,13 @@ def find_lines_said_elsewhere(
     engine: Engine, workspace: str, listener: Listener, query: str, max_tokens: int, lane: Lane
 ) -> UserMemories:
     """The lines worth adding to a prompt, memories first, and the notes of the search."""
-    kinds = [kind for kind in ("turn", "memory") if _can_find(engine, workspace, listener, kind)]
+    kinds = [
+        kind for kind in ("turn", "memory") if _has_anything_to_search(engine, workspace, listener, kind)
+    ]
     if not kinds or not query.strip() or junk_reason(query) is not None:
         return UserMemories()
     options = SearchOptions(limit=_MAX_FOUND, kinds=tuple(kinds), lane=lane)
-    draft = engine.draft(put_question_first(query), workspace, options, "dialogue", max_tokens)
+    draft = engine.draft(shorten_with_question_first(query), workspace, options, "dialogue", max_tokens)
     names = (*listener.conversations, _NO_CONVERSATION)
     draft = replace(draft, query=replace(draft.query, filters=Filters(tuple(kinds), conversations=names)))
     draft = pipeline.run(draft, _stages(listener.user))
@@ -67,7 +69,7 @@ def find_lines_said_elsewhere(
     return UserMemories(tuple(sorted(told, key=lambda line: line.section != "memory")), draft.notes)
 
 
-def _can_find(engine: Engine, workspace: str, listener: Listener, kind: str) -> bool:
+def _has_anything_to_search(engine: Engine, workspace: str, listener: Listener, kind: str) -> bool:
     if kind == "turn":
         return bool(listener.conversations)
     return bool(engine.store.recent(workspace, Filters(kinds=("memory",)), 1))
@@ -79,7 +81,7 @@ def _stages(user: str) -> tuple[Stage[Any], ...]:
     def drop_nods_and_words_of_others(draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
         return draft.keep([one for one in draft.results if _may_be_told(one.memory, user)], ())
 
-    search = pipeline.search_stages_above(_FLOOR, (drop_nods_and_words_of_others,), _MAX_READ)
+    search = pipeline.search_stages_with_floor(_FLOOR, (drop_nods_and_words_of_others,), _MAX_READ)
     with_tail = (stage for stage in search if stage is not pipeline.drop_tail)
     return (*with_tail, pipeline.drop_superseded, pipeline.drop_repeats)
 
@@ -112,7 +114,7 @@ def _make_line(engine: Engine, workspace: str, user: str, result: SearchResult) 
         item.id,
         write_out_day(item.created_at),
         "memory" if item.kind == "memory" else "earlier",
-        history=describe_older_and_later(result.history, result.later),
+        history=describe_replaced_and_contradicting_statements(result.history, result.later),
         author=author,
         score=result.score,
         said_at=item.created_at.timestamp(),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Pairs = Iterator[tuple[str, Any]]
 
 
-def receipt_values_by_path(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
+def prompt_values_by_path(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
     """The values that describe a prompt, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
 
     The fixed paths are there even when a part of the prompt is empty. None if turns of the conversation were

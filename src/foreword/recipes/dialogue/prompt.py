@@ -20,9 +20,9 @@ from foreword.compose.allocation import (
     TokenBudget,
     TokenBudgetManager,
     redistribute,
-    reserve_tokens,
+    set_category_tokens_within_total,
 )
-from foreword.compose.cutting import words_asked_for
+from foreword.compose.cutting import extract_search_words
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -32,8 +32,8 @@ from foreword.compose.user_context import fit_user_lines, merge_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.options import check_whole_number
 from foreword.pipeline import Draft, drop_superseded, make_optional
-from foreword.recipes.dialogue.asking import AskedQuery, read_query
-from foreword.recipes.dialogue.pathmap import receipt_values_by_path
+from foreword.recipes.dialogue.asking import AskedQuery, resolve_asked_query
+from foreword.recipes.dialogue.pathmap import prompt_values_by_path
 from foreword.recipes.dialogue.receipt_lines import injected_lines, results_over_budget
 from foreword.recipes.dialogue.users import UserMemories
 from foreword.text.clean import SURROGATE
@@ -227,7 +227,7 @@ def inject_context(
     draft = pipeline.run(begin_draft(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
     assert compressed is not None, "the last stage compresses"  # noqa: S101
-    receipt = pipeline.make_receipt(draft, receipt_values_by_path(draft, compressed))
+    receipt = pipeline.make_receipt(draft, prompt_values_by_path(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
     return InjectedContext(
@@ -239,7 +239,7 @@ def begin_draft(query: str | Turn | None, session: Conversation, max_tokens: int
     """The draft of a prompt, with its query checked; QueryTooLarge if the query alone is over the window."""
     check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
     manager = TokenBudgetManager(max_tokens, session.tokenizer, session.strategy)
-    asked = read_query(query, session.state)
+    asked = resolve_asked_query(query, session.state)
     check_query(asked.text)
     content = ContextContent(asked.text, asked=asked.turn)
     content = _add_turns_since_query(content, asked.since, max_tokens, session.tokenizer)
@@ -268,7 +268,7 @@ def _add_turns_since_query(
     if not since:
         return content
     room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-    asked_words = words_asked_for(content.query)
+    asked_words = extract_search_words(content.query)
     return replace(content, since=format_turns_within(since, room, tokenizer, asked_words))
 
 
@@ -325,7 +325,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     )
     chunks = choose_chunks_that_fit(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
-    content = _add_user_and_entities(draft, content, allocation.entities)
+    content = _add_user_facts_and_entities(draft, content, allocation.entities)
     fuller = _use_spare_tokens(draft, content)
     if fuller is not content:
         allocation = _allocation_used_by(draft, fuller) or allocation
@@ -368,8 +368,8 @@ def _divide_window_by_need(draft: DialogueDraft) -> TokenBudget:
     instructions = wording.system.compose(max(0, room - _HEADING_TOKENS)).token_count
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
-        allocation = reserve_tokens(allocation, "system", instructions)
-    known = _add_user_and_entities(draft, draft.content, room)
+        allocation = set_category_tokens_within_total(allocation, "system", instructions)
+    known = _add_user_facts_and_entities(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
         "history": room if draft.state.turns else 0,
@@ -392,7 +392,7 @@ def _make_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> 
     return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
-def _add_user_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
+def _add_user_facts_and_entities(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
     """The content with the user's facts and the entities of the query, within `room` tokens.
 
     What is in turns that the content has in full is not repeated.
@@ -404,7 +404,7 @@ def _add_user_and_entities(draft: DialogueDraft, content: ContextContent, room: 
     user = fit_user_lines(lines, room, draft.conversation.tokenizer)
     formatter = draft.conversation.wording.entities
     left = room - user.token_count
-    entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
+    entities = formatter.format_entities_with_unseen_details(draft.state, draft.entities, left, places)
     return replace(content, user=user, entities=entities)
 
 
@@ -420,7 +420,7 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
     fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
         ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _fill_chunks),
         ("entities", bool(draft.user.lines or draft.entities), _fill_user_and_entities),
-        ("history", not _tells_all_turns(draft, content), _fill_history),
+        ("history", not _has_all_turns_whole(draft, content), _fill_history),
     )
     for part, has_more, fill in fillers:
         if has_more and not strategy.leaves_out(part):
@@ -431,7 +431,7 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
     return _fill_history(draft, content, 0) if content.history.reserved else content
 
 
-def _tells_all_turns(draft: DialogueDraft, content: ContextContent) -> bool:
+def _has_all_turns_whole(draft: DialogueDraft, content: ContextContent) -> bool:
     """Whether the content has all turns of the conversation, and each of them whole."""
     recent = content.history.recent_turns
     return len(recent) >= len(draft.state.turns) and all(map(is_unshortened, recent))
@@ -468,7 +468,7 @@ def _fill_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> C
 def _fill_user_and_entities(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
     """The content with the user's facts and the entities worded anew, with `spare` tokens more for them."""
     room = _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count) + spare
-    return _add_user_and_entities(draft, content, room)
+    return _add_user_facts_and_entities(draft, content, room)
 
 
 def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
@@ -477,7 +477,7 @@ def _fill_history(draft: DialogueDraft, content: ContextContent, spare: int) -> 
     formatter = draft.conversation.wording.history
     room = content.history.token_count + content.history.reserved + spare
     fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
-    return _add_user_and_entities(
+    return _add_user_facts_and_entities(
         draft, fuller, _count_user_and_entity_tokens(content, draft.conversation.tokenizer.count)
     )
 

@@ -35,7 +35,7 @@ from foreword.options import (
 from foreword.recall.dedupe import split_off_repeats
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recall.rivals import drop_rivals_not_discussed
-from foreword.recipes.dialogue.angles import QuestionVector, question_angles
+from foreword.recipes.dialogue.angles import QuestionVector, search_angles_for_question
 from foreword.recipes.dialogue.prompt import RetrievedChunks
 from foreword.types import Filters, Note
 
@@ -146,7 +146,7 @@ class RAGSystem:
 
         `talk` are the turns before the query, in order; a query that depends on them is understood from them.
         """
-        angles = question_angles(query, talk, self._embed_question)
+        angles = search_angles_for_question(query, talk, self._embed_question)
         drafts = self._search_angles(angles, max_tokens)
         weights = [angle.weight for angle in angles]
         draft = replace(drafts[0], results=tuple(combine_angles(drafts, weights)))
@@ -160,7 +160,7 @@ class RAGSystem:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
         said_once = self._choose_relevant(weighed, query, talk)
-        chosen, skipped = self._word_chunks_that_fit(said_once, max_tokens)
+        chosen, skipped = self._format_chunks_that_fit(said_once, max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
         return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(dict.fromkeys(notes)))
@@ -208,7 +208,7 @@ class RAGSystem:
             relevant = [one for one in relevant if one.score >= least]
         return split_off_repeats(relevant[: _COMPARED_FOR_REPEATS * most])[0][:most]
 
-    def _word_chunks_that_fit(
+    def _format_chunks_that_fit(
         self, relevant: Sequence[SearchResult], most: int
     ) -> tuple[list[KnowledgeChunk], int]:
         """The chunks that fit, best first, and how many did not."""
@@ -243,7 +243,7 @@ def _judge_chunks_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDr
     best = combine_angles(drafts, weights)[:_CANDIDATES]
     heaviest_first = sorted(range(len(drafts)), key=lambda place: -weights[place])
     for place in heaviest_first:
-        read[place] = _merge_reading(drafts[place], _judge_chunks_with_reader(drafts[place], best))
+        read[place] = _merge_reader_scores(drafts[place], _judge_chunks_with_reader(drafts[place], best))
         if place == heaviest_first[0]:
             best = [one for one in combine_angles(read, weights) if "read" in one.scores][:_READ_AGAIN]
     return read
@@ -259,7 +259,7 @@ def _judge_chunks_with_reader(draft: SearchDraft, best: Sequence[SearchResult]) 
     return read
 
 
-def _merge_reading(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
+def _merge_reader_scores(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
     """The draft with the reader's scores for the chunks that it read; the others stay as they were found."""
     own = {result.memory.id: result for result in draft.results}
     judged: list[SearchResult] = []
@@ -291,14 +291,14 @@ def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> l
             chances[name] += weight * one / whole
     return _sort_by_score(
         replace(
-            max((found[name] for found in own if name in found), key=_sort_key_read_first),
+            max((found[name] for found in own if name in found), key=_sort_key_with_read_highest),
             score=chance / (chance + chance_of_none),
         )
         for name, chance in chances.items()
     )
 
 
-def _sort_key_read_first(result: SearchResult) -> tuple[bool, float]:
+def _sort_key_with_read_highest(result: SearchResult) -> tuple[bool, float]:
     """A sort key by which a result that was read is larger than any that was not, then by score."""
     return "read" in result.scores, result.score
 

@@ -38,7 +38,9 @@ def _find_final_replacement(turn: Item, related: Sequence[RelatedMemory]) -> Rep
     """What replaced a turn in the end, by the surest relation at each step; None if nothing did."""
     current, chance, seen = turn, 1.0, {turn.id}
     for _ in range(MAX_SUCCESSORS):
-        newer = [one for one in related if one.memory.id not in seen and _replaces(one, current)]
+        newer = [
+            one for one in related if one.memory.id not in seen and _is_permitted_replacement(one, current)
+        ]
         if not newer:
             break
         surest = max(newer, key=lambda one: one.relationship.confidence)
@@ -49,7 +51,7 @@ def _find_final_replacement(turn: Item, related: Sequence[RelatedMemory]) -> Rep
     return Replacement(current.text, is_sure=chance >= SURE_REPLACEMENT)
 
 
-def _replaces(related: RelatedMemory, older: Item) -> bool:
+def _is_permitted_replacement(related: RelatedMemory, older: Item) -> bool:
     """Whether a related item probably replaces an older one, and may."""
     return _is_replacement(related, older.id) and may_replace(related.memory.source, older.source)
 

@@ -53,7 +53,7 @@ def find_stored_turns_before(stored: Sequence[Turn], sent: Sequence[Turn]) -> li
     for at, key in enumerate(now):
         places = [place for place, known in enumerate(before) if known == key]
         if at == asked:  # words that are asked again in the midst of a conversation are a new question
-            places = [place for place in places if place in (0, _last_user_place(before))]
+            places = [place for place in places if place in (0, _index_of_last_user_turn(before))]
         if places:
             return list(
                 stored[: max(places, key=lambda place: _rank_continuation_at(before, now[at:], place))]
@@ -74,7 +74,7 @@ def _rank_continuation_at(
     return run, place + run == len(before), place == 0, place
 
 
-def _last_user_place(keys: Sequence[TurnKey]) -> int:
+def _index_of_last_user_turn(keys: Sequence[TurnKey]) -> int:
     return max((place for place, key in enumerate(keys) if key[0] == "user"), default=-1)
 
 

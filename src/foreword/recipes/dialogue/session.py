@@ -43,7 +43,7 @@ from foreword.recipes.dialogue.replaced import find_final_replacements
 from foreword.recipes.dialogue.turns import check_turn, get_conversation_turns, item_from_turn, turn_from_item
 from foreword.recipes.dialogue.users import UserMemories, get_user_memory, storable_user
 from foreword.store.base import PutReceipt
-from foreword.text.question import put_question_first
+from foreword.text.question import shorten_with_question_first
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ class Session:
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Store several turns at once, in order, and return them as stored."""
         checked = [self._assign_user(fill_text_from_parts(check_turn(turn))) for turn in turns]
-        complete = self._turns.add_times_and_acts(checked, self.now)
+        complete = self._turns.add_times_and_speech_acts(checked, self.now)
         items = [item_from_turn(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
-        self._turns.remember_last_act(complete)
+        self._turns.remember_last_speech_act(complete)
         return [turn_from_item(item) for item in kept]
 
     def _assign_user(self, turn: Turn) -> Turn:
@@ -206,8 +206,10 @@ class Session:
         each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
         most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
         options = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = self._engine.draft(put_question_first(query), self.workspace, options, "dialogue", max_tokens)
-        draft = pipeline.run(draft, (*FIND_STAGES, self._drop_said_again, *LIMIT_STAGES))
+        draft = self._engine.draft(
+            shorten_with_question_first(query), self.workspace, options, "dialogue", max_tokens
+        )
+        draft = pipeline.run(draft, (*FIND_STAGES, self._drop_repeated_exchanges, *LIMIT_STAGES))
         turns = self._turns.find_by_ids(
             [self._turns.find_latest_repetition(one.memory.id) for one in draft.results]
         )
@@ -218,7 +220,7 @@ class Session:
         ]
         return RecalledTurns(tuple(found), draft.notes)
 
-    def _drop_said_again(self, draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
+    def _drop_repeated_exchanges(self, draft: pipeline.SearchDraft) -> pipeline.SearchDraft:
         """Keep one result, the best, of those whose exchange was repeated in the same words."""
         best: dict[str, SearchResult] = {}
         dropped: list[DroppedResult] = []

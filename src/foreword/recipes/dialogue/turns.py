@@ -23,10 +23,10 @@ from foreword.compose.turns import question_and_answer, tool_calls
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
-from foreword.options import check_time_zone
+from foreword.options import check_aware_datetime_or_none
 from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.recipes.dialogue.shared import DialogueCache
-from foreword.text.words import fold_case_and_spaces
+from foreword.text.words import fold_case_accents_and_spaces
 from foreword.types import (
     ENTITY_TYPES,
     MENTIONS,
@@ -69,14 +69,14 @@ class ConversationTurns:
         self._session_id = session_id
         self._find = find
         self._feed = ItemFeed(
-            store, workspace, Filters(conversation=session_id), self._add_item, self._clear_turns
+            store, workspace, Filters(conversation=session_id), self._add_item, self._reset_state_from_turns
         )
         self._last_time: datetime | None = None
         self._lock = threading.Lock()
-        self._clear_turns()
+        self._reset_state_from_turns()
         self._feed.read_new_items()
 
-    def _clear_turns(self) -> None:
+    def _reset_state_from_turns(self) -> None:
         """Reset everything that was read from the turns, before they are read from the first again."""
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
@@ -124,7 +124,7 @@ class ConversationTurns:
             latest = next((other for other in later if self._words_of_exchange(other) == exchange), place)
             return self._turns[latest].turn_id
 
-    def add_times_and_acts(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
+    def add_times_and_speech_acts(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
         """The turns as they are to be stored: each with a time and a speech act.
 
         A turn whose id belongs to another conversation gets a new id; one whose id is stored here gets the
@@ -151,7 +151,7 @@ class ConversationTurns:
                 before = act
         return complete
 
-    def remember_last_act(self, turns: Sequence[Turn]) -> None:
+    def remember_last_speech_act(self, turns: Sequence[Turn]) -> None:
         """Remember the last turn's speech act, by which that of the next turn is classified."""
         with self._lock:
             if turns:
@@ -195,7 +195,7 @@ class ConversationTurns:
             self._places[item.id] = len(self._turns)
             self._places_by_words.setdefault(_speaker_and_words(turn), []).append(len(self._turns))
             mentions = read_or_find_mentions(turn.text, item.metadata.get(MENTIONS), self._find)
-            self._registry.observe(turn, len(self._turns), mentions)
+            self._registry.register_mentioned_entities(turn, len(self._turns), mentions)
             self._turns.append(turn)
             self._tokens += item.tokens
             self._last_act = turn.speech_act
@@ -225,7 +225,7 @@ def _speaker_text_and_time(turn: Turn) -> object:
 
 def _speaker_and_words(turn: Turn) -> tuple[str, str]:
     """The speaker and the words of a turn, without regard to case and white space."""
-    return turn.speaker, fold_case_and_spaces(turn.text)
+    return turn.speaker, fold_case_accents_and_spaces(turn.text)
 
 
 # Turns as items -------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def check_turn(turn: object) -> Turn:
         raise ValidationError("the tool_calls of a turn are a tuple of mappings, as the API gave them")
     if not isinstance(turn.parts, list | tuple) or not all(isinstance(part, Mapping) for part in turn.parts):
         raise ValidationError("the parts of a turn are a tuple of mappings, as the API gave them")
-    check_time_zone("timestamp", turn.timestamp)
+    check_aware_datetime_or_none("timestamp", turn.timestamp)
     return turn
 
 

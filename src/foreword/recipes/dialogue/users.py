@@ -40,7 +40,7 @@ from foreword.recipes.dialogue.shared import DialogueCache
 from foreword.recipes.dialogue.turns import speaking_user
 from foreword.store.base import Scan
 from foreword.text.dates import write_out_day
-from foreword.text.question import put_question_first
+from foreword.text.question import shorten_with_question_first
 from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
 
@@ -105,11 +105,13 @@ class UserMemory:
         self._workspace = workspace
         self._user = user
         self._filters = Filters(kinds=("turn",), source=user)
-        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._reset_reading)
+        self._feed = ItemFeed(
+            engine.store, workspace, self._filters, self._add_item, self._reset_state_from_user_turns
+        )
         self._lock = threading.Lock()
-        self._reset_reading()
+        self._reset_state_from_user_turns()
 
-    def _reset_reading(self) -> None:
+    def _reset_state_from_user_turns(self) -> None:
         """Reset everything that was read from the user's turns, before they are read from the first again."""
         self._seen_ids: set[str] = set()
         self._conversations: dict[str, None] = {}
@@ -184,13 +186,13 @@ class UserMemory:
         The answers are read each time, because they are not the user's and may be forgotten meanwhile.
         """
         for request in requests:
-            answer = self._find_agreement(request)
+            answer = self._find_what_assistant_agreed_with(request)
             changed = apply_requested_change(request, answer, facts) if answer else None
             if changed is not None:
                 facts = (*(one for one in facts if one.item_id != request.id), changed)
         return facts
 
-    def _find_agreement(self, request: Item) -> str:
+    def _find_what_assistant_agreed_with(self, request: Item) -> str:
         """What the assistant agreed with, at once or after a "yes" of the user; empty if it did not."""
         said = Filters(kinds=("turn",), conversation=request.conversation)
         scan = Scan(self._workspace, said, request.id, _MAX_TURNS_TO_ANSWER)
@@ -215,7 +217,7 @@ class UserMemory:
             return [], ()
         options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
         draft = self._engine.draft(
-            put_question_first(query), self._workspace, options, "dialogue", max_tokens
+            shorten_with_question_first(query), self._workspace, options, "dialogue", max_tokens
         )
         draft = replace(draft, query=replace(draft.query, filters=self._filters))
         draft = pipeline.run(draft, _FIND_TURNS)

@@ -47,7 +47,9 @@ _NEWS = re.compile(
 """Numbers, names within a sentence, and words with which something is added."""
 
 
-def find_newest_circle(messages: Sequence[Message], compare: CompareTexts | None = None) -> list[Message]:
+def find_newest_repeated_round(
+    messages: Sequence[Message], compare: CompareTexts | None = None
+) -> list[Message]:
     """The newest round of messages with the round that it repeats; empty if it repeats none."""
     for length in ROUND_LENGTHS:
         turns = newest_rounds(messages, length)

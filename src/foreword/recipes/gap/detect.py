@@ -16,8 +16,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
-from foreword.recipes.gap.circles import find_newest_circle
-from foreword.recipes.gap.message_text import own_sentences
+from foreword.recipes.gap.circles import find_newest_repeated_round
+from foreword.recipes.gap.message_text import sentences_in_own_words
 from foreword.recipes.gap.request_judge import CLEAR_MARGIN, request_margins
 from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
@@ -128,7 +128,7 @@ def find_context_gap(state: object, models: GapModels = WORDS_ALONE) -> ContextG
     found = (
         find_missing_context_flag(state, messages),
         find_unanswered_request(messages, models.read),
-        find_failed_gate(state),
+        find_gate_lacking_knowledge(state),
         find_circular_exchange(state, messages, models.compare),
         find_slow_agent(state, current_agent(state), messages),
     )
@@ -138,7 +138,7 @@ def find_context_gap(state: object, models: GapModels = WORDS_ALONE) -> ContextG
     surest = signs[0]
     return ContextGap(
         gap_id=new_gap_id(),
-        agent=_agent_in_need(state, surest),
+        agent=_agent_lacking_context(state, surest),
         reason=surest.reason,
         context_query=_build_context_query(state, surest, messages),
         confidence=surest.confidence,
@@ -161,7 +161,7 @@ def receiving_agent(state: object) -> str:
     return "" if receiver.casefold() == current_agent(state).casefold() else receiver
 
 
-def _agent_in_need(state: object, sign: GapSign) -> str:
+def _agent_lacking_context(state: object, sign: GapSign) -> str:
     """The agent that lacks context: the one that asked; after a circle or gate the next; or the current."""
     if sign.agent:
         return sign.agent
@@ -221,7 +221,7 @@ def find_missing_context_flag(state: object, messages: Sequence[Message]) -> Gap
     return None
 
 
-def find_failed_gate(state: object) -> GapSign | None:
+def find_gate_lacking_knowledge(state: object) -> GapSign | None:
     """The sign of a quality gate that failed for lack of knowledge, not for a fault in the code."""
     blocked, failure = get_value(state, "gate_blocked"), get_value(state, "gate_failure")
     if blocked is False or not (blocked or failure):
@@ -282,13 +282,13 @@ def find_unanswered_request(messages: Sequence[Message], read: ReadSentences | N
     for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
         if is_answered(message, later):  # quicker to check than whether it asks for anything
             continue
-        sign = read_request(message, read if len(later) < MAX_READ_MESSAGES else None)
+        sign = find_request_in_message(message, read if len(later) < MAX_READ_MESSAGES else None)
         if sign is not None:
             return sign
     return None
 
 
-def read_request(message: Message, read: ReadSentences | None = None) -> GapSign | None:
+def find_request_in_message(message: Message, read: ReadSentences | None = None) -> GapSign | None:
     """The request that an agent's message makes for what it lacks; None when it makes none.
 
     One sentence is enough, however much is said around it. A question mark alone is no request: agents also
@@ -299,7 +299,7 @@ def read_request(message: Message, read: ReadSentences | None = None) -> GapSign
     if str(message.flags.get("clarification_needed") or "no").casefold() not in ("no", "none", "false"):
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
-        sentences = own_sentences(message.text)
+        sentences = sentences_in_own_words(message.text)
         margins = request_margins(sentences, read)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
@@ -334,8 +334,8 @@ def _answers_or_goes_on(request: Message, message: Message) -> bool:
     if message.role == "system" or not message.text:
         return False
     if message.role == "agent" and message.speaker == request.speaker:
-        return not message.calls_tools and read_request(message) is None
-    text = " ".join(own_sentences(message.text)).casefold()
+        return not message.calls_tools and find_request_in_message(message) is None
+    text = " ".join(sentences_in_own_words(message.text)).casefold()
     if NO_ANSWER.search(message.text.casefold()) or text.endswith("?"):
         return False
     common = word_prefixes(request.text) & word_prefixes(message.text)
@@ -356,7 +356,7 @@ def find_circular_exchange(
         topic = _first_plain_text(analysis, _TOPIC_KEYS)
         return GapSign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
-    turns = find_newest_circle(spoken[-MAX_CIRCLE_AGE:], compare)
+    turns = find_newest_repeated_round(spoken[-MAX_CIRCLE_AGE:], compare)
     if not turns:
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE

@@ -26,13 +26,13 @@ from foreword.recipes.gap.detect import WORDS_ALONE, detect_context_gap, receivi
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.payload import (
     MAX_MESSAGES,
-    clear_closed_gaps,
     count_messages,
     drop_oldest_gaps,
     find_contexts_given_before,
     gap_key,
     keep_known_gap_record,
     make_payload,
+    make_update_clearing_closed_gaps,
     merge_payloads,
 )
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit_budget, keep_answers, load_shown
@@ -95,7 +95,7 @@ async def manage_context_injection(
     started = time.perf_counter()
     gap = await detect_context_gap(state, memory.models if isinstance(memory, EngineMemory) else WORDS_ALONE)
     if gap is None:
-        _write_to_state(state, clear_closed_gaps(state))
+        _write_to_state(state, make_update_clearing_closed_gaps(state))
         return None
     limits = config or InjectionConfig()
     draft = await run_async(begin_draft(gap, memory, state, limits), retrieval_stages(limits))
@@ -165,7 +165,7 @@ def _make_state_update(
 ) -> dict[str, Any]:
     """The values of the state to change: without contexts of closed gaps, and with those of this gap."""
     gap, state = draft.gap, draft.state
-    update: dict[str, Any] = dict(clear_closed_gaps(state, draft.messages, gap))
+    update: dict[str, Any] = dict(make_update_clearing_closed_gaps(state, draft.messages, gap))
     if injected or given_before:
         held = update.get(target, get_value(state, target))
         payload = injected or keep_known_gap_record(held, make_payload(gap, (), count_messages(state)))

@@ -54,7 +54,7 @@ _NAME_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-.]+")
 
 
 @lru_cache(maxsize=512)
-def own_sentences(text: str) -> tuple[str, ...]:
+def sentences_in_own_words(text: str) -> tuple[str, ...]:
     """The sentences of a message that are not code, quotation or log, in order; long ones by clause."""
     fields = _read_json_fields(text)
     shown = remove_quotations(_LOG_LINE.sub(" ", text)) if fields is None else "\n\n".join(fields)

@@ -21,8 +21,8 @@ from foreword.recipes.gap.stages import (
 from foreword.recipes.gap.state import get_value, read_messages
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
 from foreword.text.frame import escape_entry
-from foreword.text.provenance import is_foreign
-from foreword.text.words import fold_case_and_spaces
+from foreword.text.provenance import is_from_third_party
+from foreword.text.words import fold_case_accents_and_spaces
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _KEY_CHARACTERS = 12
 
 def gap_key(gap: ContextGap) -> str:
     """A key that is the same for two gaps in which the same agent lacks the same thing."""
-    parts = (gap.agent.casefold(), gap.reason, fold_case_and_spaces(gap.context_query))
+    parts = (gap.agent.casefold(), gap.reason, fold_case_accents_and_spaces(gap.context_query))
     return text_hash("\0".join(parts)).partition(":")[2][:_KEY_CHARACTERS]
 
 
@@ -140,7 +140,7 @@ def contexts_in_payload(payload: object) -> list[dict[str, Any]]:
     return [dict(one) for one in _list_or_empty(contexts) if isinstance(one, Mapping)]
 
 
-def clear_closed_gaps(
+def make_update_clearing_closed_gaps(
     state: object, conversation: Conversation | None = None, gap: ContextGap | None = None
 ) -> dict[str, dict[str, Any]]:
     """The update of a state that removes the contexts of closed gaps; empty when all gaps are open.
@@ -181,7 +181,8 @@ def find_contexts_given_before(
     since = [
         one
         for one in held
-        if _given_at(one) > asked and normalised_content_hash(str(one.get("content"))) in wanted
+        if _conversation_position_when_given(one) > asked
+        and normalised_content_hash(str(one.get("content"))) in wanted
     ]
     return [_join_gaps_of_equal_contexts(one, {"metadata": {GAPS: [key]}}) for one in since]
 
@@ -272,7 +273,7 @@ def _gap_keys(context: Mapping[str, Any]) -> list[Any]:
     return _list_or_empty(_as_mapping(context.get("metadata")).get(GAPS))
 
 
-def _given_at(context: Mapping[str, Any]) -> int:
+def _conversation_position_when_given(context: Mapping[str, Any]) -> int:
     given_at = _as_mapping(context.get("metadata")).get(GIVEN_AT)
     return given_at if isinstance(given_at, int) else 0
 
@@ -297,5 +298,5 @@ def _choose_payload_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _attribution_fact(context: RetrievedContext) -> dict[str, str]:
     """`{"said_by": …}` for a context from a foreign source; empty for others."""
-    words = context_attribution(context) if is_foreign(context_source(context)) else ""
+    words = context_attribution(context) if is_from_third_party(context_source(context)) else ""
     return {"said_by": words} if words else {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from foreword.recipes.gap.detect import read_request
+from foreword.recipes.gap.detect import find_request_in_message
 from foreword.recipes.gap.state import fields_by_name, get_value, read_message, value_as_text
 from foreword.recipes.gap.vocabulary import split_sentences_and_clauses
 
@@ -62,7 +62,7 @@ class StatePiece:
     @property
     def asks_for_context(self) -> bool:
         """Whether this is a message that itself asks for missing context, and so fills no gap."""
-        return self.message is not None and read_request(self.message) is not None
+        return self.message is not None and find_request_in_message(self.message) is not None
 
 
 def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> list[StatePiece]:

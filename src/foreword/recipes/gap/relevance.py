@@ -110,7 +110,7 @@ def _prefixes_in_text(prefixes: frozenset[str], text: str) -> frozenset[str]:
     return prefixes & word_prefixes(text)
 
 
-def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:
+def has_statement_beyond_question(text: str, question: str, *, spoken: bool = False) -> bool:
     """Whether any sentence of a text is a statement and not just the question again.
 
     Similarity does not show this: nothing is more similar to a question than the same question. With `spoken`

@@ -142,7 +142,7 @@ def _margins_by_reader(
     likely = [at for at, score in enumerate(scores) if score is not None and score >= MIN_READ_SCORE]
     likely = sorted(likely, key=lambda at: -(scores[at] or 0.0))[:MAX_READ_SENTENCES]
     if len(sentences) > LONG_MESSAGE:
-        likely = _ask_if_read_alone(sentences, likely, read)
+        likely = _find_sentences_asking_alone(sentences, likely, read)
     by_passage: dict[str, list[int]] = {}
     for at in likely:
         by_passage.setdefault(passage_around(sentences, at), []).append(at)
@@ -152,7 +152,9 @@ def _margins_by_reader(
     return margins
 
 
-def _ask_if_read_alone(sentences: Sequence[str], likely: Sequence[int], read: ReadSentences) -> list[int]:
+def _find_sentences_asking_alone(
+    sentences: Sequence[str], likely: Sequence[int], read: ReadSentences
+) -> list[int]:
     """The places of the sentences that would ask if they stood alone: the others need no passage."""
     shares = [("", likely[first::MAX_READ_AT_ONCE]) for first in range(min(len(likely), MAX_READ_AT_ONCE))]
     logits = _read_in_parallel(sentences, shares, read)
@@ -164,15 +166,15 @@ def _read_in_parallel(
 ) -> Iterator[tuple[int, float]]:
     """The places to read with their logits; `shares` are passages with places in them, read in threads."""
 
-    def read_share(share: tuple[str, Sequence[int]]) -> Sequence[float]:
+    def read_sentences_of_passage(share: tuple[str, Sequence[int]]) -> Sequence[float]:
         passage, places = share
         return read(passage, [sentences[at] for at in places])
 
     if len(shares) < MAX_READ_AT_ONCE:
-        logits = list(map(read_share, shares))
+        logits = list(map(read_sentences_of_passage, shares))
     else:
         with ThreadPoolExecutor(MAX_READ_AT_ONCE, thread_name_prefix="foreword-requests") as pool:
-            logits = list(pool.map(read_share, shares))
+            logits = list(pool.map(read_sentences_of_passage, shares))
     for (_, places), found in zip(shares, logits, strict=True):
         yield from zip(places, found, strict=True)
 
@@ -222,7 +224,7 @@ def features_by_sentence(
     """
     features_of = features_of or features_of_sentence
     return [
-        _features_with_neighbours(sentences, at, features_of) if may_ask(one) else None
+        _features_with_neighbours(sentences, at, features_of) if may_be_request(one) else None
         for at, one in enumerate(sentences)
     ]
 
@@ -252,7 +254,7 @@ def _features_with_neighbours(sentences: Sequence[str], at: int, features_of: Fe
 
 
 @lru_cache(maxsize=4096)
-def may_ask(sentence: str) -> bool:
+def may_be_request(sentence: str) -> bool:
     """Whether a sentence has a question mark, or any word that can ask for something."""
     words = split_tokens(sentence)
     return "?" in words or any(
@@ -264,7 +266,7 @@ def may_ask(sentence: str) -> bool:
 def features_of_sentence(sentence: str) -> frozenset[str]:
     """What the judge weighs in a sentence: its rows of words and of word groups, and near pairs of groups."""
     words = split_tokens(sentence)
-    groups, prefix = groups_of_words(words), "?" if words[-1:] == ("?",) else ""
+    groups, prefix = group_of_each_word(words), "?" if words[-1:] == ("?",) else ""
     rare = [group for group in groups if group not in _COMMON_GROUPS]
     pairs = (
         f"{group}..{other}"
@@ -290,7 +292,7 @@ def _word_group_features(place: str, sentence: str, max_length: int) -> frozense
     """The judge's features of a sentence at `place`: its rows of up to `max_length` word groups."""
     return frozenset(
         f"{place} {row}"
-        for row in _word_sequences_with_ends(groups_of_words(split_tokens(sentence)), max_length)
+        for row in _word_sequences_with_ends(group_of_each_word(split_tokens(sentence)), max_length)
     )
 
 
@@ -305,7 +307,7 @@ def split_tokens(sentence: str) -> tuple[str, ...]:
     return tuple(word for index, token in found for word in _expand_token(token, is_first=not index) if word)
 
 
-def groups_of_words(words: Sequence[str]) -> list[str]:
+def group_of_each_word(words: Sequence[str]) -> list[str]:
     """The group of each word; neighbours without a group become a single `_`."""
     groups: list[str] = []
     for word in words:

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from foreword.compose.fit import FittedText, split_off_foreign_over_share
+from foreword.compose.fit import FittedText, split_off_excess_foreign_lines
 from foreword.compose.share import OVER_SHARE, find_ids_exempt_from_share
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.pieces import architecture_pieces, sprint_pieces, state_pieces
-from foreword.recipes.gap.relevance import can_answer, rate_relevance_by_words
+from foreword.recipes.gap.relevance import has_statement_beyond_question, rate_relevance_by_words
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import (
     HANDOFF_CONTEXT,
@@ -34,9 +34,9 @@ from foreword.recipes.gap.types import (
     RetrievedContext,
 )
 from foreword.text.frame import escape_entry, wrap_in_frame
-from foreword.text.provenance import attribution, is_foreign, quote_entry
+from foreword.text.provenance import attribution, is_from_third_party, quote_entry
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import fold_case_and_spaces
+from foreword.text.words import fold_case_accents_and_spaces
 from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ async def load_shown(draft: GapDraft) -> GapDraft:
 async def ask(draft: GapDraft) -> GapDraft:
     """Search all enabled sources at once; the results are each context once, the most relevant first."""
     pieces, notes = _split_enabled_sources(draft)
-    questions = {**_memory_questions(draft), "state": lambda: _rate_pieces(draft, pieces)}
+    questions = {**_memory_searches_by_name(draft), "state": lambda: _rate_pieces(draft, pieces)}
     outcomes = await asyncio.gather(*map(_ask_within_timeout, questions.values()), return_exceptions=True)
     found: list[RetrievedContext] = []
     for part, outcome in zip(questions, outcomes, strict=True):
@@ -132,7 +132,7 @@ async def ask(draft: GapDraft) -> GapDraft:
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop contexts that the session was shown, that the state holds, or that its messages contain."""
     injected_hashes = _hashes_of_injected_texts(draft.state)
-    messages = [fold_case_and_spaces(one.text) for one in draft.messages.messages]
+    messages = [fold_case_accents_and_spaces(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
@@ -157,7 +157,9 @@ def keep_answers(draft: GapDraft) -> GapDraft:
         is_printed = result.memory.source.trust in ("tool", "web")
         if len(kept) >= most or (is_printed and printed >= max(1, most // 3)):
             dropped.append(DroppedResult(result, "over limit", f"limit {most}"))
-        elif can_answer(context.content, draft.gap.context_query, spoken=_is_spoken(context)):
+        elif has_statement_beyond_question(
+            context.content, draft.gap.context_query, spoken=_is_spoken(context)
+        ):
             kept.append(result)
             printed += is_printed
         else:
@@ -188,7 +190,7 @@ def fit_budget(draft: GapDraft) -> GapDraft:
             cost = counter.count(worded.content)
             lines.append(ContextLine(result, context.source, worded.content, cost))
             size, tokens = size + more_bytes, tokens + more_tokens
-    lines, over = split_off_foreign_over_share(lines, find_ids_exempt_from_share(draft.results))
+    lines, over = split_off_excess_foreign_lines(lines, find_ids_exempt_from_share(draft.results))
     dropped += [DroppedResult(line.result, "over limit", OVER_SHARE) for line in over]
     text = contexts_text([contexts[line.id] for line in lines])
     draft = replace(draft, contexts=contexts)
@@ -244,7 +246,7 @@ def _split_enabled_sources(draft: GapDraft) -> tuple[list[StatePiece], list[Note
     return pieces, notes
 
 
-def _memory_questions(draft: GapDraft) -> dict[str, Question]:
+def _memory_searches_by_name(draft: GapDraft) -> dict[str, Question]:
     """The searches of a memory, by the name under which a failure is noted."""
     memory, sources = draft.memory, draft.config.enabled_sources
     questions: dict[str, Question] = {}
@@ -332,7 +334,7 @@ def _failure_note(part: str, failure: BaseException) -> Note:
 
 def normalised_content_hash(content: str) -> str:
     """The hash by which a content is recognised after it was injected, whatever its case and spacing."""
-    return text_hash(fold_case_and_spaces(escape_entry(content)))
+    return text_hash(fold_case_accents_and_spaces(escape_entry(content)))
 
 
 def _hashes_of_injected_texts(state: object) -> frozenset[str]:
@@ -351,7 +353,7 @@ def _is_in_messages(context: RetrievedContext, messages: Sequence[str]) -> bool:
     """Whether a message contains this context; False for a context from the state, which may be a message."""
     if context.source == "state":
         return False
-    text = fold_case_and_spaces(context.content)
+    text = fold_case_accents_and_spaces(context.content)
     long = len(text) >= MIN_QUOTED_CHARACTERS
     return any(text == message or (long and text in message) for message in messages)
 
@@ -429,5 +431,5 @@ def context_attribution(context: RetrievedContext) -> str:
 
 def _escape_or_quote(context: RetrievedContext) -> str:
     """The content of a context for its line: quoted if it is foreign, else only escaped."""
-    foreign = is_foreign(context_source(context))
+    foreign = is_from_third_party(context_source(context))
     return quote_entry(context.content) if foreign else escape_entry(context.content)

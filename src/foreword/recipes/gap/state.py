@@ -125,7 +125,7 @@ def read_messages(state: object, last: int | None = None) -> Conversation:
         )
     every = list(messages)
     first = 0 if last is None else max(0, len(every) - last)
-    read = {index: _read_message_or_none(every[index], index) for index in range(first, len(every))}
+    read = {index: _read_message_without_raising(every[index], index) for index in range(first, len(every))}
     skipped = [str(index) for index, message in read.items() if message is None]
     notes: tuple[Note, ...] = ()
     if skipped:
@@ -158,7 +158,7 @@ def read_message(value: object, position: int) -> Message | None:
     )
 
 
-def _read_message_or_none(value: object, position: int) -> Message | None:
+def _read_message_without_raising(value: object, position: int) -> Message | None:
     """A message; None also when reading it raises."""
     try:
         return read_message(value, position)

@@ -163,7 +163,7 @@ class Pool:
             with suppress(IndexError):
                 self._idle.pop().close()
 
-    def drop_idle(self) -> None:
+    def close_idle_connections(self) -> None:
         """Close the idle connections after the server was away: they are no longer usable."""
         while self._idle:
             with suppress(IndexError):
@@ -204,10 +204,10 @@ class Pool:
         try:
             return future.result(max(0.0, deadline - time.monotonic()))
         except FutureTimeout:
-            future.add_done_callback(self._keep_late_connection)
+            future.add_done_callback(self._put_late_connection_in_pool)
             raise ServerSilent("the server did not answer in time") from None
 
-    def _keep_late_connection(self, future: Future[Connection]) -> None:
+    def _put_late_connection_in_pool(self, future: Future[Connection]) -> None:
         """Put a connection that was made after its deadline into the pool."""
         if future.exception() is None:
             self._release(future.result())

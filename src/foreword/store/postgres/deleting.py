@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import FileState, Stored, StoredFile
-from foreword.store.deleting import question_repeats
+from foreword.store.deleting import question_repeats_texts_or_words
 from foreword.store.postgres.indexing import remove_from_indexes
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.rows import as_stored_with_hash, metadata_to_json
@@ -37,7 +37,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     if op.filters is None:
         found = tx.select_numbered_items("i.id = ANY(?)", list(op.ids))
     else:
-        found = _find_items_by_filters(tx, op.filters)
+        found = _find_matching_and_derived_items(tx, op.filters)
     gone: list[Item] = []
     paths: set[str] = set()
     while found:
@@ -62,7 +62,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _find_items_by_filters(tx: Transaction, filters: Filters) -> NumberedItems:
+def _find_matching_and_derived_items(tx: Transaction, filters: Filters) -> NumberedItems:
     """The items that pass the filters and, if they name a source, those made from it."""
     clause, values = filters_to_sql(filters)
     found = dict(tx.select_numbered_items(clause, *values))
@@ -141,7 +141,11 @@ def find_receipts_that_quote(tx: Transaction, texts: Sequence[str], words: Seque
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
     questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
-    return [name for name, query in questions.items() if query and question_repeats(query, joined, words)]
+    return [
+        name
+        for name, query in questions.items()
+        if query and question_repeats_texts_or_words(query, joined, words)
+    ]
 
 
 def find_items_to_delete(tx: Transaction, ids: Sequence[str]) -> list[Item]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
-from foreword.store.batches import amended_columns, trim_receipt
+from foreword.store.batches import amended_columns, remove_long_or_deleted_text
 from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
@@ -116,7 +116,7 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
         vectors=dict(vectors_by_space),
         token_codes=tx.select_value(count.format("token_codes"), tx.ws),
         receipts=tx.select_value(count.format("receipts"), tx.ws),
-        bytes=_estimate_bytes(tx),
+        bytes=_estimate_workspace_bytes(tx),
     )
 
 
@@ -125,7 +125,7 @@ def _select_rows_of_workspace(tx: Transaction, sql: str) -> list[Any]:
     return tx.execute(sql, tx.ws).fetchall()
 
 
-def _estimate_bytes(tx: Transaction) -> int:
+def _estimate_workspace_bytes(tx: Transaction) -> int:
     """The workspace's share of the bytes of all tables, estimated by its share of all items."""
     total = tx.select_value(
         "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN pg_namespace n "
@@ -243,7 +243,7 @@ def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dic
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     """Store a receipt, then delete receipts that are too old, or the oldest of too many."""
-    receipt = trim_receipt(op.receipt, lambda ids: len(tx.item_numbers_by_id(ids)) == len(ids))
+    receipt = remove_long_or_deleted_text(op.receipt, lambda ids: len(tx.item_numbers_by_id(ids)) == len(ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
         "INSERT INTO receipts VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(ws, id) DO UPDATE SET "

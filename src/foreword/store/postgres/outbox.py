@@ -52,7 +52,9 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
         *(number_array_literal(numbers), number_array_literal(c for _, c in op.changes), tx.ws),
     )
     removed = {number for (number,) in rows}
-    if len(removed) < len(numbers) and (outdated := op.find_outdated(removed, _read_points(tx, numbers))):
+    if len(removed) < len(numbers) and (
+        outdated := op.find_items_with_changed_points(removed, _read_points(tx, numbers))
+    ):
         _add_to_outbox(tx, outdated)
     return len(removed)
 

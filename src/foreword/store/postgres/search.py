@@ -270,8 +270,8 @@ class _Bm25Question:
         self._tx, self._index = tx, index
         split = [split_for_index(index, word.replace("\0", " ")) for word in words]
         terms = {place: [to_index_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
-        stems = self._find_stems({stem for term in terms.values() for stem in term})
-        rows, tokens = self._select_totals()
+        stems = self._find_stem_ids_and_counts({stem for term in terms.values() for stem in term})
+        rows, tokens = self._count_indexed_items_and_words()
         self.average_length = tokens / rows if rows and tokens else None
         singles = [
             (*stems[term[0]], place) for place, term in terms.items() if len(term) == 1 and term[0] in stems
@@ -287,9 +287,9 @@ class _Bm25Question:
             (place, term) for place, term in terms.items() if len(term) > 1 and all(map(stems.get, term))
         ]
         if phrases:
-            self._add_phrases_to_query(phrases, {stem: stems[stem][0] for stem in stems}, rows)
+            self._add_phrase_matches_to_query(phrases, {stem: stems[stem][0] for stem in stems}, rows)
 
-    def _find_stems(self, stems: set[str]) -> dict[str, tuple[int, int]]:
+    def _find_stem_ids_and_counts(self, stems: set[str]) -> dict[str, tuple[int, int]]:
         """The id of each stem that some item has, and how many items have it."""
         found = self._tx.execute(
             "SELECT stem, id, items FROM stems WHERE ws = ? AND index = ? AND stem = ANY(?)",
@@ -297,14 +297,14 @@ class _Bm25Question:
         )
         return {stem: (number, items) for stem, number, items in found}
 
-    def _select_totals(self) -> tuple[int, int]:
+    def _count_indexed_items_and_words(self) -> tuple[int, int]:
         """How many items the index has, and how many words they have together."""
         rows: list[Any] = self._tx.execute(
             f"SELECT {self._index}_rows, {self._index}_tokens FROM workspaces WHERE ws = ?", self._tx.ws
         ).fetchall()
         return rows[0] if rows else (0, 0)
 
-    def _add_phrases_to_query(
+    def _add_phrase_matches_to_query(
         self, phrases: Sequence[tuple[int, list[str]]], stem_ids: dict[str, int], rows: int
     ) -> None:
         """Find the items that have each phrase word for word, and add them to the query."""

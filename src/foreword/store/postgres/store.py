@@ -138,7 +138,9 @@ class PostgresStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations on one workspace; raises `StorePaused` if they store words and must not."""
-        if any(map(batches.stores_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(batches.stores_spoken_or_written_words, operations)) and (
+            reason := self._reason_to_keep_nothing(workspace)
+        ):
             raise StorePaused(f"{reason}; nothing was kept")
         if any(isinstance(operation, base.Check) for operation in operations):
             self._vectors.flush(workspace, base.FLUSH_SECONDS)
@@ -154,7 +156,7 @@ class PostgresStore(Store):
             except ServerSilent:
                 if attempt.deadline is None or not all(isinstance(one, base.Search) for one in operations):
                     raise
-                return [_findings_of_late_search(operation) for operation in operations]
+                return [_findings_for_unanswered_search(operation) for operation in operations]
 
     def _run_with_reconnects(self, run: Callable[[Connection], _T], deadline: float | None = None) -> _T:
         """Use a connection; if it is lost, try again with another until the time is over."""
@@ -172,7 +174,7 @@ class PostgresStore(Store):
             except CONNECTION_LOST as error:
                 if not self._is_worth_another_try(error) or time.monotonic() + pause > give_up:
                     raise
-                self._pool.drop_idle()
+                self._pool.close_idle_connections()
                 time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  (jitter, not a secret)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
@@ -186,7 +188,7 @@ class PostgresStore(Store):
         """Make the tables, unless this store has done so before."""
         if self._is_ready:
             return
-        if not self._prepare_lock.acquire(timeout=_seconds_until(connection.deadline)):
+        if not self._prepare_lock.acquire(timeout=_seconds_to_wait_for_lock(connection.deadline)):
             raise ServerSilent("the tables are still being made")
         try:
             if not self._is_ready:
@@ -236,7 +238,7 @@ class PostgresStore(Store):
         if random.random() * _COMMITS_BETWEEN_CLEANINGS < 1:  # noqa: S311
             tx.execute("DELETE FROM commits WHERE made_at < now() - interval '1 hour'")
         if tx.has_new_items:
-            tx.execute("SELECT pg_notify(?, ?)", self._channel, str(ws))
+            tx.execute("SELECT pg_notify(?, ?)", self._new_items_channel, str(ws))
         attempt.results = results
         connection.execute("COMMIT")
         if not all(isinstance(operation, exchange.ClearOutbox) for operation in attempt.operations):
@@ -293,7 +295,10 @@ class PostgresStore(Store):
         check_workspace(operation.workspace)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        if not (batches.stores_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
+        if not (
+            batches.stores_spoken_or_written_words(operation)
+            and self._reason_to_keep_nothing(operation.workspace)
+        ):
             self._posted_writes.add(operation)
 
     def _run_and_log_failure(self, operation: Write[Any]) -> None:
@@ -343,7 +348,7 @@ class PostgresStore(Store):
     # What others have stored
 
     @property
-    def _channel(self) -> str:
+    def _new_items_channel(self) -> str:
         """The channel on which services tell each other of new items."""
         return f"foreword_{self._schema}"
 
@@ -360,7 +365,7 @@ class PostgresStore(Store):
         while not self._closed.is_set():
             try:
                 with self._pool.connect() as connection:
-                    connection.execute(f'LISTEN "{self._channel}"')
+                    connection.execute(f'LISTEN "{self._new_items_channel}"')
                     while not self._closed.is_set():
                         # All notices first: the connection cannot be used while they are being read.
                         notices = list(connection.notifies(timeout=0.5, stop_after=1))
@@ -402,7 +407,10 @@ class _PostedWrites:
         """Wait until all writes posted to a workspace are done or have failed; ServerSilent at a deadline."""
         with self._lock:
             done = self._last.get(workspace)
-        if done is not None and not wait([done], None if deadline is None else _seconds_until(deadline)).done:
+        if (
+            done is not None
+            and not wait([done], None if deadline is None else _seconds_to_wait_for_lock(deadline)).done
+        ):
             raise ServerSilent("what was posted is not written yet")
 
     def close(self) -> None:
@@ -430,7 +438,7 @@ def _deadline_if_all_expire(operations: Sequence[Operation[Any]]) -> float | Non
     return min(given) if given and len(given) == len(operations) else None
 
 
-def _seconds_until(deadline: float | None) -> float:
+def _seconds_to_wait_for_lock(deadline: float | None) -> float:
     """How long a lock may be waited for: until the deadline, or for ever (-1)."""
     return -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
 
@@ -439,7 +447,7 @@ def _statement_timeout_sql(deadline: float | None) -> str:
     """The part of a command that begins a transaction which has the server stop it at the deadline."""
     if deadline is None:
         return ""
-    return f"; SET LOCAL statement_timeout = {max(1, math.ceil(_seconds_until(deadline) * 1000))}"
+    return f"; SET LOCAL statement_timeout = {max(1, math.ceil(_seconds_to_wait_for_lock(deadline) * 1000))}"
 
 
 def _add_grace_period(deadline: float | None) -> float | None:
@@ -447,7 +455,7 @@ def _add_grace_period(deadline: float | None) -> float | None:
     return None if deadline is None else deadline + _GRACE_SECONDS
 
 
-def _findings_of_late_search(operation: Operation[Any]) -> Findings:
+def _findings_for_unanswered_search(operation: Operation[Any]) -> Findings:
     """The findings of a search that the server did not answer in time: a note for each probe."""
     probes = operation.probes if isinstance(operation, base.Search) else ()
     return Findings({}, {}, tuple(Note(probe.space, "late: the deadline passed") for probe in probes))

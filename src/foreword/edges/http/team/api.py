@@ -109,7 +109,7 @@ def _list_team_endpoints(
         text, delivery = hooks.answer(body.workspace, body.event, body.at, call.expires, call.caller)
         return {"text": text, "delivery": delivery}
 
-    def keep_event(call: EndpointCall) -> object:
+    def store_hook_event(call: EndpointCall) -> object:
         body: HookQuestion = call.body
         hooks.keep(body.workspace, body.event, body.at)
         return {"done": True}
@@ -118,7 +118,7 @@ def _list_team_endpoints(
         body: DeliveryQuestion = call.body
         return {"done": hooks.note_delivery(body.delivery, call.caller, delivered=body.delivered)}
 
-    def describe_member(call: EndpointCall) -> object:
+    def find_calling_member(call: EndpointCall) -> object:
         return next(member for member in members.list_all() if member.id == call.caller)
 
     def report_readiness(_: EndpointCall) -> object:
@@ -134,7 +134,7 @@ def _list_team_endpoints(
         ),
         Endpoint(
             "hook_keep", "POST", "/v1/hook/keep", "Keep what an event tells; twice is once.",
-            keep_event, DoneAnswer, HookQuestion, fails=(503,),
+            store_hook_event, DoneAnswer, HookQuestion, fails=(503,),
         ),
         Endpoint(
             "hook_shown", "POST", "/v1/hook/shown", "Report whether an answer was shown.",
@@ -145,7 +145,7 @@ def _list_team_endpoints(
             lambda call: hooks.list_changes_for_copy(call.body.workspace, call.body.known),
             MirrorAnswer, MirrorQuestion, fails=(503,),
         ),
-        Endpoint("me", "GET", "/v1/me", "Say what the token allows.", describe_member, MemberAnswer),
+        Endpoint("me", "GET", "/v1/me", "Say what the token allows.", find_calling_member, MemberAnswer),
         Endpoint(
             "ready", "GET", "/ready", "Say whether requests are taken; needs no token.",
             report_readiness, DoneAnswer, fails=(503,),

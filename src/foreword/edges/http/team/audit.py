@@ -41,7 +41,7 @@ class TeamAudit:
         line = json.dumps({"at": now.isoformat(timespec="milliseconds"), **facts}, ensure_ascii=False)
         try:
             with self._lock:
-                os.write(self._open_file_of_day(f"{now:%Y-%m-%d}"), f"{line}\n".encode())
+                os.write(self._open_day_file_and_prune(f"{now:%Y-%m-%d}"), f"{line}\n".encode())
         except OSError as error:
             _log.warning("the audit cannot be written", error=str(error), line=line)
 
@@ -65,7 +65,7 @@ class TeamAudit:
                 os.close(self._file)
             self._file, self._day = None, ""
 
-    def _open_file_of_day(self, day: str) -> int:
+    def _open_day_file_and_prune(self, day: str) -> int:
         """The open file of a day; when a new day begins, files that are too old are deleted."""
         if self._file is None or day != self._day:
             if self._file is not None:

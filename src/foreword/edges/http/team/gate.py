@@ -159,7 +159,7 @@ class TeamGate:
         """The refusal of a request, or None if it may pass; puts the member into `state`."""
         address = (scope.get("client") or ("", 0))[0]
         try:
-            member = self._members.find_by_token(read_bearer_token(scope))
+            member = self._members.find_member_even_if_refused(read_bearer_token(scope))
         except StorageError as error:
             _log.warning("nobody is let in", problem=str(error))
             return Refusal(503, error.type, "the service cannot read its list of members; tell its operator")
@@ -218,7 +218,7 @@ class MemberPermissions:
             yield call
             return
         member: Member = scope["state"]["member"]
-        workspace = call.named_workspace
+        workspace = call.workspace_named_in_call
         right = _RIGHTS.get(endpoint.name, "read")
         if not member.has_right(right, workspace):
             where = f" in {workspace}" if workspace else ""
@@ -235,9 +235,11 @@ class MemberPermissions:
             place = self._writing[workspace]
         try:
             counted_at, _ = self._earlier_items.get(workspace, (-math.inf, 0))
-            if time.monotonic() - counted_at > _COUNT_SECONDS or not self._has_room(workspace, place):
+            if time.monotonic() - counted_at > _COUNT_SECONDS or not self._is_within_item_quota(
+                workspace, place
+            ):
                 self._recount_items(workspace)
-            if not self._has_room(workspace, place):
+            if not self._is_within_item_quota(workspace, place):
                 raise HTTPException(507, f"{workspace} is at its quota of {self._max_items:,}; forget some")
             yield
         finally:
@@ -245,7 +247,7 @@ class MemberPermissions:
                 self._writing[workspace] -= 1
                 self._written[workspace] += 1  # also if it failed: the next count puts that right
 
-    def _has_room(self, workspace: str, place: int) -> bool:
+    def _is_within_item_quota(self, workspace: str, place: int) -> bool:
         """Whether the quota has room for so many more items than were counted and written since."""
         _, earlier = self._earlier_items[workspace]
         return earlier + self._written[workspace] + place <= self._max_items

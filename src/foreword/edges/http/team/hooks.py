@@ -63,7 +63,7 @@ class TeamHooks:
         If the store does not answer before `expires`, its error is raised: the laptop's copy may know more.
         """
         left_ms = max(1.0, (expires - time.monotonic()) * 1000)
-        saying = self._companion.find_saying(_read_event(workspace, event, at), left_ms)
+        saying = self._companion.say_or_raise(_read_event(workspace, event, at), left_ms)
         if not saying:
             return "", ""
         delivery = secrets.token_hex(12)

@@ -79,7 +79,7 @@ class Members:
         self._stamp: tuple[int, int, int] | None = None
         self._by_id: dict[str, tuple[Member, str]] = {}
 
-    def find_by_token(self, token: str) -> Member | None:
+    def find_member_even_if_refused(self, token: str) -> Member | None:
         """The member with this token, even if it is no longer accepted; None if it is not a member's."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
