@@ -39,7 +39,7 @@ from datetime import datetime, timedelta, UTC
 from pathlib import Path
 from foreword import config
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.store.base import PutReceipt
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens
@@ -51,7 +51,8 @@ WORDS = "harbour gate lamp Ada Grace parse_date open_file tide wind rope anchor 
 def engine_at(folder):
     settings = config.Settings(home=Path(folder))
     options = {"settings": settings, "counter": WordTokens(), "clock": lambda: NOW}
-    return ContextEngine(SqliteStore(Path(folder), index_terms_of_item), HashEmbeddings(32), **options)
+    store = SqliteStore(Path(folder), code_parts_and_mentioned_entities)
+    return ContextEngine(store, HashEmbeddings(32), **options)
 
 class Life:
     def __init__(self, folder, log, name):

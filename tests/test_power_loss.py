@@ -36,13 +36,13 @@ _CHILD = """
 import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from foreword.engine.defaults import index_terms_of_item
+from foreword.engine.defaults import code_parts_and_mentioned_entities
 from foreword.errors import StorageError
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Item
 
 log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-store = SqliteStore(Path(sys.argv[1]), index_terms_of_item)
+store = SqliteStore(Path(sys.argv[1]), code_parts_and_mentioned_entities)
 for number in range(int(sys.argv[3])):
     name = f"item-{number}"
     text = " ".join(f"word{number}x{at}" for at in range(40))

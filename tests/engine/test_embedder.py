@@ -239,8 +239,8 @@ from foreword import ContextEngine, Item, Settings
 from foreword.spaces import bundled
 
 encoding = threading.Event()
-run_session = bundled.run_session
-bundled.run_session = lambda *given: encoding.set() or run_session(*given)
+run_loaded_model = bundled.run_loaded_model
+bundled.run_loaded_model = lambda *given: encoding.set() or run_loaded_model(*given)
 engine = ContextEngine(settings=Settings(home=Path(sys.argv[1])))
 engine.remember_all([Item(f"Note {n}. " + "How long is this? " * 60, "shop") for n in range(64)], "shop")
 assert encoding.wait(120)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "6278a82c27a02f68d2d236a65133d65360287adf0ca957f277687842b3b46b60",
-        GRAPH: "f1d7a0dc2142049b6cc561f47028a6935d2d0735304f263186d0adc5f38d13fe",
+        WEIGHTS: "879c8d39e67e85cd1ace58e4a148fd27f6e899c670481a1428175b31c030a00e",
+        GRAPH: "a373f406a10b3cfe767fed790f5ff0ce9ff2f9bf0f0fb7f4f71802f1f8319e61",
     },
 )
 _HELPS, _RELATIONS = slice(0, 1), slice(1, 4)
