@@ -193,7 +193,7 @@ def _build_missing_indexes(connection: Connection, ws: int) -> list[str]:
             continue
         connection.execute(f"DROP INDEX IF EXISTS {name}")
         connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build_index(dimensions, vectors)}MB'")
-        # At a million vectors, an index built by several processes at once finds .945 of the nearest, not .983.
+        # Of a million, an index that several processes built at once finds .945 of the nearest, not .983.
         connection.execute("SET max_parallel_maintenance_workers = 0")
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
