@@ -121,7 +121,7 @@ def test_single_memories_answer_what_is_asked_in_other_words_and_nothing_else(en
         engine.embed_pending(workspace)
         said = bool(engine.build_context(line["question"], workspace).context)
         right[line["answers"]] += said is line["answers"]
-    # 32 and 34 of 40 each; another processor rounds a little differently.
+    # 35 and 33 of 40 each; another processor rounds a little differently.
     assert right[True] >= 30
     assert right[False] >= 31
 
