@@ -405,7 +405,7 @@ def drop_below(floor: float) -> Stage[Any]:
         kept = [result for result in draft.results if result.score >= floor]
         low = [result for result in draft.results if result.score < floor]
         dropped = [
-            DroppedResult(r, "below floor", f"{_format_score_below(r.score, floor)} < {floor:g}")
+            DroppedResult(r, "below floor", f"{_round_score_keeping_it_below(r.score, floor)} < {floor:g}")
             for r in low[:MAX_NEAR_MISSES]
         ]
         draft = draft.keep(kept, dropped)
@@ -551,7 +551,7 @@ def _receipt_entry(
     )
 
 
-def _format_score_below(score: float, floor: float) -> str:
+def _round_score_keeping_it_below(score: float, floor: float) -> str:
     """The score with as many digits as it takes to read as smaller than the floor."""
     return next(
         (text for digits in (2, 3, 4) if float(text := f"{score:.{digits}f}") < floor), f"{score:.2g}"

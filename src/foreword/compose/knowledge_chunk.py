@@ -154,7 +154,7 @@ def read_document_source(item: Item) -> DocumentSource:
         url=str(facts["url"]) if facts.get("url") else None,
         date=_read_date(facts.get("date")) if handed_over else item.created_at,
         doc_type=str(facts.get("doc_type") or facts.get("language") or "document"),
-        place=_place_in_document(item),
+        place=_describe_headings_and_lines(item),
     )
 
 
@@ -167,7 +167,7 @@ def _read_date(value: object) -> datetime | None:
     return date if date.tzinfo else None
 
 
-def _place_in_document(item: Item) -> str:
+def _describe_headings_and_lines(item: Item) -> str:
     """The headings above an item in its document, and its lines, as far as they are known."""
     path, first, last = (item.metadata.get(name) for name in ("headings", "start_line", "end_line"))
     named = list(map(str, path)) if isinstance(path, list) else []

@@ -206,7 +206,7 @@ class _PromptReduction:
         for part in [
             part for part in self.parts if any((part.kind, at) in self.shortened for at in part.places)
         ]:
-            self._drop_part(part)
+            self._leave_out_part(part)
         spare = target - self._count_tokens()
         back: list[DroppablePart] = []
         for part in sorted(self.dropped, key=lambda part: (-part.worth, part.places)):
@@ -222,7 +222,7 @@ class _PromptReduction:
                 back.append(part)
                 spare -= cost
         while back and self._count_tokens() > target:
-            self._drop_part(back.pop())
+            self._leave_out_part(back.pop())
 
     def _may_be_restored(self, part: DroppablePart) -> bool:
         """Whether a part may come back now: newer turns come back first, and an entity before its details."""
@@ -253,7 +253,7 @@ class _PromptReduction:
         self.shortened[part.kind, longest] = line
         return others + line.tokens + _JOIN_TOKENS
 
-    def _drop_part(self, part: DroppablePart) -> None:
+    def _leave_out_part(self, part: DroppablePart) -> None:
         """Drop a part, and forget its shortened form."""
         self.dropped.add(part)
         for at in part.places:

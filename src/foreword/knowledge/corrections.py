@@ -160,7 +160,7 @@ def _find_corrected_by_value(
     is_short = len(line.split()) <= _MAX_WORDS_UNMARKED
     if not marked and (is_answer or not is_short):
         return []
-    new = _read_new_values(line, _names_of_speakers(item, near))
+    new = _read_values_of_correction(line, _names_of_speakers(item, near))
     is_weak = beginning is not None and not (corrects_own or is_short) and _WEAK_MARKS.fullmatch(beginning[0])
     if is_weak and not _opens_with_value(_drop_correction_words(line)):
         return []  # "It's a family of four."
@@ -244,7 +244,7 @@ def _has_values_change_takes_away(item: Item, change: _Change) -> bool:
     return has_gone and not any(fresh.is_same(value) for value in values for fresh in change.fresh)
 
 
-def _read_new_values(line: str, speakers: frozenset[str]) -> frozenset[Value]:
+def _read_values_of_correction(line: str, speakers: frozenset[str]) -> frozenset[Value]:
     """The values that a correction names.
 
     A name counts in the first sentence only, since words that begin others are capitalised ("No, thanks. Let

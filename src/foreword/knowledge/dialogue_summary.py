@@ -23,7 +23,7 @@ from foreword.knowledge.leaning import depends_on_previous_sentence, is_about_un
 from foreword.knowledge.left_behind import find_things_said_left_behind, is_topic_later_left_behind
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
-    choose_sentences,
+    choose_complementary_sentences,
     drop_sentences_covered_by,
     read_turn_sentences,
 )
@@ -345,7 +345,7 @@ class _SummaryDraft:
         if self._room < _MIN_TOKENS:
             return []
         self._misfits = 0
-        return choose_sentences(
+        return choose_complementary_sentences(
             drop_sentences_covered_by(weighed, chosen),
             self._add_sentence_if_it_fits,
             self._needs_no_more_sentences,

@@ -96,7 +96,7 @@ class Fact:
 def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) -> list[Fact]:
     """The facts about `who`: those with an attribute, then whole statements; newest first in each part."""
     names = frozenset(split_words(who))
-    items = _find_statements_about(store, workspace, names)
+    items = _find_statements_about_name(store, workspace, names)
     facts = [fact for item in items for fact in read_facts(item, names, find_names)]
     superseded: dict[str, list[Item]] = {}
     for item in items:
@@ -121,7 +121,7 @@ def read_facts(item: Item, names: frozenset[str], find_names: FindNames) -> list
     ]
 
 
-def _find_statements_about(store: Store, workspace: str, names: frozenset[str]) -> list[Item]:
+def _find_statements_about_name(store: Store, workspace: str, names: frozenset[str]) -> list[Item]:
     """The statements that have all words of a name, oldest first; for the speaker, what the user said."""
     filters = Filters(kinds=KINDS)
     if names <= SPEAKER_NAMES:

@@ -185,7 +185,7 @@ def _weigh_shape(sentence: Sentence) -> float:
     return weight
 
 
-def choose_sentences(
+def choose_complementary_sentences(
     weighed: Iterable[Weighed],
     fits: Callable[[Sentence], bool],
     is_full: Callable[[], bool] = lambda: False,

@@ -18,7 +18,7 @@ from foreword.knowledge.dialogue_summary import drop_openers, join_by_speaker
 from foreword.knowledge.open_ends import find_open_ends, leaves_something_open
 from foreword.knowledge.progress_cues import is_question, says_something_is_done
 from foreword.knowledge.sentence_weights import (
-    choose_sentences,
+    choose_complementary_sentences,
     find_weightiest_sentences,
     read_sentences_of_turns,
 )
@@ -124,7 +124,7 @@ def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_word
         return True
 
     sentences = read_sentences_of_turns({index: turns[index].text for index in quotable})
-    chosen = choose_sentences(find_weightiest_sentences(sentences).items(), take_if_fits)
+    chosen = choose_complementary_sentences(find_weightiest_sentences(sentences).items(), take_if_fits)
     chosen.sort(key=lambda sentence: sentence.position)
     lines = join_by_speaker((_speaker_name(turns[one.turn]), wording[one]) for one in chosen)
     return SessionSummary(

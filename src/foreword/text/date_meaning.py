@@ -137,7 +137,7 @@ def _span_of_days(start: datetime, first: int, count: int) -> TimeSpan:
     return TimeSpan(start + first * A_DAY, start + (first + count) * A_DAY)
 
 
-def _add_months(start: datetime, months: int) -> datetime:
+def _add_months_to_first_of_month(start: datetime, months: int) -> datetime:
     """The first day of a month, moved by a number of months."""
     years, month = divmod(start.month - 1 + months, 12)
     return start.replace(year=start.year + years, month=month + 1)
@@ -145,7 +145,7 @@ def _add_months(start: datetime, months: int) -> datetime:
 
 def _span_of_months(start: datetime, count: int) -> TimeSpan:
     """A span of `count` months from the first day of a month on."""
-    return TimeSpan(start, _add_months(start, count))
+    return TimeSpan(start, _add_months_to_first_of_month(start, count))
 
 
 def _month_number(words: str) -> int:
@@ -303,7 +303,11 @@ def _read_last_this_or_next(words: str, moment: Moment) -> TimeSpan | None:
     if what in SEASONS and step < 0:
         # From January on, "last winter" is the one that began in December, even if it still lasts.
         latest = _span_of_months(moment.midnight_of(moment.today.year, SEASONS[what]), 3)
-        return latest if latest.until <= moment.today else _span_of_months(_add_months(latest.since, -12), 3)
+        return (
+            latest
+            if latest.until <= moment.today
+            else _span_of_months(_add_months_to_first_of_month(latest.since, -12), 3)
+        )
     return _find_named_period(what, step, moment)
 
 
@@ -329,9 +333,11 @@ def _find_last_or_next_unit(unit: str, step: int, today: datetime) -> TimeSpan |
         case "fortnight":
             return _span_of_days(today, 14 * step - today.weekday(), 14)
         case "month":
-            return _span_of_months(_add_months(first_of_month, step), 1)
+            return _span_of_months(_add_months_to_first_of_month(first_of_month, step), 1)
         case "quarter":
-            return _span_of_months(_add_months(first_of_month, 3 * step - (today.month - 1) % 3), 3)
+            return _span_of_months(
+                _add_months_to_first_of_month(first_of_month, 3 * step - (today.month - 1) % 3), 3
+            )
         case "year":
             return _span_of_months(today.replace(year=today.year + step, month=1, day=1), 12)
         case "decade":
@@ -373,7 +379,9 @@ def _read_day_of_month(words: str, moment: Moment) -> TimeSpan | None:
     """The latest day of words such as `the 15th` that has begun or, looking ahead, the first not yet over."""
     day = int(_NUMBER.findall(words)[0])
     for distance in range(3):
-        month = _add_months(moment.today.replace(day=1), distance if moment.ahead else -distance)
+        month = _add_months_to_first_of_month(
+            moment.today.replace(day=1), distance if moment.ahead else -distance
+        )
         try:
             span = _span_of_day(month.replace(day=day))
         except ValueError:

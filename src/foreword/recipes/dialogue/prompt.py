@@ -317,7 +317,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     What is left of the window after that goes to the parts of which something was left out.
     """
     wording, count, state = draft.conversation.wording, draft.conversation.tokenizer.count, draft.state
-    allocation = _divide_window_by_need(draft)
+    allocation = _redivide_window_by_need(draft)
     system = wording.system.compose(allocation.system)
     recalled = [turn for turn, _ in draft.recalled.turns]
     history = wording.history.format(
@@ -360,7 +360,7 @@ DIALOGUE: tuple[Stage[Any], ...] = (
 """The stages of the recipe `dialogue`, in order."""
 
 
-def _divide_window_by_need(draft: DialogueDraft) -> TokenBudget:
+def _redivide_window_by_need(draft: DialogueDraft) -> TokenBudget:
     """The window divided anew: the instructions whole, and no part with more tokens than it can use."""
     wording, strategy = draft.conversation.wording, draft.conversation.strategy
     count, chunks = draft.conversation.tokenizer.count, draft.retrieved.chunks

@@ -140,7 +140,7 @@ class ConversationTurns:
             identities: set[object] = set()
             complete: list[Turn] = []
             for turn in turns:
-                timed = self._assign_time(turn, holders.get(turn.turn_id), identities, now)
+                timed = self._assign_time_and_check_id(turn, holders.get(turn.turn_id), identities, now)
                 act = (
                     turn.speech_act
                     if turn.speech_act is not None
@@ -163,7 +163,7 @@ class ConversationTurns:
         """What is said in the exchange of the turn at a place: the question and its answer, or the turn."""
         return [_speaker_and_words(turn) for turn in question_and_answer(self._turns, place)]
 
-    def _assign_time(
+    def _assign_time_and_check_id(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
     ) -> Turn:
         """The turn with its time: that of the stored item with its id, its own, or the current one."""

@@ -99,7 +99,7 @@ async def prepare_handoff(
     # The best for each need first, then the second best: no need takes all the room.
     ordered = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
     gap = _gap_for_receiver(receiver, redact("; ".join(needs))[:MAX_NEED_CHARACTERS])
-    draft = begin_draft(gap, memory, state, limits).with_contexts(ordered)
+    draft = begin_draft(gap, memory, state, limits).with_contexts_as_results(ordered)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
     injection = await fit_and_inject(draft, tuple(ordered), started, HANDOFF_CONTEXT)
     return HandoffResult(

@@ -80,7 +80,7 @@ async def inject_context(
 ) -> InjectionResult:
     """Put contexts into a state, where the agent that lacks them reads; with an engine, store a receipt."""
     started = time.perf_counter()
-    draft = begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
+    draft = begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts_as_results(contexts)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
     return await fit_and_inject(draft, tuple(contexts), started)
 

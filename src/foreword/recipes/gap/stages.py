@@ -77,7 +77,7 @@ class GapDraft(Draft):
     memory: MemoryStore | None = None
     contexts: Mapping[str, RetrievedContext] = field(default_factory=dict)
 
-    def with_contexts(self, contexts: Sequence[RetrievedContext]) -> GapDraft:
+    def with_contexts_as_results(self, contexts: Sequence[RetrievedContext]) -> GapDraft:
         """The draft with these contexts as its results, in their order."""
         by_id = {context_id(context): context for context in contexts}
         results = tuple(
@@ -126,7 +126,7 @@ async def ask(draft: GapDraft) -> GapDraft:
             notes.append(_failure_note(part, outcome))
         else:
             found += outcome
-    return draft.with_notes(*notes).with_contexts(_keep_best_of_each_id(found))
+    return draft.with_notes(*notes).with_contexts_as_results(_keep_best_of_each_id(found))
 
 
 def drop_said(draft: GapDraft) -> GapDraft:

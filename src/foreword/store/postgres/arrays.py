@@ -23,8 +23,12 @@ def text_array_literal(values: Sequence[str | None]) -> str:
     if not values:
         return "{}"
     if None in values:
-        return "{" + ",".join("NULL" if value is None else _quote_texts((value,)) for value in values) + "}"
-    return "{" + _quote_texts(values) + "}"  # type: ignore[arg-type]
+        return (
+            "{"
+            + ",".join("NULL" if value is None else _quote_array_elements((value,)) for value in values)
+            + "}"
+        )
+    return "{" + _quote_array_elements(values) + "}"  # type: ignore[arg-type]
 
 
 def bytes_array_literal(values: Iterable[bytes]) -> str:
@@ -32,7 +36,7 @@ def bytes_array_literal(values: Iterable[bytes]) -> str:
     return "{" + ",".join(rf'"\\x{value.hex()}"' for value in values) + "}"
 
 
-def _quote_texts(texts: Sequence[str]) -> str:
+def _quote_array_elements(texts: Sequence[str]) -> str:
     """Texts in quotes, with commas between them; they are joined by NUL to be escaped all at once."""
     joined = "\0".join(texts)
     if joined.count("\0") != len(texts) - 1:

@@ -207,7 +207,7 @@ class PostgresStore(Store):
             if not attempt.writes:
                 connection.execute(
                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-                    f"SET LOCAL foreword.ws = '{ws}'{_statement_timeout_sql(attempt.deadline)}"
+                    f"SET LOCAL foreword.ws = '{ws}'{_timeout_suffix_sql(attempt.deadline)}"
                 )
                 return run_operations(self._new_transaction(connection, ws, attempt), attempt.operations)
             return self._run_write_once(connection, ws, attempt)
@@ -219,7 +219,7 @@ class PostgresStore(Store):
     def _run_write_once(self, connection: Connection, ws: int, attempt: _BatchAttempt) -> list[Any]:
         """Carry out a batch that writes; one that an earlier try has committed is not carried out again."""
         connection.execute(
-            f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_statement_timeout_sql(attempt.deadline)}; "
+            f"BEGIN; SET LOCAL foreword.ws = '{ws}'{_timeout_suffix_sql(attempt.deadline)}; "
             f"SET LOCAL lock_timeout = '{int(self._limits.busy_seconds * 1000)}ms'; "
             f"SELECT pg_advisory_xact_lock({_WRITES_TO_ONE_WORKSPACE}, {ws})"
         )
@@ -443,7 +443,7 @@ def _seconds_to_wait_for_lock(deadline: float | None) -> float:
     return -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def _statement_timeout_sql(deadline: float | None) -> str:
+def _timeout_suffix_sql(deadline: float | None) -> str:
     """The part of a command that begins a transaction which has the server stop it at the deadline."""
     if deadline is None:
         return ""
