@@ -50,7 +50,7 @@ _CLICK = """(href) => new Promise((done) => {
         seen.disconnect();
         requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
     });
-    seen.register_mentioned_entities(main, { attributes: true, attributeFilter: ["data-ready"] });
+    seen.observe(main, { attributes: true, attributeFilter: ["data-ready"] });
     const link = document.createElement("a");
     link.href = href;
     document.body.append(link);
