@@ -33,16 +33,11 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
-from foreword.recall.history import (
-    MAX_SUCCESSORS,
-    drop_results_in_later_histories,
-    find_contradictions,
-    find_successors,
-)
+from foreword.recall.history import MAX_SUCCESSORS, drop_history_repeats, find_contradictions, find_successors
 from foreword.recall.read import MAX_READ, judge_results_with_reader
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
-from foreword.recall.token_match import can_match_tokens, reorder_hits_by_token_match
+from foreword.recall.token_match import can_match_tokens, rank_by_tokens
 from foreword.store.base import MarkShown, PutReceipt
 from foreword.text.numbers import number_with_noun
 from foreword.text.statements import is_bare_question
@@ -255,9 +250,7 @@ def compare_tokens(draft: _SearchDraft) -> _SearchDraft:
     if kit.token_space is None or not query.text.strip() or not draft.results:
         return draft
     try:
-        hits = reorder_hits_by_token_match(
-            draft.results, draft.found, query, kit.store, kit.token_space, kit.blends
-        )
+        hits = rank_by_tokens(draft.results, draft.found, query, kit.store, kit.token_space, kit.blends)
     except ForewordError as error:
         _log.warning("tokens were not compared", problem=str(error), workspace=query.workspace)
         return draft.with_notes(Note(kit.token_space.name, f"failed: {error}"))
@@ -355,13 +348,11 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
         later = tuple(find_contradictions(newest, near, read, held))
         kept[last.id] = replace(newest, score=max(newest.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
-    results = drop_results_in_later_histories(kept.values())
-    return _drop_results_shown_as_contradictions(
-        replace(draft, results=results, dropped=(*earlier, *dropped))
-    )
+    results = drop_history_repeats(kept.values())
+    return _drop_shown_contradictions(replace(draft, results=results, dropped=(*earlier, *dropped)))
 
 
-def _drop_results_shown_as_contradictions(draft: _SearchDraft) -> _SearchDraft:
+def _drop_shown_contradictions(draft: _SearchDraft) -> _SearchDraft:
     """Drop results that another shows as its contradiction, unless they have a history of their own."""
     own = {result.memory.id for result in draft.results if result.history or result.later}
     pairs = ((item.id, result.memory.id) for result in draft.results for item in result.later)

@@ -9,7 +9,7 @@ import pytest
 from foreword.recall.history import (
     MAX_CONTRADICTIONS,
     MAX_SUCCESSORS,
-    drop_results_in_later_histories,
+    drop_history_repeats,
     find_contradictions,
     find_successors,
 )
@@ -167,7 +167,7 @@ def test_what_a_later_result_has_in_its_history_has_no_line_of_its_own():
         for text, day in (("Water on the 5th.", 4), ("Water on the 12th.", 9))
     )
     told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4)]
-    assert [one.memory for one in drop_results_in_later_histories(told)] == [newer]
+    assert [one.memory for one in drop_history_repeats(told)] == [newer]
 
 
 def test_two_results_that_each_have_the_other_in_their_history_leave_the_later_one():
@@ -175,4 +175,4 @@ def test_two_results_that_each_have_the_other_in_their_history_leave_the_later_o
         Item(f"On day {day}.", "w", id=str(day), created_at=MAY.replace(day=day)) for day in (4, 9)
     )
     told = [SearchResult(newer, 0.5, history=(older,)), SearchResult(older, 0.4, history=(newer,))]
-    assert [one.memory for one in drop_results_in_later_histories(told)] == [newer]
+    assert [one.memory for one in drop_history_repeats(told)] == [newer]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.recall.fuse import Blend, fuse
-from foreword.recall.token_match import MAX_COMPARED, reorder_hits_by_token_match
+from foreword.recall.token_match import MAX_COMPARED, rank_by_tokens
 from foreword.store.base import PutTokenCodes, Search
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import WordMatch
@@ -37,7 +37,7 @@ def found_and_hits(store):
 
 def matched(store):
     found, hits = found_and_hits(store)
-    return reorder_hits_by_token_match(hits, found, QUESTION, store, WordMatch(), BLENDS)
+    return rank_by_tokens(hits, found, QUESTION, store, WordMatch(), BLENDS)
 
 
 def test_what_fits_more_of_the_question_comes_first_and_says_so(store):
@@ -86,4 +86,4 @@ def test_after_the_deadline_there_is_no_answer(store):
     put(store, "red things")
     found, hits = found_and_hits(store)
     late = Query(QUESTION.text, HERE, NOW, expires=0.0)
-    assert reorder_hits_by_token_match(hits, found, late, store, WordMatch(), BLENDS) is None
+    assert rank_by_tokens(hits, found, late, store, WordMatch(), BLENDS) is None

@@ -25,9 +25,9 @@ from foreword.engine.defaults import (
     default_token_space,
     make_dense_space,
 )
-from foreword.engine.embedder import Embedder, Progress, ignore_progress
+from foreword.engine.embedder import Embedder, Progress, no_progress
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
-from foreword.knowledge import axes
+from foreword.knowledge import axes, supersession
 from foreword.log import get_logger
 from foreword.options import (
     CacheConfig,
@@ -185,8 +185,6 @@ class ContextEngine:
         A statement supersedes older ones about the same subject and attribute. `changes` are made in the
         transaction that stores the last item, whose id they may give as `NEWEST`.
         """
-        from foreword.knowledge.supersession import plan_supersessions  # who only asks needs no such patterns
-
         check_workspace(workspace)
         counted = [
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
@@ -196,9 +194,11 @@ class ContextEngine:
             raise ValidationError("changes go with an item; give one, or amend the store")
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
-            batch, settled = plan_supersessions(self.store, workspace, counted[start : start + _BATCH])
+            batch, settled = supersession.plan_supersessions(
+                self.store, workspace, counted[start : start + _BATCH]
+            )
             last = start + _BATCH >= len(counted)
-            more = self._replace_newest_placeholder_with_hash(workspace, batch[-1], changes) if last else []
+            more = self._fill_in_hash(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
@@ -374,9 +374,7 @@ class ContextEngine:
 
     # Keeping house
 
-    def embed_pending(
-        self, workspace: str, progress: Progress = ignore_progress, *, wait: bool = True
-    ) -> int:
+    def embed_pending(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
         """Make the vectors that a workspace lacks, and return how many; without `wait`, in the background."""
         return self._embedder.embed_missing(workspace, progress, wait=wait) if self._embedder else 0
 
@@ -456,9 +454,7 @@ class ContextEngine:
             file_lookup=file_items.find_item_changes,
         )
 
-    def _replace_newest_placeholder_with_hash(
-        self, workspace: str, newest: Item, changes: Sequence[Amend]
-    ) -> list[Amend]:
+    def _fill_in_hash(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
         """The changes with `NEWEST` replaced by the item's hash; ValidationError if it supersedes itself."""
         if not changes:
             return []
@@ -479,19 +475,15 @@ class ContextEngine:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _build_text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        return self._build_query_and_start_deadline(
-            redact(check_text("query", text, may_be_empty=True)), workspace, options
-        )
+        return self._begin_query(redact(check_text("query", text, may_be_empty=True)), workspace, options)
 
     def _build_vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
-        return self._build_query_and_start_deadline(
-            "", workspace, options, tuple(float(value) for value in vector)
-        )
+        return self._begin_query("", workspace, options, tuple(float(value) for value in vector))
 
-    def _build_query_and_start_deadline(
+    def _begin_query(
         self, text: str, workspace: str, options: SearchOptions, vector: tuple[float, ...] | None = None
     ) -> Query:
         """The query, whose deadline begins now; the embedder waits for it, then looks for what is left."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
+from foreword.knowledge import supersession
 from foreword.spaces import names
 from foreword.types import Views
 
@@ -33,12 +34,12 @@ def code_parts_and_mentioned_entities(item: Item) -> Views:
     In code, entities are found by its code names alone. The rules for prose would find little more there and
     take five times as long; they are applied to its `about` only.
     """
-    from foreword.knowledge.supersession import attribute_lookup_keys
-
     found = names.find_code_names(item.searchable)
     if item.kind == "code":
         return Views(found.parts, (*names.find_named_things(item.about), *found.named))
-    return Views(found.parts, (*names.find_named_things(item.searchable), *attribute_lookup_keys(item)))
+    return Views(
+        found.parts, (*names.find_named_things(item.searchable), *supersession.attribute_lookup_keys(item))
+    )
 
 
 LOCAL = "local"

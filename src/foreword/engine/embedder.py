@@ -73,7 +73,7 @@ View = tuple[str, tuple[str, ...], Callable[[Item], str]]
 """The name of a space, the kinds of item that may have a vector there, and the text to embed of an item."""
 
 
-def ignore_progress(_made: int) -> None:
+def no_progress(_made: int) -> None:
     """A `Progress` that does nothing."""
 
 
@@ -138,9 +138,7 @@ class Embedder:
             self._queued_workspaces.add(workspace)
         self._queue.put((workspace, ()))
 
-    def embed_missing(
-        self, workspace: str, progress: Progress = ignore_progress, *, wait: bool = True
-    ) -> int:
+    def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
         """Make all vectors and token codes that a workspace lacks, in this thread; returns how many.
 
         Without `wait`, they are made in the background, and the number is 0.

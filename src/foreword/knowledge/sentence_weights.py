@@ -402,7 +402,7 @@ class ConversationWeights:
             return []
         self._weigh_stale_sentences()
         least = heapq.nsmallest(_MAX_UNUSUAL, range(len(self._sentences)), key=self._weights.__getitem__)
-        found = ((self._sentences[at], self._cached_shape_weight(at)) for at in sorted(least))
+        found = ((self._sentences[at], self._shape_score(at)) for at in sorted(least))
         return [(one, weight) for one, weight in found if weight >= 0.0 and not one.is_question]
 
     def _weigh_stale_sentences(self) -> None:
@@ -508,12 +508,10 @@ class ConversationWeights:
         """The weight that a sentence's shape, its speech act and, for a question, its being open add."""
         sentence = self._sentences[at]
         if not sentence.is_question:
-            return self._cached_shape_weight(at)
-        return self._cached_shape_weight(at) + (
-            _ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION
-        )
+            return self._shape_score(at)
+        return self._shape_score(at) + (_ANSWERED_QUESTION if sentence.turn < first_open else _OPEN_QUESTION)
 
-    def _cached_shape_weight(self, at: int) -> float:
+    def _shape_score(self, at: int) -> float:
         """The weight of a sentence's shape and speech act, worked out once."""
         if at not in self._shapes:
             sentence = self._sentences[at]

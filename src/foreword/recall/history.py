@@ -76,7 +76,7 @@ def find_successors(
     return _follow_replacements(result.memory, related, logits)
 
 
-def drop_results_in_later_histories(results: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
+def drop_history_repeats(results: Iterable[SearchResult]) -> tuple[SearchResult, ...]:
     """The results without those that a later one has in its history."""
     kept = tuple(results)
     outdated = {item.id for one in kept for item in one.history if item.created_at < one.memory.created_at}

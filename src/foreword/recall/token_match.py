@@ -32,7 +32,7 @@ def can_match_tokens(kinds: Sequence[str], blends: Mapping[str, Blend]) -> bool:
     return any(blends.get(kind, DEFAULT_BLEND).token_match for kind in kinds or blends)
 
 
-def reorder_hits_by_token_match(
+def rank_by_tokens(
     hits: Sequence[SearchResult],
     found: Findings,
     query: Query,

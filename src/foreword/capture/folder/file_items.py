@@ -17,7 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from foreword.capture.code.languages import DOCUMENTS, language_of
+from foreword.capture.excludes import Excludes
 from foreword.capture.folder.storable import clamp_file_time, decode_text, path_as_valid_text
+from foreword.capture.folder.walk import SourceFile, read_file
 from foreword.capture.item_checks import have_no_secrets, redact_item
 from foreword.capture.redact import has_private_mark, redact_file_text
 from foreword.config import load_project_settings
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Sequence
 
-    from foreword.capture.folder.walk import FileContent, SourceFile
+    from foreword.capture.folder.walk import FileContent
     from foreword.types import Item
 
     Changes = dict[str, tuple[Item | None, str]]
@@ -65,7 +68,6 @@ def cut_file(
     The secrets of the file are removed, but each item must still be checked.
     """
     # Imported here, since a context whose files have not changed cuts none.
-    from foreword.capture.code.languages import DOCUMENTS, language_of
     from foreword.capture.code.units import cut_code
     from foreword.capture.documents.chunking import cut_document
 
@@ -154,11 +156,6 @@ class _SourceFolder:
 
     def find_file(self, path: str) -> SourceFile | None:
         """A file as it is now; None if it is gone or excluded. Raises OSError if the path leads elsewhere."""
-        # Imported here, since many contexts have nothing that comes from files.
-        from foreword.capture.code.languages import language_of
-        from foreword.capture.excludes import Excludes
-        from foreword.capture.folder.walk import SourceFile
-
         root, parts = self._find_base_folder(path), PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
             raise OSError(f"{path!r} is not a path below a workspace's folder")
@@ -199,8 +196,6 @@ def _find_changes_in_file(
     file: SourceFile, folder: _SourceFolder, items_of_file: Sequence[Item], budget: _CuttingBudget
 ) -> Changes:
     """The changes of the items of a file that exists."""
-    from foreword.capture.folder.walk import read_file
-
     size_and_time = _stamp_part_before_hash(file)
     if all(item.metadata[STAMP].startswith(size_and_time) for item in items_of_file):
         return {}
